@@ -1,0 +1,35 @@
+# Two commands matter: `make demo` and `make test`. Each installs all it needs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "labelkin needs Python 3.11 or newer; try: make PYTHON=python3.12 demo"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp an extra: `make demo` on a laptop need not fetch the developers' tools.
+$(VENV)/.%-installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+.PRECIOUS: $(VENV)/.%-installed
+
+demo: $(VENV)/.cli-installed
+	$(BIN)/labelkin demo
+
+test: $(VENV)/.dev-installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench-installed
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo

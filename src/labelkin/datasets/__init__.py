@@ -1,0 +1,1 @@
+"""Multi-label datasets: readers, writers, the registry, and the embedded data."""
