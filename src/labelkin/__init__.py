@@ -5,14 +5,28 @@ The public names load on first use, so that ``import labelkin`` and the command 
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+    from labelkin.neighbors import MLkNNClassifier
+    from labelkin.projection import PairwiseConstraintProjection
 
 __version__ = "0.1.0"
 
-# Where each public name lives: the one table to extend when an estimator is added.
-_HOME: dict[str, str] = {}
+__all__ = [
+    "BaggingVPCPClassifier",
+    "MLkNNClassifier",
+    "PairwiseConstraintProjection",
+    "VPCMEClassifier",
+]
 
-__all__ = ["__version__", *sorted(_HOME)]
+_HOME = {
+    "BaggingVPCPClassifier": "ensemble",
+    "MLkNNClassifier": "neighbors",
+    "PairwiseConstraintProjection": "projection",
+    "VPCMEClassifier": "ensemble",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

@@ -1,0 +1,203 @@
+"""What every classifier here shares: label matrices in, label matrices out.
+
+A multi-label target is an (n, q) matrix of 0 and 1. A one-dimensional target with two
+classes is taken as well, as scikit-learn's own classifiers do, and answered in kind.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+Array = np.ndarray
+Matrix = Any  # a dense array or a SciPy CSR matrix
+
+FLOATS = (np.float64, np.float32)
+
+
+def label_matrix(Y: Any, name: str = "Y") -> Array:
+    """Return a multi-label target as a dense (n, q) array of 0 and 1, or say what is wrong.
+
+    Parameters
+    ----------
+    Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
+        Numbers or booleans, each 0 or 1.
+    name : str
+        What to call the argument in an error.
+
+    Returns
+    -------
+    ndarray of uint8
+    """
+    dense = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
+    if dense.ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix with a row per sample and a column per label, "
+            f"got an array of shape {dense.shape}."
+        )
+    if dense.shape[1] == 0:
+        raise ValueError(f"{name} has no label columns; it needs at least one.")
+    cure = "Give one column per label, 1 where the label applies and 0 elsewhere."
+    if dense.dtype.kind not in "biuf":
+        try:
+            dense = dense.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} must hold 0 and 1 only, got values of type {dense.dtype}. {cure}"
+            ) from None
+    wrong = ~((dense == 0) | (dense == 1))
+    if wrong.any():
+        raise ValueError(f"{name} must hold 0 and 1 only, got {dense[wrong][0]!s}. {cure}")
+    return dense.astype(np.uint8)
+
+
+def label_set_matrix(Y: Any) -> Array:
+    """Return any classification target as label sets; a class vector gives sets of one."""
+    shape = np.shape(Y)
+    if len(shape) == 2:
+        return label_matrix(Y)
+    classes = column_or_1d(Y)
+    check_classification_targets(classes)
+    return (classes[:, None] == np.unique(classes)).astype(np.uint8)
+
+
+def label_probabilities(estimator: Any, X: Matrix, n_labels: int) -> Array:
+    """Return P(label = 1) as one (n, q) array, from any fitted scikit-learn classifier.
+
+    scikit-learn has two forms for multi-label probabilities: an (n, q) array, and a list
+    of q arrays with a column per class. A classifier without probabilities votes 0 or 1.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        return np.asarray(label_predictions(estimator, X), dtype=np.float64)
+    proba = estimator.predict_proba(X)
+    if isinstance(proba, list):
+        # A label that is constant in training has one column; its class says which.
+        columns = [
+            p[:, list(c).index(1)] if 1 in c else np.zeros(len(p))
+            for p, c in zip(proba, estimator.classes_, strict=True)
+        ]
+        return np.column_stack(columns)
+    proba = proba.toarray() if sparse.issparse(proba) else np.asarray(proba)
+    if n_labels == 1 and proba.shape[1] == 2:
+        return proba[:, 1:]
+    return proba
+
+
+def label_predictions(estimator: Any, X: Matrix) -> Array:
+    """Return the (n, q) labels that any fitted scikit-learn classifier predicts."""
+    labels = estimator.predict(X)
+    labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+    return (labels.reshape(len(labels), -1) > 0).astype(np.uint8)
+
+
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of our classifiers: `_proba` gives (n, q) probabilities, the rest follows.
+
+    A subclass validates with `_validate_fit` in its ``fit``, and implements
+    ``_proba(X)`` on validated input.
+    """
+
+    classes_: Any
+    label_names_: Array
+    n_features_in_: int
+    _one_target: bool
+
+    def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
+        """Validate training data, remember the target's form, return X and the (n, q) Y."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        if Y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if hasattr(self, "label_names_"):
+            del self.label_names_
+        check_consistent_length(X, Y)
+        self._one_target = len(np.shape(Y)) == 1
+        if self._one_target:
+            return X, self._validate_one_target(Y)
+        labels = label_matrix(Y)
+        self.classes_ = [np.array([0, 1])] * labels.shape[1]
+        if hasattr(Y, "columns"):
+            self.label_names_ = np.asarray(Y.columns, dtype=object)
+        return X, labels
+
+    def _validate_one_target(self, y: Any) -> Array:
+        y = column_or_1d(y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}. For several labels per sample give Y as a matrix of 0 "
+                "and 1, one column per label."
+            )
+        # A single class is a label that always applies.
+        return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
+
+    def _validate_predict(self, X: ArrayLike) -> Matrix:
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+
+    def _as_target(self, labels: Array) -> Array:
+        """Turn (n, q) booleans into predictions of the form that was fitted."""
+        if self._one_target:
+            return self.classes_[np.minimum(labels[:, 0], len(self.classes_) - 1).astype(int)]
+        return labels.astype(np.int64)
+
+    def _as_proba(self, proba: Array) -> Array:
+        """Turn (n, q) probabilities into the form that was fitted."""
+        if not self._one_target:
+            return proba
+        if len(self.classes_) == 1:
+            return np.ones((len(proba), 1))
+        return np.column_stack([1 - proba[:, 0], proba[:, 0]])
+
+    def _proba(self, X: Matrix) -> Array:
+        raise NotImplementedError
+
+    def _labels(self, X: Matrix) -> Array:
+        """Labels of validated rows: those more likely than not."""
+        return self._proba(X) > 0.5
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probability of each label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(label = 1), one column per label. (After a one-dimensional target: one column
+            per class, as scikit-learn's binary classifiers do.)
+        """
+        return self._as_proba(self._proba(self._validate_predict(X)))
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Predict the label set of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, n_labels)
+            1 where the label is predicted. (After a one-dimensional target: the classes.)
+        """
+        return self._as_target(self._labels(self._validate_predict(X)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,180 @@
+"""ML-kNN: Bayes' rule on how often a label occurs among the nearest neighbours."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from labelkin._search import NeighborSearch
+from labelkin.base import Array, Matrix, MultiLabelClassifier
+
+
+class NeighborCounts:
+    """How often each label occurs among the k nearest training samples.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Training rows.
+    Y : ndarray of shape (n_samples, n_labels)
+        Their labels, 0 or 1.
+    n_neighbors : int
+        k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
+    n_jobs : int, optional
+        Threads of the search.
+    """
+
+    def __init__(self, X: Matrix, Y: Array, n_neighbors: int, n_jobs: int | None = None) -> None:
+        self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
+        self.n_jobs = n_jobs
+        self.Y = Y
+        self.search = NeighborSearch(X, self.n_neighbors)
+
+    def __call__(self, Q: Matrix | None = None) -> Array:
+        """Count labels around each row of `Q` (None: each training row, itself left out)."""
+        neighbors = self.search.query(Q, self.n_jobs)
+        m, k = neighbors.shape
+        starts = np.arange(m + 1) * k
+        ones = np.ones(m * k, dtype=np.int32)
+        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(self.Y)))
+        return chosen @ self.Y
+
+
+class MLkNNClassifier(MultiLabelClassifier):
+    """Multi-label k-nearest neighbours (Zhang & Zhou, 2007).
+
+    A sample has label l when that is more likely than not, given the number c of its k
+    nearest neighbours that have l. With s the smoothing and n training samples,
+
+    - P(l) = (s + number of samples with l) / (2s + n),
+    - P(c | l) = (s + number of samples with l and c such neighbours) /
+      (s(k + 1) + number of samples with l), and likewise P(c | not l),
+
+    and Bayes' rule gives P(l | c). A training sample is never its own neighbour; a
+    duplicate of it can be. Among equally distant samples the one that comes first in the
+    training data is nearer. With k ≥ n all other samples are neighbours. A label that is
+    constant in training keeps its prior, all but certain.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        k, the number of neighbours, in Euclidean distance on the features as given.
+    smoothing : float, default=1.0
+        s, the weight of a uniform prior (1: Laplace). With 0 a count never seen in
+        training leaves the prior of the label as it is.
+    n_jobs : int, default=None
+        Threads of the neighbour search; None: as many as BLAS would use. The results are
+        the same for every value.
+
+    Attributes
+    ----------
+    prior_ : ndarray of shape (n_labels,)
+        P(l).
+    likelihood_ : ndarray of shape (2, n_labels, k + 1)
+        P(c | not l) and P(c | l).
+    classes_ : list of n_labels arrays [0, 1]
+        The two classes of a one-dimensional target if that was fitted.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of Y, when Y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    References
+    ----------
+    M.-L. Zhang, Z.-H. Zhou. ML-KNN: A lazy learning approach to multi-label learning.
+    Pattern Recognition 40 (2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin import MLkNNClassifier
+    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    >>> Y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1]])
+    >>> MLkNNClassifier(n_neighbors=2).fit(X, Y).predict([[0.05], [1.15]])
+    array([[1, 0],
+           [0, 1]])
+    """
+
+    _parameter_constraints: dict = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self, n_neighbors: int = 10, *, smoothing: float = 1.0, n_jobs: int | None = None
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothing = smoothing
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
+        """Estimate the prior and the likelihoods from the training samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_loo_proba(X, Y)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_loo_proba(self, X: ArrayLike, Y: Any) -> Array:
+        """Fit, and return what the fitted model says of each training sample left out.
+
+        The sample is left out of its own neighbours; the prior and the likelihoods are
+        those of the whole training set.
+
+        Parameters
+        ----------
+        X, Y
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(label = 1).
+        """
+        X, Y = self._validate_fit(X, Y)
+        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
+        counts = self._counts()
+        self._estimate(counts, Y)
+        return self._posterior_of(counts)
+
+    def _estimate(self, counts: Array, Y: Array) -> None:
+        n, q = Y.shape
+        width = self._counts.n_neighbors + 1
+        s = self.smoothing
+        # One histogram of (has the label, label, count) over all cells.
+        cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
+        histogram = np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
+        totals = histogram.sum(axis=2)
+        with np.errstate(invalid="ignore"):
+            self.prior_ = (s + totals[1]) / (2 * s + n)
+            self.likelihood_ = (s + histogram) / (s * width + totals)[:, :, None]
+            present = self.prior_[:, None] * self.likelihood_[1]
+            absent = (1 - self.prior_)[:, None] * self.likelihood_[0]
+            # 0/0, only without smoothing: a label that is constant in training, or a count
+            # never met. Neither says anything beyond the prior.
+            present, absent = np.nan_to_num(present), np.nan_to_num(absent)
+            posterior = present / (present + absent)
+        self._posterior = np.where(np.isnan(posterior), self.prior_[:, None], posterior)
+
+    def _posterior_of(self, counts: Array) -> Array:
+        return self._posterior[np.arange(counts.shape[1]), counts]
+
+    def _proba(self, X: Matrix) -> Array:
+        return self._posterior_of(self._counts(X))

@@ -1,0 +1,382 @@
+"""Constraint projection: pull must-links together, push cannot-links apart (section 3.2)."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg, sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from labelkin.base import FLOATS, Array, Matrix, label_set_matrix
+from labelkin.constraints import ConstraintSampler
+
+# A sparse matrix this small, and not very sparse, is multiplied faster as a dense one.
+_DENSE_CELLS = 2**23
+_DENSE_SHARE = 0.02
+
+
+def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
+    """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
+
+    With L the Laplacian of the graph whose edges are the pairs, the sum over the pairs of
+    (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: no difference is ever formed, and r is a ratio of
+    traces. Without must-links the result is S_C alone.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Samples.
+    must_link, cannot_link : ndarray of shape (n_pairs, 2)
+        Row indices.
+
+    Returns
+    -------
+    difference : ndarray of shape (n_features, n_features)
+        Symmetric.
+    scaling : float
+        r.
+    """
+    pushed = _laplacian(cannot_link, X) @ X
+    pulled = _laplacian(must_link, X) @ X
+    trace_pulled = _inner(X, pulled)
+    # Must-links of identical samples: S_M is zero, and any finite r will do.
+    scaling = _inner(X, pushed) / trace_pulled if trace_pulled > 0 else 1.0
+    pulled *= -scaling
+    pulled += pushed
+    difference = X.T @ pulled
+    if sparse.issparse(difference):
+        difference = difference.toarray()
+    return (difference + difference.T) / 2, scaling
+
+
+def positive_eigenvectors(
+    difference: Array, n_components: int | None = None
+) -> tuple[Array, Array]:
+    """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5).
+
+    Parameters
+    ----------
+    difference : ndarray of shape (k, k)
+        S_C − r·S_M; overwritten.
+    n_components : int, optional
+        Keep at most so many.
+
+    Returns
+    -------
+    vectors : ndarray of shape (k, d)
+        Orthonormal columns, d ≥ 1.
+    values : ndarray of shape (d,)
+        Their eigenvalues.
+    """
+    values, vectors = linalg.eigh(difference, driver="evd", overwrite_a=True, check_finite=False)
+    # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
+    tolerance = len(values) * np.finfo(values.dtype).eps * np.abs(values).max()
+    d = max(1, np.count_nonzero(values > tolerance))
+    if n_components is not None:
+        d = min(d, n_components)
+    return vectors[:, ::-1][:, :d], values[::-1][:d]
+
+
+class TrainingRows:
+    """Training samples in coordinates in which learning a projection is cheap.
+
+    All differences of samples lie in the row space of X. When that is smaller than the
+    feature space (k > n) the samples are rotated into it, once for any number of
+    projections; eigenvectors found there are rotated back, and nothing is lost.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Samples.
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        n, k = X.shape
+        self.basis = _row_space(X) if k > n else None
+        if self.basis is not None:
+            self.rows = X @ self.basis.T
+        elif sparse.issparse(X) and n * k <= _DENSE_CELLS and X.nnz > _DENSE_SHARE * n * k:
+            self.rows = X.toarray()
+        else:
+            self.rows = X
+        # Moving all rows leaves the scatter as it is, but far from the origin it loses digits.
+        dense = not sparse.issparse(self.rows)
+        self._centred = self.rows - self.rows.mean(axis=0) if dense else self.rows
+
+    def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
+        """Return S_C − r·S_M and r, in these coordinates."""
+        return scatter_difference(self._centred, must_link, cannot_link)
+
+    def in_features(self, vectors: Array) -> Array:
+        """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
+        return vectors if self.basis is None else self.basis.T @ vectors
+
+
+class PairwiseConstraintProjection(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Linear projection learned from must-link and cannot-link pairs (Eq. 3–7).
+
+    With S_C and S_M the scatter of the differences over the cannot-links and over the
+    must-links, and r the ratio of their mean squared distances, the projection W
+    maximises tr(Wᵀ (S_C − r·S_M) W) over orthonormal W: its columns are the eigenvectors of
+    the positive eigenvalues.
+
+    `fit` makes the pairs from label sets; `fit_pairs` takes your own.
+
+    Parameters
+    ----------
+    threshold : float, default=0.6
+        Θ: two samples are a must-link when their label sets overlap by at least so much, in
+        [0, 1]; see `labelkin.constraints.label_similarity`.
+    n_must_link, n_cannot_link : int, default=None
+        How many pairs to draw; None: as many as there are samples.
+    n_components : int, default=None
+        At most so many dimensions; None: one per positive eigenvalue.
+    random_state : int, RandomState instance or None, default=None
+        Source of the draw.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, n_features)
+        Wᵀ: orthonormal rows, the largest entry of each positive.
+    eigenvalues_ : ndarray of shape (d,)
+        Their eigenvalues, decreasing. Without cannot-links, when the projection is the
+        identity, zeros.
+    scaling_ : float
+        r (Eq. 4).
+    must_link_, cannot_link_ : ndarray of shape (n_pairs, 2)
+        Row indices of the pairs.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin import PairwiseConstraintProjection
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> projection = PairwiseConstraintProjection().fit_pairs(
+    ...     X, must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2), (1, 3)]
+    ... )
+    >>> projection.transform(X).ravel()
+    array([0., 0., 1., 1.])
+    """
+
+    _parameter_constraints: dict = {
+        "threshold": [Interval(Real, 0, 1, closed="both")],
+        "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
+        "n_cannot_link": [None, Interval(Integral, 1, None, closed="left")],
+        "n_components": [None, Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        threshold: float = 0.6,
+        *,
+        n_must_link: int | None = None,
+        n_cannot_link: int | None = None,
+        n_components: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.threshold = threshold
+        self.n_must_link = n_must_link
+        self.n_cannot_link = n_cannot_link
+        self.n_components = n_components
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "PairwiseConstraintProjection":
+        """Draw pairs by their label sets and learn the projection.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
+        sample_weight : array-like of shape (n_samples,), optional
+            Samples are drawn into pairs in proportion to their weight.
+
+        Returns
+        -------
+        self
+        """
+        training = TrainingRows(self._validate(X, reset=True))
+        n = training.rows.shape[0]
+        if Y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        check_consistent_length(training.rows, Y)
+        sampler = ConstraintSampler(label_set_matrix(Y))
+        pairs = sampler.draw(
+            self.threshold,
+            n if self.n_must_link is None else self.n_must_link,
+            n if self.n_cannot_link is None else self.n_cannot_link,
+            sample_weight,
+            self.random_state,
+        )
+        warn_if_missing(*pairs, self.threshold)
+        self._learn(training, *pairs)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit_pairs(
+        self, X: ArrayLike, must_link: ArrayLike, cannot_link: ArrayLike
+    ) -> "PairwiseConstraintProjection":
+        """Learn the projection from given pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        must_link, cannot_link : array-like of shape (n_pairs, 2)
+            Row indices of pairs that belong together, and that do not. One of them may be
+            empty.
+
+        Returns
+        -------
+        self
+        """
+        training = TrainingRows(self._validate(X, reset=True))
+        n = training.rows.shape[0]
+        pulled, pushed = (
+            _check_pairs(must_link, n, "must_link"),
+            _check_pairs(cannot_link, n, "cannot_link"),
+        )
+        if not len(pulled) and not len(pushed):
+            raise ValueError("must_link and cannot_link are both empty; give at least one pair.")
+        self._learn(training, pulled, pushed)
+        return self
+
+    def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Matrix:
+        """Learn from pairs of prepared rows; return the rows' projection."""
+        self.must_link_, self.cannot_link_ = must_link, cannot_link
+        if not len(cannot_link):
+            # Nothing to push apart: S_C − r·S_M has no positive direction. Leave the data be.
+            k = training.rows.shape[1] if training.basis is None else training.basis.shape[1]
+            self.scaling_ = 1.0
+            self.components_ = np.eye(k, dtype=training.rows.dtype)
+            self.eigenvalues_ = np.zeros(k)
+            if training.basis is None:
+                return training.rows
+            return training.rows @ training.basis
+        difference, self.scaling_ = training.scatter_difference(must_link, cannot_link)
+        vectors, self.eigenvalues_ = positive_eigenvectors(
+            difference.astype(np.float64, copy=False), self.n_components
+        )
+        vectors = vectors.astype(training.rows.dtype, copy=False)
+        directions = training.in_features(vectors)
+        largest = np.abs(directions).argmax(axis=0)
+        signs = np.where(directions[largest, np.arange(directions.shape[1])] < 0, -1, 1)
+        signs = signs.astype(vectors.dtype)
+        self.components_ = np.ascontiguousarray((directions * signs).T)
+        return training.rows @ (vectors * signs)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Project samples: z = Wᵀx.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, d)
+        """
+        check_is_fitted(self)
+        return self._validate(X, reset=False) @ self.components_.T
+
+    def _validate(self, X: ArrayLike, reset: bool) -> Matrix:
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def warn_if_missing(must_link: Array, cannot_link: Array, threshold: float) -> None:
+    """Warn, in one sentence, when no pair of a kind exists at all."""
+    if not len(cannot_link):
+        warnings.warn(
+            f"No two samples are a cannot-link at threshold={threshold:g}; the projection is "
+            "the identity. A higher threshold makes more cannot-links.",
+            stacklevel=3,
+        )
+    elif not len(must_link):
+        warnings.warn(
+            f"No two samples are a must-link at threshold={threshold:g}; the projection is "
+            "learned from cannot-links alone. A lower threshold makes more must-links.",
+            stacklevel=3,
+        )
+
+
+def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
+    """Validate a user's pairs of row indices."""
+    array = np.asarray(pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must hold pairs of row indices, as integers of shape (n_pairs, 2), got "
+            f"{array.dtype} of shape {array.shape}."
+        )
+    if array.min() < 0 or array.max() >= n_samples:
+        raise ValueError(
+            f"{name} has the row index {array.min() if array.min() < 0 else array.max()}, but "
+            f"X has {n_samples} rows: indices go from 0 to {n_samples - 1}."
+        )
+    return array.astype(np.intp)
+
+
+def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
+    """Laplacian of the graph of the pairs over twice their number, as in Eq. 6–7."""
+    n_samples = X.shape[0]
+    i, j = pairs.T
+    weight = np.full(len(pairs), 1 / (2 * max(len(pairs), 1)), dtype=X.dtype)
+    row, column = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    data = np.concatenate([weight, weight, -weight, -weight])
+    return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
+
+
+def _inner(A: Matrix, B: Matrix) -> float:
+    """Sum of the products of corresponding entries: tr(AᵀB)."""
+    if sparse.issparse(A):
+        return float(A.multiply(B).sum())
+    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))
+
+
+def _row_space(X: Matrix) -> Array:
+    """Orthonormal basis of the row space, (rank, n_features), by way of the small X·Xᵀ."""
+    gram = X @ X.T
+    gram = gram.toarray() if sparse.issparse(gram) else gram
+    values, vectors = linalg.eigh(gram.astype(np.float64), driver="evd", check_finite=False)
+    keep = values > len(values) * np.finfo(X.dtype).eps * values[-1]
+    keep[-1] = True
+    # The columns of Xᵀ·U are orthogonal but for rounding, which QR removes.
+    basis, _ = linalg.qr(X.T @ vectors[:, keep], mode="economic", check_finite=False)
+    return np.ascontiguousarray(basis.T.astype(X.dtype, copy=False))
