@@ -1,0 +1,44 @@
+"""Label matrices as they come: arrays, sparse matrices, DataFrames, one dimension."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def as_matrix(values: Any, name: str) -> Any:
+    """Return `values` as a two-dimensional ndarray or CSR array; one dimension is one label."""
+    if sparse.issparse(values):
+        array = sparse.csr_array(values, copy=True)
+        array.sum_duplicates()
+        array.eliminate_zeros()
+    else:
+        try:
+            array = np.asarray(values)
+        except ValueError:  # rows of unequal length
+            raise ValueError(
+                f"{name} must be a matrix of shape (n, q), one column a label."
+            ) from None
+    if array.ndim == 1:
+        array = array.reshape((-1, 1))
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must have the shape (n, q), one column a label, not {array.ndim} dimensions."
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{name} is empty: its shape is {array.shape}.")
+    return array
+
+
+def check_labels(Y: Any, name: str) -> Any:
+    """Return an indicator matrix as int8, dense or CSR as it came."""
+    array = as_matrix(Y, name)
+    values = array.data if sparse.issparse(array) else array
+    wrong = ~np.isin(values, (0, 1))
+    if wrong.any():
+        raise ValueError(
+            f"{name} must hold only 0 and 1, but holds {values[wrong].flat[0]!s}: "
+            "encode label sets with sklearn.preprocessing.MultiLabelBinarizer, "
+            "and turn scores into labels with a threshold."
+        )
+    return array.astype(np.int8)

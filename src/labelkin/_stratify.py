@@ -1,0 +1,172 @@
+"""Iterative stratification: rows to parts so that every label is spread evenly.
+
+The algorithm is that of Sechidis, Tsoumakas and Vlahavas, "On the stratification of
+multi-label data" (ECML PKDD 2011): take the label with the fewest rows left, give each
+of these rows to the part that wants the label most, and go on. Three things are ours:
+
+- All rows of the label are dealt at once. Each takes one from what its part wants of
+  this label and one from its room, whatever other labels it has, so the sequence of
+  parts is known beforehand and the loop over rows disappears.
+- The order of these rows, which the algorithm leaves open, follows their other labels,
+  from rare to common, so that rows alike are dealt to different parts.
+- What the greedy pass leaves uneven is repaired: rows move until the sizes are exact, then
+  pairs of rows change places while that makes the labels more even.
+"""
+
+import numpy as np
+from scipy import sparse
+
+# Rows considered for changing places: enough for every label that has rows to spare.
+_POOL = 4096
+
+
+def stratify(
+    Y: sparse.csr_array, shares: np.ndarray, rng: np.random.RandomState | None
+) -> np.ndarray:
+    """Assign each row to a part.
+
+    Parameters
+    ----------
+    Y : csr_array of shape (n, q)
+        Indicator matrix of floats, without stored zeros.
+    shares : ndarray of shape (n_parts,)
+        Share of the rows each part gets; they sum to 1. A part's size is its share of n,
+        rounded down or up.
+    rng : RandomState or None
+        Shuffles rows and breaks ties; None keeps the given order and prefers earlier parts.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The number of each row's part.
+    """
+    n = Y.shape[0]
+    order = np.arange(n) if rng is None else rng.permutation(n)
+    state = _Parts(Y[order], shares)
+    _deal_all(state, rng)
+    _repair_sizes(state)
+    _repair_labels(state)
+    part = np.empty(n, dtype=np.intp)
+    part[order] = state.part
+    return part
+
+
+class _Parts:
+    """The parts so far: each row's part, and what the parts still want."""
+
+    def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
+        n = Y.shape[0]
+        self.Y = Y
+        self.part = np.full(n, -1, dtype=np.intp)
+        self.room = shares * n  # rows wanted, by part; below zero: too many
+        self.wanted = np.outer(shares, Y.sum(axis=0))  # the same by part and label
+
+    def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """Put unassigned rows into parts; return how often each label came with them."""
+        n_parts, q = self.wanted.shape
+        chosen = self.Y[rows]
+        cells = np.repeat(parts, np.diff(chosen.indptr)) * q + chosen.indices
+        got = np.bincount(cells, minlength=n_parts * q).reshape(n_parts, q)
+        self.part[rows] = parts
+        self.wanted -= got
+        self.room -= np.bincount(parts, minlength=n_parts)
+        return got.sum(axis=0)
+
+    def move(self, row: int, source: int, target: int) -> None:
+        """Move one row to another part."""
+        labels = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        self.part[row] = target
+        self.wanted[source, labels] += 1
+        self.wanted[target, labels] -= 1
+        self.room[source] += 1
+        self.room[target] -= 1
+
+
+def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
+    """Deal the rows of the rarest label left, again and again; rows without labels last."""
+    columns = state.Y.tocsc()
+    left = np.diff(columns.indptr).astype(float)
+    place = _places(state.Y, left)
+    while left.any():
+        label = np.where(left > 0, left, np.inf).argmin()
+        rows = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+        rows = rows[state.part[rows] < 0]
+        rows = rows[place[rows].argsort()]
+        left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
+    rows = np.flatnonzero(state.part < 0)
+    if len(rows):
+        state.put(rows, _deal(state.room, state.room, len(rows), rng))
+
+
+def _places(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
+    """Each row's place when label sets are ordered like words, rare labels being early letters.
+
+    The sum of powers of two is that order as far as a float carries it; with more labels than
+    its exponent holds, the powers stand closer and the order is a rougher one.
+    """
+    rank = frequency.argsort(kind="stable").argsort()
+    keys = Y @ np.exp2(-rank * min(1.0, 1000 / len(rank)))
+    place = np.empty(len(keys), dtype=np.intp)
+    place[keys.argsort(kind="stable")] = np.arange(len(keys))
+    return place
+
+
+def _deal(
+    wanted: np.ndarray, room: np.ndarray, n_rows: int, rng: np.random.RandomState | None
+) -> np.ndarray:
+    """Return the parts that `n_rows` rows go to in turn.
+
+    Each row goes to the part that wants the label most, then to the one with most room, then
+    to any. A part's k-th row finds both lowered by k: sorting these offers gives the sequence.
+    """
+    # Offers above this level are enough for all rows: the wants cut off there sum to n_rows.
+    falling = np.sort(wanted)[::-1]
+    levels = (falling.cumsum() - n_rows) / np.arange(1, len(wanted) + 1)
+    level = levels[np.flatnonzero(levels < falling)[-1]]
+    offers = np.ceil(np.maximum(wanted - level, 0)).astype(np.intp) + 1
+
+    part = np.repeat(np.arange(len(wanted)), offers)
+    k = np.arange(len(part)) - np.repeat(offers.cumsum() - offers, offers)
+    tie = part if rng is None else rng.random_sample(len(part))
+    return part[np.lexsort((tie, k - room[part], k - wanted[part]))[:n_rows]]
+
+
+def _repair_sizes(state: _Parts) -> None:
+    """Move rows from the fullest to the emptiest part until each size is its share, rounded."""
+    weight = state.Y.sum(axis=1)
+    while np.abs(state.room).max() >= 1 - 1e-9:
+        source, target = int(state.room.argmin()), int(state.room.argmax())
+        # Half the change in the sum of squared wants, were the row moved.
+        change = state.Y @ (state.wanted[source] - state.wanted[target]) + weight
+        row = np.where(state.part == source, change, np.inf).argmin()
+        state.move(int(row), source, target)
+
+
+def _repair_labels(state: _Parts) -> None:
+    """Let rows of two parts change places while the sum of squared wants falls.
+
+    The label that is spread worst names the two parts; a label that cannot be improved
+    is left alone. Every exchange lowers the sum, so this ends.
+    """
+    n, q = state.Y.shape
+    pool = np.arange(0, n, -(-n // _POOL))
+    Y = state.Y[pool]
+    weight = Y.sum(axis=1)
+    open_labels = np.ones(q, dtype=bool)
+    while True:
+        spread = np.where(open_labels, np.ptp(state.wanted, axis=0), 0)
+        label = spread.argmax()
+        if spread[label] <= 1 + 1e-9:
+            return
+        over, under = (int(f(state.wanted[:, label])) for f in (np.argmin, np.argmax))
+        gap = state.wanted[over] - state.wanted[under]
+        part, pull = state.part[pool], Y @ gap
+        down = np.where(part == over, weight + pull, np.inf).argmin()
+        up = np.where(part == under, weight - pull, np.inf).argmin()
+        difference = Y[[down]].toarray()[0] - Y[[up]].toarray()[0]
+        swappable = part[down] == over and part[up] == under
+        if swappable and difference @ gap + np.abs(difference).sum() < -1e-9:
+            state.move(int(pool[down]), over, under)
+            state.move(int(pool[up]), under, over)
+        else:
+            open_labels[label] = False
