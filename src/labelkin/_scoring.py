@@ -1,8 +1,9 @@
-"""One (n, q) score matrix from any multi-label classifier."""
+"""One (n, q) matrix of scores, or of labels, from any multi-label classifier."""
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 
 def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
@@ -37,3 +38,10 @@ def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
     """Column of class 1; a label constant in training has one column, for the class it had."""
     column = np.flatnonzero(np.asarray(classes) == 1)
     return part[:, column[0]] if len(column) else np.zeros(len(part))
+
+
+def estimator_labels(estimator: Any, X: Any) -> np.ndarray:
+    """Return the labels predicted for the rows of `X` as a dense (n, q) array of 0 and 1."""
+    labels = estimator.predict(X)
+    labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+    return labels.reshape(len(labels), -1).astype(np.uint8)

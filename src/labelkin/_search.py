@@ -101,7 +101,7 @@ class NeighborSearch:
 
 
 def _smallest(values: Array, k: int) -> Array:
-    """Indices of the k smallest values of each row, in order, ties by index.
+    """Return the indices of the k smallest values of each row, in order, ties by index.
 
     The k-th smallest of the minima of small groups bounds the k-th smallest value from
     above. One pass finds the minima, one the few values below the bound; sorting those is

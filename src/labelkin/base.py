@@ -14,6 +14,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from labelkin._labels import check_labels
+
 Array = np.ndarray
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
@@ -21,78 +23,18 @@ FLOATS = (np.float64, np.float32)
 
 
 def label_matrix(Y: Any, name: str = "Y") -> Array:
-    """Return a multi-label target as a dense (n, q) array of 0 and 1, or say what is wrong.
-
-    Parameters
-    ----------
-    Y : array-like, sparse matrix or DataFrame of shape (n_samples, n_labels)
-        Numbers or booleans, each 0 or 1.
-    name : str
-        What to call the argument in an error.
-
-    Returns
-    -------
-    ndarray of uint8
-    """
-    dense = Y.toarray() if sparse.issparse(Y) else np.asarray(Y)
-    if dense.ndim != 2:
-        raise ValueError(
-            f"{name} must be a matrix with a row per sample and a column per label, "
-            f"got an array of shape {dense.shape}."
-        )
-    if dense.shape[1] == 0:
-        raise ValueError(f"{name} has no label columns; it needs at least one.")
-    cure = "Give one column per label, 1 where the label applies and 0 elsewhere."
-    if dense.dtype.kind not in "biuf":
-        try:
-            dense = dense.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} must hold 0 and 1 only, got values of type {dense.dtype}. {cure}"
-            ) from None
-    wrong = ~((dense == 0) | (dense == 1))
-    if wrong.any():
-        raise ValueError(f"{name} must hold 0 and 1 only, got {dense[wrong][0]!s}. {cure}")
-    return dense.astype(np.uint8)
+    """Return a multi-label target, an (n, q) matrix of 0 and 1 in any form, as a dense array."""
+    labels = check_labels(Y, name)
+    return (labels.toarray() if sparse.issparse(labels) else labels).astype(np.uint8)
 
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
-    shape = np.shape(Y)
-    if len(shape) == 2:
+    if len(np.shape(Y)) == 2:
         return label_matrix(Y)
     classes = column_or_1d(Y)
     check_classification_targets(classes)
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
-
-
-def label_probabilities(estimator: Any, X: Matrix, n_labels: int) -> Array:
-    """Return P(label = 1) as one (n, q) array, from any fitted scikit-learn classifier.
-
-    scikit-learn has two forms for multi-label probabilities: an (n, q) array, and a list
-    of q arrays with a column per class. A classifier without probabilities votes 0 or 1.
-    """
-    if not hasattr(estimator, "predict_proba"):
-        return np.asarray(label_predictions(estimator, X), dtype=np.float64)
-    proba = estimator.predict_proba(X)
-    if isinstance(proba, list):
-        # A label that is constant in training has one column; its class says which.
-        columns = [
-            p[:, list(c).index(1)] if 1 in c else np.zeros(len(p))
-            for p, c in zip(proba, estimator.classes_, strict=True)
-        ]
-        return np.column_stack(columns)
-    proba = proba.toarray() if sparse.issparse(proba) else np.asarray(proba)
-    if n_labels == 1 and proba.shape[1] == 2:
-        return proba[:, 1:]
-    return proba
-
-
-def label_predictions(estimator: Any, X: Matrix) -> Array:
-    """Return the (n, q) labels that any fitted scikit-learn classifier predicts."""
-    labels = estimator.predict(X)
-    labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
-    return (labels.reshape(len(labels), -1) > 0).astype(np.uint8)
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator):

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
-from labelkin.base import Array, label_matrix
+from labelkin._labels import check_labels
+from labelkin.base import Array
 
 # Up to this many distinct label sets the table of their similarities is kept (32 MB).
 _TABLE_SETS = 2_000
@@ -309,15 +310,8 @@ class _WeightedSets:
 
 
 def _label_sets(Y: Any) -> sparse.csr_array:
-    """Return label sets as CSR with sorted indices and every stored entry 1."""
-    if sparse.issparse(Y):
-        Y = sparse.csr_array(Y, dtype=np.int64, copy=True)
-        Y.sum_duplicates()
-        Y.eliminate_zeros()
-        if not (Y.data == 1).all():
-            raise ValueError("Y must hold 0 and 1 only; give one column per label.")
-        return Y
-    return sparse.csr_array(label_matrix(Y), dtype=np.int64)
+    """Return label sets as CSR, every stored entry 1."""
+    return sparse.csr_array(check_labels(Y, "Y"), dtype=np.int64)
 
 
 def _distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:

@@ -1,6 +1,7 @@
 """VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
@@ -8,17 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import (
-    Array,
-    Matrix,
-    MultiLabelClassifier,
-    label_predictions,
-    label_probabilities,
-)
+from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
@@ -43,25 +39,16 @@ class _Member:
         weights: Array | None,
     ) -> None:
         rng = np.random.RandomState(seed)
-        threshold = float(rng.uniform(*ensemble._threshold_range()))
         self.projection = PairwiseConstraintProjection(
-            threshold,
+            threshold=float(rng.uniform(*ensemble._threshold_range())),
             n_must_link=ensemble.n_must_link,
             n_cannot_link=ensemble.n_cannot_link,
             random_state=seed,
         )
-        n = len(data.Y)
-        pairs = data.sampler.draw(
-            threshold,
-            ensemble.n_must_link or n,
-            ensemble.n_cannot_link or n,
-            weights,
-            rng,
-        )
-        Z = self.projection._learn(data.rows, *pairs)
+        Z = self.projection._draw_and_learn(data.rows, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = _seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, Z, data.target)
+        labels = _fit_and_predict(self.estimator, Z, data.Y)
         self.wrong = (labels != data.Y).any(axis=1)
 
 
@@ -70,8 +57,6 @@ class _TrainingData:
 
     def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
         self.Y = Y
-        # Some scikit-learn classifiers take a single label as a vector only.
-        self.target = Y
         self.rows = TrainingRows(X)
         self.sampler = ConstraintSampler(Y)
         self.base = base
@@ -141,8 +126,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
         self.errors_ = np.array([member.wrong.mean() for member in members])
-        first = self.projections_[0]
-        warn_if_missing(first.must_link_, first.cannot_link_, first.threshold)
+        warn_if_missing(self.projections_[0])
         return self
 
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
@@ -184,10 +168,13 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         def output(m: int) -> tuple[Array, Array]:
             Z = X @ self.projections_[m].components_.T
             estimator = self.estimators_[m]
-            proba = label_probabilities(estimator, Z, q)
-            if type(estimator).predict is MultiLabelClassifier.predict:
-                return proba, proba > 0.5  # what its predict would say, without doing it again
-            return proba, label_predictions(estimator, Z)
+            if not hasattr(estimator, "predict_proba"):
+                labels = estimator_labels(estimator, Z)
+                return labels.astype(np.float64), labels
+            proba = estimator_scores(estimator, Z, q)
+            if isinstance(estimator, MLkNNClassifier):
+                return proba, proba > 0.5  # what its predict would say, without a second search
+            return proba, estimator_labels(estimator, Z)
 
         # Batch by batch, so that only a batch of outputs is held at a time.
         for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
@@ -206,14 +193,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
     def _proba(self, X: Matrix) -> Array:
-        for proba, _ in self._staged(X):
-            pass
-        return proba
+        return _last(self._staged(X))[0]
 
     def _labels(self, X: Matrix) -> Array:
-        for proba, votes in self._staged(X):
-            pass
-        return self._vote(proba, votes)
+        return self._vote(*_last(self._staged(X)))
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict_proba`` would say with one member, with two, and so on.
@@ -425,4 +408,10 @@ def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
     """Fit, and predict the training samples: each without itself, where the base can."""
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
-    return label_predictions(estimator.fit(Z, Y), Z)
+    if Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output:
+        Y = Y.ravel()
+    return estimator_labels(estimator.fit(Z, Y), Z)
+
+
+def _last(stages: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:
+    return deque(stages, maxlen=1)[0]

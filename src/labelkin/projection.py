@@ -217,22 +217,14 @@ class PairwiseConstraintProjection(
         self
         """
         training = TrainingRows(self._validate(X, reset=True))
-        n = training.rows.shape[0]
         if Y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         check_consistent_length(training.rows, Y)
         sampler = ConstraintSampler(label_set_matrix(Y))
-        pairs = sampler.draw(
-            self.threshold,
-            n if self.n_must_link is None else self.n_must_link,
-            n if self.n_cannot_link is None else self.n_cannot_link,
-            sample_weight,
-            self.random_state,
-        )
-        warn_if_missing(*pairs, self.threshold)
-        self._learn(training, *pairs)
+        self._draw_and_learn(training, sampler, sample_weight, self.random_state)
+        warn_if_missing(self)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -263,6 +255,20 @@ class PairwiseConstraintProjection(
             raise ValueError("must_link and cannot_link are both empty; give at least one pair.")
         self._learn(training, pulled, pushed)
         return self
+
+    def _draw_and_learn(
+        self, training: TrainingRows, sampler: ConstraintSampler, weights: Any, random_state: Any
+    ) -> Matrix:
+        """Draw pairs and learn from them; return the rows' projection."""
+        n = sampler.n_samples
+        must_link, cannot_link = sampler.draw(
+            self.threshold,
+            n if self.n_must_link is None else self.n_must_link,
+            n if self.n_cannot_link is None else self.n_cannot_link,
+            weights,
+            random_state,
+        )
+        return self._learn(training, must_link, cannot_link)
 
     def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Matrix:
         """Learn from pairs of prepared rows; return the rows' projection."""
@@ -319,18 +325,19 @@ class PairwiseConstraintProjection(
         return tags
 
 
-def warn_if_missing(must_link: Array, cannot_link: Array, threshold: float) -> None:
+def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
     """Warn, in one sentence, when no pair of a kind exists at all."""
-    if not len(cannot_link):
+    if not len(projection.cannot_link_):
         warnings.warn(
-            f"No two samples are a cannot-link at threshold={threshold:g}; the projection is "
-            "the identity. A higher threshold makes more cannot-links.",
+            f"No two samples are a cannot-link at threshold={projection.threshold:g}; the "
+            "projection is the identity. A higher threshold makes more cannot-links.",
             stacklevel=3,
         )
-    elif not len(must_link):
+    elif not len(projection.must_link_):
         warnings.warn(
-            f"No two samples are a must-link at threshold={threshold:g}; the projection is "
-            "learned from cannot-links alone. A lower threshold makes more must-links.",
+            f"No two samples are a must-link at threshold={projection.threshold:g}; the "
+            "projection is learned from cannot-links alone. A lower threshold makes more "
+            "must-links.",
             stacklevel=3,
         )
 
