@@ -339,9 +339,11 @@ def test_all_forms_of_input_agree(name, q):
 def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix():
     Y = sparse.csr_array(([1, 0, 1], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
     assert METRICS["hamming_loss"](Y, [[1, 0], [0, 1]]) == 0
-    twice = sparse.coo_array(([1, 1], ([0, 0], [0, 0])), shape=(2, 2))
+    twice = sparse.csr_array(([1, 1], [0, 0], [0, 2, 2]), shape=(2, 2))
+    assert not twice.has_canonical_format
     with pytest.raises(ValueError, match="holds 2"):
         METRICS["hamming_loss"](twice, [[1, 0], [0, 1]])
+    assert twice.nnz == 2  # the caller's matrix is left alone
 
 
 @pytest.mark.parametrize(
