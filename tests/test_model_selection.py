@@ -14,7 +14,14 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.neighbors import KNeighborsClassifier
 
 from labelkin import model_selection
-from labelkin._stratify import _deal, _deal_all, _Parts, _repair_labels, _repair_sizes
+from labelkin._stratify import (
+    _deal,
+    _deal_all,
+    _Parts,
+    _places,
+    _repair_labels,
+    _repair_sizes,
+)
 from labelkin.model_selection import (
     IterativeStratifiedKFold,
     IterativeStratifiedShuffleSplit,
@@ -24,10 +31,10 @@ from labelkin.model_selection import (
 
 
 def imbalanced(n=1500, q=20, seed=0):
-    """Correlated labels from rare to common; some rows have none."""
+    """Correlated labels from rare to common, many to a row: hard to spread evenly."""
     rng = np.random.default_rng(seed)
     hidden = rng.normal(size=(n, 3)) @ rng.normal(size=(3, q)) + rng.normal(size=(n, q))
-    limits = np.quantile(hidden, 1 - np.geomspace(0.005, 0.4, q), axis=0).diagonal()
+    limits = np.quantile(hidden, 1 - np.geomspace(0.01, 0.75, q), axis=0).diagonal()
     return (hidden > limits).astype(int)
 
 
@@ -70,6 +77,53 @@ def test_ties_are_broken_by_chance_and_fairly():
     rng = np.random.RandomState(0)
     first = [_deal(np.full(4, 2.5), np.full(4, 9.0), 1, rng)[0] for _ in range(2000)]
     assert np.bincount(first, minlength=4).min() > 400
+
+
+def test_label_sets_are_ordered_like_words_with_the_rare_labels_first():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (200, 12)) * (rng.random(12) < 0.9)
+    frequency = Y.sum(axis=0)
+    by_rarity = Y[:, frequency.argsort(kind="stable")]
+    expected = sorted(range(200), key=lambda row: by_rarity[row].tolist())
+    assert _places(sparse.csr_array(Y), frequency).argsort().tolist() == expected
+    # More labels than a float has powers of two: each alone still has its own place.
+    n = 3000
+    places = _places(sparse.csr_array(np.eye(n)), np.arange(n))
+    assert places.tolist() == list(range(n))[::-1]
+
+
+def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
+    Y = sparse.csr_array(imbalanced(), dtype=float)
+    state = _Parts(Y, np.full(5, 1 / 5))
+    _deal_all(state, np.random.RandomState(0))
+    assert np.ptp(state.wanted[:, 0]) <= 1  # of these labels the first is the rarest
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_label_sets_are_spread_too(seed):
+    """Both labels, either or none: rows alike are dealt to different folds."""
+    Y = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], [50, 50, 70, 90], axis=0)
+    for test in folds_of(IterativeStratifiedKFold(5, random_state=seed), Y):
+        sets = np.bincount(Y[test] @ [2, 1], minlength=4)
+        assert np.abs(sets - [18, 14, 10, 10]).max() <= 1
+
+
+def test_rows_without_labels_are_moved_first():
+    """Sizes are repaired at the least cost: here at none."""
+    Y = sparse.csr_array(np.array([[1.0, 0], [1, 0], [0, 1], [0, 1], [0, 0], [0, 0]]))
+    state = _Parts(Y, np.full(2, 1 / 2))
+    state.put(np.arange(6), np.array([0, 1, 0, 1, 0, 0]))
+    _repair_sizes(state)
+    assert not state.room.any()
+    assert not state.wanted.any()
+
+
+def test_equal_rows_may_share_a_fold():
+    together = 0
+    for seed in range(300):
+        first = folds_of(IterativeStratifiedKFold(2, random_state=seed), np.ones((4, 2)))[0]
+        together += first.tolist() in ([0, 1], [2, 3])
+    assert 60 < together < 140  # one of three ways to pair four rows
 
 
 def test_repairs_make_sizes_exact_and_labels_more_even():
@@ -128,7 +182,8 @@ def test_labels_are_far_more_even_than_by_plain_folds(n_splits, shuffle):
     seed = 0 if shuffle else None
     even = folds_of(IterativeStratifiedKFold(n_splits, shuffle=shuffle, random_state=seed), Y)
     plain = folds_of(KFold(n_splits, shuffle=True, random_state=0), Y)
-    assert worst_miss(Y, even) < 2.5
+    assert np.ptp([len(test) for test in even]) <= 1
+    assert worst_miss(Y, even) < 1.8
     assert worst_miss(Y, even) < worst_miss(Y, plain) / 4
 
 
