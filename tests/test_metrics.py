@@ -254,7 +254,7 @@ def test_rows_without_relevant_labels_as_mulan_counts_them():
 # ----------------------------------------------------------------- scikit-learn's
 
 
-def test_values_equal_scikit_learns_where_it_has_them():
+def test_values_equal_scikit_learns_where_it_has_them(monkeypatch):
     rng = np.random.default_rng(0)
     Y = (rng.random((200, 300)) < 0.3).astype(int)  # more labels than int8 can count
     S = np.round(rng.random(Y.shape), 1)
@@ -265,6 +265,11 @@ def test_values_equal_scikit_learns_where_it_has_them():
             theirs = getattr(skm, f"{name}_score")(Y, Z, average=average)
             assert METRICS[prefix + name](Y, Z) == pytest.approx(theirs)
     assert METRICS["coverage"](Y, S) == pytest.approx(skm.coverage_error(Y, S) - 1)
+    for block in (1, 7000, 1 << 21):  # one row, a few, all rows at a time
+        monkeypatch.setattr(metrics, "_BLOCK", block)
+        assert METRICS["ranking_loss"](Y, S) == pytest.approx(skm.label_ranking_loss(Y, S))
+        theirs = skm.label_ranking_average_precision_score(Y, S)
+        assert METRICS["average_precision"](Y, S) == pytest.approx(theirs)
     assert METRICS["jaccard"](Y, Z) == pytest.approx(skm.jaccard_score(Y, Z, average="samples"))
     assert METRICS["macro_auc"](Y, S) == pytest.approx(skm.roc_auc_score(Y, S))
 
