@@ -2,7 +2,10 @@
 
 import doctest
 import itertools
+import json
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -242,6 +245,52 @@ def test_with_ties_broken_in_mulans_way_the_figures_are_mulans(case):
         rows = [average_precision_row(y, r) for y, r, k in zip(Y, order, kept, strict=True) if k]
         ours = METRICS["average_precision"](Y[kept], broken[kept])
         assert ours == pytest.approx(np.mean(rows), abs=1e-12)
+
+
+def ml_knn(X, Y, X_test, k=10):
+    """Posteriors of ML-kNN with smoothing 1, as the reference describes it."""
+    index = NearestNeighbors(n_neighbors=k).fit(X)
+    counts = Y[index.kneighbors(return_distance=False)].sum(axis=1)
+    test_counts = Y[index.kneighbors(X_test, return_distance=False)].sum(axis=1)
+    scores = np.empty(test_counts.shape)
+    for label, y in enumerate(Y.T):
+        prior = (1 + y.sum()) / (2 + len(y))
+        weight = []
+        for value, p in ((1, prior), (0, 1 - prior)):
+            seen = np.bincount(counts[y == value, label], minlength=k + 1)
+            weight.append(p * ((1 + seen) / (k + 1 + seen.sum()))[test_counts[:, label]])
+        scores[:, label] = weight[0] / (weight[0] + weight[1])
+    return scores
+
+
+@pytest.mark.parametrize("fold", range(5))
+def test_mulans_own_figures(fold):
+    """ML-kNN on yeast has no ties between neighbours, so every figure must be Mulan's."""
+    home = Path(os.environ.get("LABELKIN_DATA", Path(__file__).parents[2] / "shared/datasets"))
+    reference = home.parent / "reference" / "mulan.json"
+    if not (home / "yeast.npz").exists() or not reference.exists():
+        pytest.skip("needs yeast.npz in LABELKIN_DATA and reference/mulan.json beside that folder")
+    published = json.loads(reference.read_text())["yeast"]["MLkNN_raw"]
+    with np.load(home / "yeast.npz") as data:
+        parts = [data[f"X_{part}"] for part in ("data", "indices", "indptr")]
+        X, Y = sparse.csr_array(tuple(parts)).toarray(), data["Y"].astype(int)
+    test = np.array_split(np.random.default_rng(0).permutation(len(X)), 5)[fold]
+    train = np.setdiff1d(np.arange(len(X)), test)
+    scores = ml_knn(X[train], Y[train], X[test])
+    names = [
+        "HammingLoss",
+        "RankingLoss",
+        "OneError",
+        "Coverage",
+        "AveragePrecision",
+        "ExampleBasedFMeasure",
+        "ExampleBasedRecall",
+    ]
+    expected = [published[name][fold] for name in names]
+    broken = break_ties_as_mulan(scores)
+    assert list(evaluate(Y[test], broken, scores > 0.5).values()) == pytest.approx(
+        expected, rel=1e-10
+    )
 
 
 def test_rows_without_relevant_labels_as_mulan_counts_them():
