@@ -71,8 +71,8 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
         labels = int(labels)
     if isinstance(labels, bool):
         raise TypeError("labels takes names or a count, not a bool")
-    if isinstance(labels, int):
-        count = labels
+    if isinstance(labels, (int, np.integer)):
+        count = int(labels)
         if not 0 < abs(count) < len(names):
             raise FormatError(
                 path,
