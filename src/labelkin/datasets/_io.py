@@ -95,6 +95,11 @@ def shorten(text: str, width: int = 60) -> str:
     return repr(text if len(text) <= width else text[: width - 1] + "…")
 
 
+def reason(error: Exception, width: int = 200) -> str:
+    """One short line of a foreign error's message."""
+    return " ".join(str(error).split())[:width] or type(error).__name__
+
+
 def import_extra(module: str, extra: str = "data") -> Any:
     """Import an optional dependency, or say in one sentence how to get it."""
     try:

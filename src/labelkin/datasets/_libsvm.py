@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from labelkin.datasets._bunch import check_content, make_bunch
 from labelkin.datasets._columns import Labels, check_unique, split_names
-from labelkin.datasets._io import FormatError, open_for_reading, open_for_writing
+from labelkin.datasets._io import FormatError, open_for_reading, open_for_writing, reason
 from labelkin.datasets._text import number_text
 
 _MARK = b"# labelkin "
@@ -86,7 +86,7 @@ def read_libsvm(
                 lines, n_features=width, multilabel=True, zero_based=head.zero_based
             )
         except (ValueError, OverflowError, IndexError, MemoryError) as error:
-            raise FormatError(path, f"not a LibSVM row ({error})", lines.number) from None
+            raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
     if head.n_rows is not None and head.n_rows != data.shape[0]:
         raise FormatError(
             path, f"the first line promises {head.n_rows} rows, {data.shape[0]} follow"
@@ -145,7 +145,7 @@ def _indicator(
 ) -> tuple[sparse.csr_matrix, list[str] | None]:
     """Make the indicator matrix of the label ids, and the columns' names."""
     flat = np.array([value for row in ids for value in row], dtype=np.float64)
-    if not (np.isfinite(flat) & (flat % 1 == 0) & (np.abs(flat) < 2**53)).all():
+    if not (np.isfinite(flat) & (flat == np.floor(flat)) & (np.abs(flat) < 2**53)).all():
         raise FormatError(path, "a label id is not an integer")
     distinct, column = np.unique(flat.astype(np.int64), return_inverse=True)
     n_labels, names = _declared(labels, head)

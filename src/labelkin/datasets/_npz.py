@@ -11,10 +11,11 @@ from sklearn.utils import Bunch
 
 from labelkin.datasets._bunch import check_content, make_bunch
 from labelkin.datasets._columns import check_unique
-from labelkin.datasets._io import FormatError, open_for_reading, open_for_writing
+from labelkin.datasets._io import FormatError, open_for_reading, open_for_writing, reason
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
+_KINDS = {"X_data": "biuf", "X_indices": "iu", "X_indptr": "iu"}
 #: Features with a smaller share of non-zeros stay sparse.
 DENSE_SHARE = 0.5
 
@@ -38,9 +39,11 @@ def read_npz(path: str | Path) -> Bunch:
         raw = io.BytesIO(file.read())
     try:
         with np.load(raw, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive.files if key in _REQUIRED + _OPTIONAL}
+            # A member that is no array comes back as its bytes; asarray gives it a kind to refuse.
+            known = [key for key in archive.files if key in _REQUIRED + _OPTIONAL]
+            arrays = {key: np.asarray(archive[key]) for key in known}
     except Exception as error:  # zip, deflate and array headers each have their own kinds
-        raise FormatError(path, f"not a readable .npz file ({error})") from error
+        raise FormatError(path, f"not a readable .npz file ({reason(error)})") from error
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
@@ -64,7 +67,7 @@ def read_npz(path: str | Path) -> Bunch:
 
 
 def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_matrix:
-    for key, kinds in (("X_data", "biuf"), ("X_indices", "iu"), ("X_indptr", "iu")):
+    for key, kinds in _KINDS.items():
         if arrays[key].dtype.kind not in kinds:
             raise FormatError(path, f"{key} is no array of numbers of its kind")
     try:
@@ -75,7 +78,7 @@ def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_mat
         )
         data.check_format(full_check=True)
     except Exception as error:  # a wrong dtype, length, index: scipy's kinds vary
-        raise FormatError(path, f"the X arrays are no CSR matrix ({error})") from error
+        raise FormatError(path, f"the X arrays are no CSR matrix ({reason(error)})") from error
     if not data.has_canonical_format:
         data.sum_duplicates()
     return data

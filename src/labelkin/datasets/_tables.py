@@ -25,6 +25,7 @@ from labelkin.datasets._io import (
     import_extra,
     open_for_reading,
     open_for_writing,
+    reason,
     shorten,
 )
 from labelkin.datasets._text import number_text
@@ -90,10 +91,10 @@ def read_csv(
 
 
 def _csv_error(path: str | Path, error: Exception) -> FormatError:
-    message = str(error).replace("\n", " ")
+    message = reason(error)
     found = _ROW_NUMBER.search(message)
     line = int(found[1]) if found else None
-    return FormatError(path, f"not a CSV table ({_ROW_NUMBER.sub('', message)[:200]})", line)
+    return FormatError(path, f"not a CSV table ({_ROW_NUMBER.sub('', message)})", line)
 
 
 def read_parquet(
@@ -124,7 +125,7 @@ def read_parquet(
         names = source.schema_arrow.names
         said = _metadata(source.schema_arrow.metadata)
     except Exception as error:  # pyarrow's kinds vary
-        raise FormatError(path, f"not a readable Parquet file ({_first_line(error)})") from None
+        raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
     check_unique(names, "column", path)
     if labels is None:
         labels = said.get("label_names")
@@ -138,7 +139,7 @@ def read_parquet(
         try:
             table = source.read_row_group(group) if source.num_row_groups else source.read()
         except Exception as error:
-            raise FormatError(path, f"a damaged Parquet file ({_first_line(error)})") from None
+            raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
         block, block_target, features, columns = _split(table, label_columns, drop, path)
         data.append(sparse.csr_matrix(block) if said.get("sparse") else block)
         target.append(block_target)
@@ -151,10 +152,6 @@ def read_parquet(
         feature_n_values=np.array([n_values.get(name, 0) for name in features], dtype=np.int32),
         descr=Path(path).name,
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
