@@ -88,19 +88,22 @@ def read_arff(
         names = [attribute.name for attribute in header.attributes]
         label_columns = _label_columns(header, names, path, xml, labels)
         dropped = find_columns(split_names(drop, names), names, path)
-        clash = np.intersect1d(label_columns, dropped)
-        if clash.size:
-            raise FormatError(path, f"{shorten(names[clash[0]])} is both a label and dropped")
-        features = np.setdiff1d(np.arange(len(names)), np.union1d(label_columns, dropped))
+        kept = np.ones(len(names), dtype=bool)
+        kept[dropped] = False
+        if not kept[label_columns].all():
+            clash = names[label_columns[~kept[label_columns]][0]]
+            raise FormatError(path, f"{shorten(clash)} is both a label and dropped")
+        kept[label_columns] = False
+        features = np.flatnonzero(kept)
         _check_kinds(header.attributes, features, label_columns, path)
         reader = RowReader(header.attributes, features, label_columns, path, encoding)
         data, target = reader.read(file, header.last_line)
-    n_values = [len(header.attributes[column].values) for column in features]
+    n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
         data,
         target,
-        feature_names=[names[column] for column in features],
-        label_names=[names[column] for column in label_columns],
+        feature_names=[names[column] for column in features.tolist()],
+        label_names=[names[column] for column in label_columns.tolist()],
         feature_n_values=np.array(n_values, dtype=np.int32),
         descr=header.comments or header.relation,
     )

@@ -26,7 +26,7 @@ from labelkin.datasets._arff_header import (
 )
 from labelkin.datasets._io import FormatError, shorten
 
-_BLOCK = 1 << 19  # bytes read at once: large for NumPy, small for the cache
+_BLOCK = 1 << 17  # bytes read at once: large for NumPy, small for the cache
 _INDEX = re.compile(r"\s*+([0-9]{1,9})(?=\s)")
 _BARE = re.compile(r"""[^\s,'"][^\s,]*""")
 
@@ -111,31 +111,30 @@ class RowReader:
         self.attributes, self.features, self.labels = attributes, features, labels
         self.path, self.encoding = path, encoding
         n = len(attributes)
-        self.codec_of = np.full(n, -1)  # dropped
-        self.default = np.zeros(n)
-        tables: dict[tuple[tuple[str, float], ...] | None, list[int]] = {}
-        is_label = np.zeros(n, dtype=bool)
-        is_label[labels] = True
-        for position in np.sort(np.concatenate([features, labels])).tolist():
+        codec_of, default = [-1] * n, [0.0] * n  # -1: dropped
+        codecs: dict[tuple[tuple[str, float], ...] | None, int] = {}
+        is_label = set(labels.tolist())
+        for position in [*features.tolist(), *is_label]:
             attribute = attributes[position]
             key = None
             if attribute.kind == "nominal":
-                key = (
-                    label_codes(attribute, path)
-                    if is_label[position]
-                    else feature_codes(attribute.values)
-                )
-                self.default[position] = key[0][1]
-            tables.setdefault(key, []).append(position)
-        self.codecs = [self._codec(key, columns) for key, columns in tables.items()]
-        for index, codec in enumerate(self.codecs):
-            self.codec_of[codec.columns] = index
+                if position in is_label:
+                    key = label_codes(attribute, path)
+                else:
+                    key = feature_codes(attribute.values)
+                default[position] = key[0][1]
+            codec_of[position] = codecs.setdefault(key, len(codecs))
+        self.codec_of, self.default = np.array(codec_of), np.array(default)
+        self.codecs = [
+            self._codec(key, np.flatnonzero(self.codec_of == index))
+            for key, index in codecs.items()
+        ]
         # Where a kept column goes: features count from 0, labels after them.
         self.place = np.full(n, -1)
         self.place[features] = np.arange(features.size)
         self.place[labels] = features.size + np.arange(labels.size)
 
-    def _codec(self, key: tuple[tuple[str, float], ...] | None, columns: list[int]) -> _Codec:
+    def _codec(self, key: tuple[tuple[str, float], ...] | None, columns: np.ndarray) -> _Codec:
         table = None if key is None else dict(key)
         # A value that needs quotes is never met bare, where the bulk path would look.
         encoded = {
@@ -143,7 +142,7 @@ class RowReader:
             for value, code in (table or {}).items()
             if value != "?" and "\0" not in value and _BARE.fullmatch(value)
         }
-        return _Codec(table, encoded, np.array(columns))
+        return _Codec(table, encoded, columns)
 
     def read(self, file: BinaryIO, line: int) -> tuple[Any, Any]:
         """Read all rows; ``line`` is that of ``@data``. Sparse rows give sparse matrices."""
@@ -183,12 +182,12 @@ class RowReader:
             values = self._dense_bulk(rows)
             if values is None:
                 values = self._dense_careful(rows, lines)
-            labels = values[:, self.labels]
+            labels = values[:, _as_slice(self.labels)]
             bad = (labels != 0) & (labels != 1)
             if bad.any():
                 row, column = np.argwhere(bad)[0]
                 self._refuse_label(column, labels[row, column], lines[row])
-            data.append(values[:, self.features])
+            data.append(values[:, _as_slice(self.features)])
             target.append(labels.astype(np.uint8))
             block = next(blocks, None)
         return (

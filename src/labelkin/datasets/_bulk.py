@@ -18,6 +18,7 @@ import numpy as np
 _PAD = 32  # so that the two words before any token exist
 _DIGITS = 15  # more might not fit in float64's 53 bits
 _TEN = 10.0 ** np.arange(_DIGITS + 1)
+_SHIFT = np.array([8 * max(8 - length, 0) for length in range(_DIGITS + 1)], dtype=np.uint64)
 _COMMA, _DOT, _SPACE, _TAB, _PLUS, _MINUS = b",. \t+-"
 
 
@@ -114,12 +115,16 @@ def separators(tokens: Tokens) -> np.ndarray:
 
 def _keys(tokens: Tokens, ends: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eight characters before ``ends`` as a word, and the shift that drops foreign ones."""
-    shift = (8 * (8 - np.clip(lengths, 0, 8))).astype(np.uint64)
-    return tokens.words[ends - 8], shift
+    return tokens.words[ends - 8], _SHIFT[lengths]
 
 
 def _digits(tokens: Tokens, ends: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Value of the up to 16 digits before ``ends``, and whether they all are digits."""
+    """Value of the up to 15 digits before ``ends``, and whether they all are digits."""
+    longest = lengths.max(initial=0)
+    if longest <= 1:  # the 0 of 0.5 needs no word
+        digit = np.frombuffer(tokens.text, dtype=np.uint8)[ends - 1] ^ 0x30
+        digit = np.where(lengths == 1, digit, 0)
+        return digit, digit <= 9
     word, shift = _keys(tokens, ends, lengths)
     word = ((word ^ _u64(0x3030303030303030)) >> shift) << shift  # a digit is now 0..9
     high = (word + _u64(0x0606060606060606)) | word
@@ -127,8 +132,8 @@ def _digits(tokens: Tokens, ends: np.ndarray, lengths: np.ndarray) -> tuple[np.n
     word = (word * _u64(10 << 8 | 1)) >> _u64(8)
     word = ((word & _u64(0x00FF00FF00FF00FF)) * _u64(100 << 16 | 1)) >> _u64(16)
     word = ((word & _u64(0x0000FFFF0000FFFF)) * _u64(10000 << 32 | 1)) >> _u64(32)
-    if lengths.size and lengths.max() > 8:
-        upper, also = _digits(tokens, ends - 8, np.clip(lengths - 8, 0, 8))
+    if longest > 8:
+        upper, also = _digits(tokens, ends - 8, np.maximum(lengths - 8, 0))
         word, valid = word + upper * _u64(10**8), valid & also
     return word, valid
 

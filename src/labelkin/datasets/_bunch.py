@@ -168,7 +168,8 @@ def _check_codes(data: Any, n_values: np.ndarray, names: list[str]) -> None:
         column, values = data.indices[keep], data.data[keep]
     else:
         column, values = np.tile(nominal, data.shape[0]), data[:, nominal].ravel()
-    bad = ~(np.isnan(values) | ((values >= 0) & (values < n_values[column]) & (values % 1 == 0)))
+    code = (values >= 0) & (values < n_values[column]) & (values == np.floor(values))
+    bad = ~(np.isnan(values) | code)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise ValueError(

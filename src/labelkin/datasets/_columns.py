@@ -40,9 +40,14 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), folded, n=3)
     if close:
-        return f" Columns that could be meant: {', '.join(folded[key] for key in close)}."
-    few = ", ".join(names[:5])
+        return f" Columns that could be meant: {_listed([folded[key] for key in close])}."
+    few = _listed(names[:5])
     return f" Its columns are {few}{', …' if len(names) > 5 else ''}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    plain = (name if name.isprintable() and len(name) <= 40 else shorten(name) for name in names)
+    return ", ".join(plain)
 
 
 def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[str]:
@@ -71,8 +76,8 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
         labels = int(labels)
     if isinstance(labels, bool):
         raise TypeError("labels takes names or a count, not a bool")
-    if isinstance(labels, int):
-        count = labels
+    if isinstance(labels, (int, np.integer)):
+        count = int(labels)
         if not 0 < abs(count) < len(names):
             raise FormatError(
                 path,

@@ -2,13 +2,14 @@
 
 import bz2
 import gzip
+import importlib
 import os
 import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 _COMPRESSIONS = (".gz", ".bz2")
 
@@ -92,3 +93,19 @@ def open_for_writing(path: str | Path) -> Iterator[BinaryIO]:
 def shorten(text: str, width: int = 60) -> str:
     """Quote a piece of a file for a message, cut to a readable length."""
     return repr(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def reason(error: Exception, width: int = 200) -> str:
+    """One short line of a foreign error's message."""
+    return " ".join(str(error).split())[:width] or type(error).__name__
+
+
+def import_extra(module: str, extra: str = "data") -> Any:
+    """Import an optional dependency, or say in one sentence how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{package} is needed here and not installed; pip install 'labelkin[{extra}]'"
+        ) from error

@@ -11,6 +11,7 @@ from labelkin.datasets._io import (
     FormatError,
     open_for_reading,
     open_for_writing,
+    reason,
     shorten,
     strip_compression,
 )
@@ -82,7 +83,7 @@ def read_labels_xml(path: str | Path) -> list[str]:
         message = expat.ErrorString(error.code)
         raise FormatError(path, f"not well-formed XML ({message})", error.lineno) from None
     except (LookupError, ValueError) as error:  # an encoding unknown to Python
-        raise FormatError(path, f"unreadable XML ({error})") from None
+        raise FormatError(path, f"unreadable XML ({reason(error)})") from None
     if not names:
         raise FormatError(path, "the XML lists no label")
     check_unique(names, "label", path)
