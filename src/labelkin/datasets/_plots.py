@@ -99,7 +99,7 @@ def plot_label_set_sizes(Y: ArrayLike, *, title: str | None = None) -> "Figure":
     if len(sizes) <= _NUMBERS_UP_TO:
         counts = [f"{count:,}" if count else "" for count in figures.set_sizes]
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-        axes.bar_label(bars, counts, fontsize=8, bbox=paper, zorder=3)
+        axes.bar_label(bars, counts, fontsize=8, bbox=paper, padding=2, zorder=3)
         axes.set_xticks(sizes)
     axes.axvline(figures.cardinality, color=_ORANGE, linestyle="--", linewidth=1.5)
     axes.annotate(
@@ -183,6 +183,8 @@ def _heading(title: str | None, words: str) -> str:
 
 
 def _shorten(name: str) -> str:
-    # A lone dollar sign would start mathematics in a matplotlib label.
-    name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    # Cut in the middle, since names often share their beginning or their end. A lone
+    # dollar sign would start mathematics in a matplotlib label.
+    if len(name) > _LONGEST_NAME:
+        name = name[: _LONGEST_NAME // 2] + "…" + name[1 - _LONGEST_NAME // 2 :]
     return name.replace("$", r"\$")
