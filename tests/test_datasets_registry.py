@@ -101,6 +101,7 @@ def test_every_entry_is_whole(name):
         assert all(file.sha256 for file in info.files)
         assert tuple(info.statistics.values()) == TABLE_2[name]
     assert name in info.description
+    assert info.source.startswith(("https://github.com/", "https://www.openml.org/d/"))
 
 
 @needs_arff
@@ -398,8 +399,10 @@ def test_offline(server, register, tmp_path):
     server.server_close()
     server.shutdown()
     message = refused(ConnectionError, "no connection", tmp_path)
-    assert "Set LABELKIN_DATA to a folder that holds tiny.npz" in message
-    assert "by hand" in message
+    assert message.endswith("set LABELKIN_DATA to a folder that holds tiny.npz.")
+    file = SourceFile("all", (server.url("tiny.arff"),))
+    register(dataclasses.replace(TINY, files=(file,)))
+    assert "tiny.arff by hand" in refused(ConnectionError, "no connection", tmp_path)
 
 
 def test_no_answer_in_time(server, register, tmp_path, monkeypatch):

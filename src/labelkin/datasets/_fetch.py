@@ -118,9 +118,17 @@ def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool
         damaged = True
         failures.append(f"{url}: the file's sha256 is not the published one")
     raise (ValueError if damaged else ConnectionError)(
-        f"{info.name} could not be downloaded ({'; '.join(failures)}); nothing was kept. "
-        f"Set LABELKIN_DATA to a folder that holds {info.name}.npz, or download the files by hand "
-        f"from {info.source} and convert them with `labelkin datasets convert`."
+        f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
+    )
+
+
+def _cure(info: DatasetInfo) -> str:
+    """End the sentence on a failed download with what a person can do."""
+    arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
+    by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
+    return (
+        "; nothing was kept: try again with a connection, or set LABELKIN_DATA to a folder that "
+        f"holds {info.name}.npz{by_hand if arff else ''}."
     )
 
 
@@ -176,9 +184,7 @@ def _from_openml(info: DatasetInfo, scratch: Path, progress: bool) -> Bunch:
     except (OSError, http.client.HTTPException, ValueError) as error:
         kind = ValueError if isinstance(error, ValueError) else ConnectionError
         raise kind(
-            f"{info.name} could not be downloaded from OpenML ({error}); nothing was kept. Set "
-            f"LABELKIN_DATA to a folder that holds {info.name}.npz, or download it by hand from "
-            f"{info.source}."
+            f"{info.name} could not be downloaded from OpenML ({error}){_cure(info)}"
         ) from error
     target = np.char.upper(np.asarray(found.target).astype(str))
     return Bunch(

@@ -1,6 +1,7 @@
 """What is known about each dataset: its origin, addresses, sums and expected figures."""
 
 import difflib
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
@@ -64,10 +65,12 @@ class DatasetInfo:
 
     @property
     def source(self) -> str:
-        """Where a person would start downloading by hand."""
-        if self.files:
-            return self.files[0].urls[0].rsplit("/", 1)[0]
-        return f"https://www.openml.org/d/{self.openml}"
+        """A page about the dataset for a person to open."""
+        if not self.files:
+            return f"https://www.openml.org/d/{self.openml}"
+        url = self.files[0].urls[0]
+        github = re.match(r"https://(?:raw\.githubusercontent|github)\.com/([^/]+/[^/]+)/", url)
+        return f"https://github.com/{github[1]}" if github else url.rsplit("/", 1)[0]
 
     @property
     def description(self) -> str:
