@@ -137,10 +137,10 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
     relation, attributes, comments = "", [], []
     line = 0
     for line, raw in enumerate(file, start=1):
-        text = decode(raw, encoding, path, line).strip()
-        if line == 1:
-            text = text.removeprefix("\ufeff")
         try:
+            text = raw.decode(encoding).strip()
+            if line == 1:
+                text = text.removeprefix("\ufeff")
             if found := _ATTRIBUTE.match(text):
                 name = unquote(found[1]) if found[1] else found[2]
                 attributes.append(Attribute(name, *_parse_type(found[3]), line))
@@ -154,6 +154,8 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
                 raise ValueError(
                     f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
                 )
+        except UnicodeDecodeError:
+            decode(raw, encoding, path, line)
         except ValueError as error:
             raise FormatError(path, str(error), line) from None
     else:

@@ -275,17 +275,19 @@ class RowReader:
         return data.build(), target.build()
 
     def _sparse_bulk(self, rows: list[bytes], lines: np.ndarray) -> _Block | None:
-        inner = [row[1:-1] for row in rows]
-        if not all(row.startswith(b"{") and row.endswith(b"}") for row in rows):
+        whole = b"\n".join(rows)
+        if whole.count(b"}\n{") != len(rows) - 1 or whole[0] != 123 or whole[-1] != 125:
             return None
+        inner = [row[1:-1] for row in rows]
         text = b",".join(filter(None, inner)) + b","
         if any(sign in text for sign in b"'\"\0{}"):
             return None
         row = np.repeat(
             np.arange(len(rows)), [pairs.count(b",") + 1 if pairs else 0 for pairs in inner]
         )
-        text = text.replace(b", ", b",") if row.size else b""
-        tokens = _bulk.tokenize(text, spaces=True)
+        if b", " in text:
+            text = text.replace(b", ", b",")
+        tokens = _bulk.tokenize(text if row.size else b"", spaces=True)
         ends = _bulk.separators(tokens)
         indices, values = tokens[0::2], tokens[1::2]
         if ends.size != 2 * row.size or (ends[0::2] != 32).any() or (ends[1::2] != 44).any():
