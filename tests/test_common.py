@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
@@ -13,8 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import labelkin
-
-from .conftest import make_data
 
 # Ensembles are kept small: the contract does not depend on their size.
 SMALL = {
