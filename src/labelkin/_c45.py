@@ -17,6 +17,7 @@ from numba import njit, types
 
 SMALL = 1e-6  # two weights, gains or ratios closer than this are equal
 GAIN_SLACK = 1e-3  # a split this far below the mean gain still competes
+TRAINING_SLACK = 1e-3  # a subtree must save more training errors than this
 ERROR_SLACK = 0.1  # estimated errors within this of each other favour the smaller tree
 LARGEST_MIN_SIDE = 25.0  # a numeric split never needs more weight than this on a side
 
@@ -41,15 +42,33 @@ def _xlogx(x, table):
 
 @njit
 def _move(label, weight, side, counts, table):
-    """Move a sample to the other side; return the change of Σ n·log2(n) over both sides."""
+    """Move a sample to the other side; return the change of Σ n·log2(n) over both sides.
+
+    With two classes the change is not followed: ``_inside`` sums the four terms at a cut.
+    """
     here = side[label]
-    there = counts[label] - here
     side[label] = here + weight
+    if counts.shape[0] == 2:
+        return 0.0
+    there = counts[label] - here
     return (
         _xlogx(here + weight, table)
         - _xlogx(here, table)
         + _xlogx(there - weight, table)
         - _xlogx(there, table)
+    )
+
+
+@njit
+def _inside(followed, side, counts, table):
+    """Σ n·log2(n) over the classes on both sides of a cut."""
+    if counts.shape[0] != 2:
+        return followed
+    return (
+        _xlogx(side[0], table)
+        + _xlogx(side[1], table)
+        + _xlogx(counts[0] - side[0], table)
+        + _xlogx(counts[1] - side[1], table)
     )
 
 
@@ -109,7 +128,8 @@ def _best_cut(
             and total - moved > min_side - SMALL
         ):
             n_cuts += 1
-            gain = _gain(parent, inside, moved, total, table)
+            summed = _inside(inside, side, counts, table)
+            gain = _gain(parent, summed, moved, total, table)
             if gain > best + SMALL:
                 best, best_left, cut = gain, moved, i + 1
 
@@ -129,7 +149,8 @@ def _best_cut(
                 and total - moved > min_side - SMALL
             ):
                 n_cuts += 1
-                gains[i] = _gain(parent, inside, moved, total, table)
+                summed = _inside(inside, side, counts, table)
+                gains[i] = _gain(parent, summed, moved, total, table)
                 lefts[i] = total - moved
                 highest = max(highest, gains[i])
         if highest > best + SMALL:
@@ -216,9 +237,7 @@ def _is_final(counts, min_leaf):
     cache=True,
     nogil=True,
 )  # fmt: skip
-def grow(
-    indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, resolution, table
-):
+def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, resolution, table):
     """Grow the unpruned tree.
 
     Parameters
@@ -278,7 +297,7 @@ def grow(
         counts[y[row]] += w[row]
     whole = counts.sum()
     # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
-    nominal_counts = nominal.all() or 2.0 < 0.3 * whole - SMALL
+    nominal_counts = nominal.all() or 0.3 * whole - SMALL > 2.0
 
     # Waiting nodes: their rows, the parent's slot that will point to them, whether to split.
     # The columns' stretches of the node on level i of the stack are starts[i] to stops[i].
@@ -443,10 +462,7 @@ def _descend(node, row, feature, threshold, left, right, reach, dense, indptr, i
     """Leaf that a row reaches from the given node."""
     while left[node] >= 0:
         value = _value_at(row, feature[node], dense, indptr, indices, data)
-        if _stays_left(value, threshold[node], reach):
-            node = left[node]
-        else:
-            node = right[node]
+        node = left[node] if _stays_left(value, threshold[node], reach) else right[node]
     return node
 
 
@@ -489,15 +505,102 @@ def _estimate(counts, confidence, z):
 
 
 @njit
-def _count_rows(out, rows, begin, end, y, w):
-    """Set ``out`` to the class weights of some rows."""
-    out[:] = 0.0
-    for i in range(begin, end):
-        out[y[rows[i]]] += w[rows[i]]
+def _make_leaf(node, subtree_end, left, right, alive, head, tail, following):
+    """Turn a node into a leaf that holds the rows of all leaves below it."""
+    for leaf in range(node + 1, subtree_end[node]):
+        if alive[leaf] and left[leaf] < 0:
+            if head[node] < 0:
+                head[node] = head[leaf]
+            else:
+                following[tail[node]] = head[leaf]
+            tail[node] = tail[leaf]
+        alive[leaf] = False
+    left[node], right[node] = -1, -1
 
 
 @njit
-def _collapse(left, right, subtree_end, value, alive):
+def _increase(leaves, n_leaves, estimate, value, added, confidence, z):
+    """How much the estimated errors of some leaves grow with the weights added to them."""
+    increase = 0.0
+    for i in range(n_leaves):
+        leaf = leaves[i]
+        increase += _estimate(value[leaf] + added[leaf], confidence, z) - estimate[leaf]
+    return increase
+
+
+@njit
+def _errors_when_raised(
+    branch, sibling, stop, limit, estimate, value, added, touched, is_touched, alive,
+    head, following, y, w, confidence, z,
+    feature, threshold, left, right, reach, dense, indptr, indices, data,
+):  # fmt: skip
+    """Estimated errors of a branch that also receives its sibling's rows.
+
+    The branch's own rows stay where they are: only the sibling's have to be sent down.
+    More rows never lower an estimate, so the sum is looked at after every few rows and
+    given up once it reaches the limit.
+    """
+    n_touched, n_rows, check_at = 0, 0, 4
+    errors = estimate[branch]
+    for source in range(sibling, stop):
+        row = head[source] if alive[source] and left[source] < 0 else -1
+        while row >= 0 and errors < limit:
+            leaf = _descend(
+                branch, row, feature, threshold, left, right, reach, dense, indptr, indices, data
+            )
+            added[leaf, y[row]] += w[row]
+            if not is_touched[leaf]:
+                is_touched[leaf] = True
+                touched[n_touched] = leaf
+                n_touched += 1
+            row = following[row]
+            n_rows += 1
+            if n_rows == check_at:
+                check_at *= 2
+                errors = estimate[branch] + _increase(
+                    touched, n_touched, estimate, value, added, confidence, z
+                )
+    errors = estimate[branch] + _increase(touched, n_touched, estimate, value, added, confidence, z)
+    for i in range(n_touched):
+        added[touched[i]] = 0.0
+        is_touched[touched[i]] = False
+    return errors
+
+
+@njit
+def _raise(
+    node, branch, sibling, subtree_end, alive, dirty, head, tail, following, value, y, w,
+    feature, threshold, left, right, reach, dense, indptr, indices, data,
+):  # fmt: skip
+    """Put a node's larger branch in its place and send the sibling's rows down there.
+
+    Nodes that receive rows become dirty: their estimates have to be made again.
+    """
+    feature[node], threshold[node] = feature[branch], threshold[branch]
+    left[node], right[node] = left[branch], right[branch]
+    head[node], tail[node] = head[branch], tail[branch]
+    alive[branch] = False
+    dirty[node] = True
+    for source in range(sibling, subtree_end[sibling]):
+        row = head[source] if alive[source] and left[source] < 0 else -1
+        alive[source] = False
+        while row >= 0:
+            coming = following[row]
+            at = node
+            while left[at] >= 0:
+                x = _value_at(row, feature[at], dense, indptr, indices, data)
+                at = left[at] if _stays_left(x, threshold[at], reach) else right[at]
+                value[at, y[row]] += w[row]
+                dirty[at] = True
+            following[row] = head[at]
+            if head[at] < 0:
+                tail[at] = row
+            head[at] = row
+            row = coming
+
+
+@njit
+def _collapse(left, right, subtree_end, value, alive, head, tail, following):
     """Turn into a leaf, from the root down, each subtree that errs no less than a leaf."""
     n_nodes = left.shape[0]
     errors = np.empty(n_nodes)
@@ -509,15 +612,14 @@ def _collapse(left, right, subtree_end, value, alive):
     for node in range(n_nodes):
         if alive[node] and left[node] >= 0:
             as_leaf = value[node].sum() - value[node].max()
-            if errors[node] >= as_leaf - GAIN_SLACK:
-                left[node], right[node] = -1, -1
-                alive[node + 1 : subtree_end[node]] = False
+            if errors[node] >= as_leaf - TRAINING_SLACK:
+                _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
 
 
 @njit(
     (
-        _INT[::1], _REAL[::1], _INT[::1], _INT[::1], _INT[::1], _INT[::1], _INT[::1],
-        _frozen(_INT), _frozen(_REAL), _LONG, *_LOOKUP,
+        _INT[::1], _REAL[::1], _INT[::1], _INT[::1], _frozen(_INT), _frozen(_INT),
+        _frozen(_INT), _frozen(_INT), _frozen(_REAL), _LONG, *_LOOKUP,
         _REAL, _FLAG, _FLAG, _FLAG, _REAL, _REAL,
     ),
     cache=True,
@@ -531,7 +633,7 @@ def prune(
 
     Each node, children before parents, is replaced by a leaf or by its larger branch when
     that does not raise the estimated errors. A raised branch receives the sibling's rows
-    and is pruned again, as its estimates have changed.
+    and is pruned again where its estimates have changed.
 
     Returns
     -------
@@ -541,28 +643,36 @@ def prune(
     """
     n_nodes = feature.shape[0]
     value = np.zeros((n_nodes, n_classes))
+    # In preorder the nodes below one are those up to its subtree's end. Each leaf holds a
+    # chain of rows: the first, the last, and for each row the one that follows.
     subtree_end = np.empty(n_nodes, np.int64)
+    head, tail = np.full(n_nodes, -1, np.int32), np.full(n_nodes, -1, np.int32)
+    following = np.full(y.shape[0], -1, np.int32)
     for node in range(n_nodes - 1, -1, -1):
         if left[node] < 0:
-            _count_rows(value[node], node_rows, begin[node], end[node], y, w)
             subtree_end[node] = node + 1
+            head[node], tail[node] = node_rows[begin[node]], node_rows[end[node] - 1]
+            for i in range(begin[node], end[node]):
+                value[node, y[node_rows[i]]] += w[node_rows[i]]
+                if i + 1 < end[node]:
+                    following[node_rows[i]] = node_rows[i + 1]
         else:
-            value[node] = value[left[node]] + value[right[node]]
             subtree_end[node] = subtree_end[right[node]]
+            value[node] = value[left[node]] + value[right[node]]
     alive = np.ones(n_nodes, np.bool_)
     if collapse:
-        _collapse(left, right, subtree_end, value, alive)
+        _collapse(left, right, subtree_end, value, alive, head, tail, following)
 
-    estimate = np.zeros(n_nodes)
+    estimate, dirty = np.zeros(n_nodes), np.ones(n_nodes, np.bool_)
     added = np.zeros((n_nodes if pruning and raising else 0, n_classes))
     touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
-    pending = np.empty(n_nodes, np.int32)
-    spare = np.empty(node_rows.shape[0], np.int32)
+    slack = ERROR_SLACK + SMALL
     node = n_nodes - 1 if pruning else -1
     while node >= 0:
-        if not alive[node]:
+        if not (alive[node] and dirty[node]):
             node -= 1
             continue
+        dirty[node] = False
         as_leaf = _estimate(value[node], confidence, z)
         if left[node] < 0:
             estimate[node] = as_leaf
@@ -574,64 +684,24 @@ def prune(
         if value[branch].sum() <= value[sibling].sum() - SMALL:
             branch, sibling = sibling, branch
         if raising:
-            # The branch's own rows stay where they are: only the sibling's have to move.
-            as_branch, n_touched = estimate[branch], 0
-            for i in range(begin[sibling], end[sibling]):
-                row = node_rows[i]
-                leaf = _descend(
-                    branch, row, feature, threshold, left, right, reach,
-                    dense, indptr, indices, data,
-                )  # fmt: skip
-                added[leaf, y[row]] += w[row]
-                if not is_touched[leaf]:
-                    is_touched[leaf] = True
-                    touched[n_touched] = leaf
-                    n_touched += 1
-            for i in range(n_touched):
-                leaf = touched[i]
-                together = value[leaf] + added[leaf]
-                as_branch += _estimate(together, confidence, z) - estimate[leaf]
-                added[leaf] = 0.0
-                is_touched[leaf] = False
-
-        slack = ERROR_SLACK + SMALL
+            as_branch = _errors_when_raised(
+                branch, sibling, subtree_end[sibling], as_tree + slack, estimate, value,
+                added, touched, is_touched, alive, head, following, y, w, confidence, z,
+                feature, threshold, left, right, reach, dense, indptr, indices, data,
+            )  # fmt: skip
         if as_leaf < as_tree + slack and as_leaf < as_branch + slack:
-            left[node], right[node] = -1, -1
-            alive[node + 1 : subtree_end[node]] = False
+            _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
             estimate[node] = as_leaf
-            node -= 1
         elif as_branch < as_tree + slack:
-            alive[sibling : subtree_end[sibling]] = False
-            alive[branch] = False
-            feature[node], threshold[node] = feature[branch], threshold[branch]
-            left[node], right[node] = left[branch], right[branch]
-            # Send all rows of the node down the raised branch.
-            pending[0], n_pending = node, 1
-            while n_pending > 0:
-                n_pending -= 1
-                at = pending[n_pending]
-                _count_rows(value[at], node_rows, begin[at], end[at], y, w)
-                if left[at] < 0:
-                    continue
-                middle, back = begin[at], 0
-                for i in range(begin[at], end[at]):
-                    row = node_rows[i]
-                    x = _value_at(row, feature[at], dense, indptr, indices, data)
-                    if _stays_left(x, threshold[at], reach):
-                        node_rows[middle] = row
-                        middle += 1
-                    else:
-                        spare[back] = row
-                        back += 1
-                node_rows[middle : end[at]] = spare[:back]
-                begin[left[at]], end[left[at]] = begin[at], middle
-                begin[right[at]], end[right[at]] = middle, end[at]
-                pending[n_pending], pending[n_pending + 1] = left[at], right[at]
-                n_pending += 2
-            node = subtree_end[node] - 1
+            _raise(
+                node, branch, sibling, subtree_end, alive, dirty, head, tail, following,
+                value, y, w, feature, threshold, left, right, reach,
+                dense, indptr, indices, data,
+            )  # fmt: skip
+            node = subtree_end[node]
         else:
             estimate[node] = as_tree
-            node -= 1
+        node -= 1
 
     # Keep the living nodes; their order is still preorder.
     number = np.cumsum(alive) - 1

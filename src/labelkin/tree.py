@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Self
@@ -85,7 +86,8 @@ class PresortedMatrix:
 
     Binary relevance, chains and calibrated label ranking grow tree after tree on one matrix.
     They sort it once and pass it to ``C45TreeClassifier._fit_presorted``; a subset of the
-    rows is said with weights of zero, which costs no new sorting.
+    rows is said with weights of zero, and columns are added with ``with_columns``: neither
+    sorts anything again.
 
     Parameters
     ----------
@@ -104,8 +106,9 @@ class PresortedMatrix:
     """
 
     def __init__(self, X: Any) -> None:
-        self.lookup = RowValues.of(X)
+        self._X = X
         self.shape: tuple[int, int] = X.shape
+        self.lookup = RowValues.of(X)
         columns = self._sorted_sparse(X) if sp.issparse(X) else self._sorted_dense()
         self.indptr, self.rows, self.values = columns
 
@@ -134,28 +137,41 @@ class PresortedMatrix:
             rows[part], values[part] = rows[part][order], values[part][order]
         return indptr.astype(np.int64), rows.astype(np.int32), values
 
-    @property
+    def with_columns(self, columns: NDArray[Any]) -> PresortedMatrix:
+        """Return a matrix with more columns on the right; only the new ones are sorted."""
+        new = PresortedMatrix(columns)
+        wider = copy(self)
+        for cached in ("binary", "two_valued"):
+            wider.__dict__.pop(cached, None)
+        if sp.issparse(self._X):
+            wider._X = sp.hstack([self._X, sp.csr_array(columns)], format="csr")
+        else:
+            wider._X = np.hstack([self._X, columns])
+        wider.shape = wider._X.shape
+        wider.lookup = RowValues.of(wider._X)
+        wider.indptr = np.concatenate((self.indptr, self.indptr[-1] + new.indptr[1:]))
+        wider.rows = np.concatenate((self.rows, new.rows))
+        wider.values = np.concatenate((self.values, new.values))
+        return wider
+
+    @cached_property
     def binary(self) -> NDArray[np.bool_]:
         """Columns with no other values than 0 and 1."""
-        return self._ends(0.0, 1.0)
-
-    @property
-    def two_valued(self) -> NDArray[np.bool_]:
-        """Columns with at most two distinct values."""
-        n, m = self.shape
-        result = np.empty(m, dtype=bool)
-        for j in range(m):
-            values = self.values[self.indptr[j] : self.indptr[j + 1]]
-            distinct = int(np.count_nonzero(np.diff(values))) + bool(len(values))
-            result[j] = distinct + (len(values) < n) <= 2
-        return result
-
-    def _ends(self, zero: float, one: float) -> NDArray[np.bool_]:
         filled = np.diff(self.indptr) > 0
         result = ~filled
         first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
-        result[filled] = (self.values[first] == one) & (self.values[last] == one)
+        result[filled] = (self.values[first] == 1) & (self.values[last] == 1)
         return result
+
+    @cached_property
+    def two_valued(self) -> NDArray[np.bool_]:
+        """Columns with at most two distinct values."""
+        filled = np.diff(self.indptr)
+        changes = np.concatenate(([False], self.values[1:] != self.values[:-1]))
+        changes[self.indptr[:-1][filled > 0]] = True  # a column's first entry is a new value
+        before = np.concatenate(([0], np.cumsum(changes)))
+        distinct = np.diff(before[self.indptr])
+        return distinct + (filled < self.shape[0]) <= 2
 
 
 @dataclass(frozen=True)
