@@ -273,17 +273,27 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             n_active += 1
     spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
 
-    # The working copy of the columns, without the rows that do not exist.
-    rows, values = col_rows.copy(), col_values.copy()
-    # Where the stretch of each column begins and ends, for each node that waits.
-    stretch = np.empty((32, 2, n_features), np.int64)
-    has_zeros = np.empty(n_features, np.bool_)
+    # The working copy of the columns: those with any entry, without the rows that do not
+    # exist; where each column begins and ends, for each node that waits.
+    rows, values = np.empty(col_rows.shape[0], np.int32), np.empty(col_rows.shape[0])
+    columns, n_columns, n_nominal = np.empty(n_features, np.int64), 0, 0
+    bounds = np.empty((2, n_features), np.int64)
+    fill = 0
     for f in range(n_features):
-        a, b = indptr[f], indptr[f + 1]
-        if n_active < w.shape[0]:
-            b = _divide(rows, values, a, b, goes_left, 1, spare_rows, spare_values)
-        stretch[0, 0, f], stretch[0, 1, f] = a, b
-        has_zeros[f] = b - a < n_active
+        n_nominal += nominal[f]
+        start = fill
+        for i in range(indptr[f], indptr[f + 1]):
+            rows[fill], values[fill] = col_rows[i], col_values[i]
+            fill += goes_left[col_rows[i]]
+        if fill > start:
+            bounds[0, n_columns], bounds[1, n_columns] = start, fill
+            columns[n_columns] = f
+            n_columns += 1
+    stretch = np.empty((32, 2, n_columns), np.int64)
+    has_zeros = np.empty(n_columns, np.bool_)
+    for k in range(n_columns):
+        stretch[0, 0, k], stretch[0, 1, k] = bounds[0, k], bounds[1, k]
+        has_zeros[k] = bounds[1, k] - bounds[0, k] < n_active
 
     capacity = 2 * n_active
     feature, threshold = np.empty(capacity, np.int32), np.empty(capacity)
@@ -291,17 +301,15 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     begin, end = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     n_nodes = 0
 
-    gains, lefts = np.empty(values.shape[0]), np.empty(values.shape[0])
-    gain, ratio = np.empty(n_features), np.empty(n_features)
-    cut, zeros_left = np.empty(n_features, np.int64), np.empty(n_features, np.bool_)
+    gains, lefts = np.empty(fill), np.empty(fill)
+    gain, ratio = np.empty(n_columns), np.empty(n_columns)
+    cut, zeros_left = np.empty(n_columns, np.int64), np.empty(n_columns, np.bool_)
     counts, side, child = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
 
-    whole, n_nominal = 0.0, 0
+    whole = 0.0
     for row in node_rows[:n_active]:
         counts[y[row]] += w[row]
         whole += w[row]
-    for f in range(n_features):
-        n_nominal += nominal[f]
     # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
     nominal_counts = n_nominal == n_features or 0.3 * whole - SMALL > 2.0
 
@@ -338,40 +346,41 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
 
         # The best cut of each column, its gain and its gain ratio.
         mean_gain, n_usable = 0.0, 0
-        for f in range(n_features):
-            ratio[f] = -1.0
-            a, b = stretch[level, 0, f], stretch[level, 1, f]
+        for k in range(n_columns):
+            ratio[k] = -1.0
+            a, b = stretch[level, 0, k], stretch[level, 1, k]
             if a == b:
                 continue
-            gain[f], weight_left, cut[f], zeros_left[f], n_cuts = _best_cut(
+            is_nominal = nominal[columns[k]]
+            gain[k], weight_left, cut[k], zeros_left[k], n_cuts = _best_cut(
                 rows, values, a, b, last - first, y, w, total, counts, purity, table,
-                min_leaf if nominal[f] else numeric_side, -1.0 if nominal[f] else 0.0,
+                min_leaf if is_nominal else numeric_side, -1.0 if is_nominal else 0.0,
                 resolution, side, gains, lefts,
             )  # fmt: skip
-            if cut[f] < 0:
+            if cut[k] < 0:
                 continue
-            if not nominal[f]:
+            if not is_nominal:
                 if mdl:
-                    gain[f] -= math.log2(n_cuts) / total
-                if gain[f] < SMALL:
+                    gain[k] -= math.log2(n_cuts) / total
+                if gain[k] < SMALL:
                     continue
             split_info = (
                 _xlogx(total, table)
                 - _xlogx(weight_left, table)
                 - _xlogx(total - weight_left, table)
             )
-            ratio[f] = 0.0 if split_info < SMALL else gain[f] * total / split_info
-            if nominal_counts or not nominal[f]:
-                mean_gain += gain[f]
+            ratio[k] = 0.0 if split_info < SMALL else gain[k] * total / split_info
+            if nominal_counts or not is_nominal:
+                mean_gain += gain[k]
                 n_usable += 1
         if n_usable == 0:
             continue
         mean_gain /= n_usable
 
         best, best_ratio = -1, 0.0
-        for f in range(n_features):
-            if gain[f] >= mean_gain - GAIN_SLACK and ratio[f] > best_ratio + SMALL:
-                best, best_ratio = f, ratio[f]
+        for k in range(n_columns):
+            if gain[k] >= mean_gain - GAIN_SLACK and ratio[k] > best_ratio + SMALL:
+                best, best_ratio = k, ratio[k]
         if best < 0:
             continue
 
@@ -384,9 +393,10 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         else:
             lower = values[wall - 1]
             upper = 0.0 if zeros_here and (wall == b or values[wall] > 0.0) else values[wall]
-        feature[node] = best
+        f = columns[best]
+        feature[node] = f
         threshold[node] = _split_point(
-            col_values, col_rows, w, indptr[best], indptr[best + 1], has_zeros[best],
+            col_values, col_rows, w, indptr[f], indptr[f + 1], has_zeros[best],
             lower, upper, resolution,
         )  # fmt: skip
         for i in range(first, last):
@@ -416,11 +426,11 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             stretch, waiting = _twice(stretch), _twice(waiting)
         if left_open or right_open:
             kept = 2 if left_open and right_open else (1 if left_open else 0)
-            for f in range(n_features):
-                a, b = stretch[level, 0, f], stretch[level, 1, f]
+            for k in range(n_columns):
+                a, b = stretch[level, 0, k], stretch[level, 1, k]
                 wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
-                stretch[level + 1, 0, f], stretch[level + 1, 1, f] = a, wall
-                stretch[level, 0 if kept == 2 else 1, f] = wall
+                stretch[level + 1, 0, k], stretch[level + 1, 1, k] = a, wall
+                stretch[level, 0 if kept == 2 else 1, k] = wall
         # The left child lies on top, so that nodes are numbered in preorder.
         waiting[level, 0, 0], waiting[level, 1, 0] = middle, last
         waiting[level, 2, 0], waiting[level, 3, 0] = 2 * node + 1, right_open
