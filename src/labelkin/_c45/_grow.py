@@ -156,6 +156,74 @@ def _best_cut(
 
 
 @njit
+def _copy_columns(indptr, col_rows, col_values, exists, rows, values, columns, bounds):
+    """Copy the columns that have any entry, without the rows that do not exist.
+
+    Fills ``rows`` and ``values``, the columns' numbers and their begins and ends; returns
+    the number of columns and of entries.
+    """
+    n_columns, n_entries = 0, 0
+    for f in range(indptr.shape[0] - 1):
+        start = n_entries
+        for i in range(indptr[f], indptr[f + 1]):
+            rows[n_entries], values[n_entries] = col_rows[i], col_values[i]
+            n_entries += exists[col_rows[i]]
+        if n_entries > start:
+            columns[n_columns] = f
+            bounds[0, n_columns], bounds[1, n_columns] = start, n_entries
+            n_columns += 1
+    return n_columns, n_entries
+
+
+@njit
+def _choose_column(
+    rows, values, stretch, columns, n_rows, y, w, total, counts, purity,
+    table, nominal, nominal_counts, min_leaf, mdl, resolution,
+    gain, ratio, cut, zeros_left, side, gains, lefts,
+):  # fmt: skip
+    """Position of the column to split a node on (-1: none), its cut being left in ``cut``.
+
+    The largest gain ratio wins among the columns whose gain is about the mean or more.
+    """
+    n_columns = gain.shape[0]
+    numeric_side = max(min_leaf, min(0.1 * total / counts.shape[0], LARGEST_MIN_SIDE))
+    mean_gain, n_usable = 0.0, 0
+    for k in range(n_columns):
+        ratio[k] = -1.0
+        a, b = stretch[0, k], stretch[1, k]
+        if a == b:
+            continue
+        is_nominal = nominal[columns[k]]
+        gain[k], weight_left, cut[k], zeros_left[k], n_cuts = _best_cut(
+            rows, values, a, b, n_rows, y, w, total, counts, purity, table,
+            min_leaf if is_nominal else numeric_side, -1.0 if is_nominal else 0.0,
+            resolution, side, gains, lefts,
+        )  # fmt: skip
+        if cut[k] < 0:
+            continue
+        if not is_nominal:
+            if mdl:
+                gain[k] -= math.log2(n_cuts) / total
+            if gain[k] < SMALL:
+                continue
+        split_info = (
+            _xlogx(total, table) - _xlogx(weight_left, table) - _xlogx(total - weight_left, table)
+        )
+        ratio[k] = 0.0 if split_info < SMALL else gain[k] * total / split_info
+        if nominal_counts or not is_nominal:
+            mean_gain += gain[k]
+            n_usable += 1
+    if n_usable == 0:
+        return -1
+    mean_gain /= n_usable
+    best, best_ratio = -1, 0.0
+    for k in range(n_columns):
+        if gain[k] >= mean_gain - GAIN_SLACK and ratio[k] > best_ratio + SMALL:
+            best, best_ratio = k, ratio[k]
+    return best
+
+
+@njit
 def _split_point(values, rows, w, a, b, zeros, lower, upper, resolution):
     """Largest training value not above the midpoint of the cut, as J48 places it."""
     middle = 0.5 * lower + 0.5 * upper
@@ -273,22 +341,12 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             n_active += 1
     spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
 
-    # The working copy of the columns: those with any entry, without the rows that do not
-    # exist; where each column begins and ends, for each node that waits.
     rows, values = np.empty(col_rows.shape[0], np.int32), np.empty(col_rows.shape[0])
-    columns, n_columns, n_nominal = np.empty(n_features, np.int64), 0, 0
-    bounds = np.empty((2, n_features), np.int64)
-    fill = 0
-    for f in range(n_features):
-        n_nominal += nominal[f]
-        start = fill
-        for i in range(indptr[f], indptr[f + 1]):
-            rows[fill], values[fill] = col_rows[i], col_values[i]
-            fill += goes_left[col_rows[i]]
-        if fill > start:
-            bounds[0, n_columns], bounds[1, n_columns] = start, fill
-            columns[n_columns] = f
-            n_columns += 1
+    columns, bounds = np.empty(n_features, np.int64), np.empty((2, n_features), np.int64)
+    n_columns, n_entries = _copy_columns(
+        indptr, col_rows, col_values, goes_left, rows, values, columns, bounds
+    )
+    # Where each column begins and ends, for each node that waits.
     stretch = np.empty((32, 2, n_columns), np.int64)
     has_zeros = np.empty(n_columns, np.bool_)
     for k in range(n_columns):
@@ -301,12 +359,14 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     begin, end = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     n_nodes = 0
 
-    gains, lefts = np.empty(fill), np.empty(fill)
+    gains, lefts = np.empty(n_entries), np.empty(n_entries)
     gain, ratio = np.empty(n_columns), np.empty(n_columns)
     cut, zeros_left = np.empty(n_columns, np.int64), np.empty(n_columns, np.bool_)
     counts, side, child = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
 
-    whole = 0.0
+    whole, n_nominal = 0.0, 0
+    for f in range(n_features):
+        n_nominal += nominal[f]
     for row in node_rows[:n_active]:
         counts[y[row]] += w[row]
         whole += w[row]
@@ -342,45 +402,11 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         for c in range(n_classes):
             total += counts[c]
             purity += _xlogx(counts[c], table)
-        numeric_side = max(min_leaf, min(0.1 * total / n_classes, LARGEST_MIN_SIDE))
-
-        # The best cut of each column, its gain and its gain ratio.
-        mean_gain, n_usable = 0.0, 0
-        for k in range(n_columns):
-            ratio[k] = -1.0
-            a, b = stretch[level, 0, k], stretch[level, 1, k]
-            if a == b:
-                continue
-            is_nominal = nominal[columns[k]]
-            gain[k], weight_left, cut[k], zeros_left[k], n_cuts = _best_cut(
-                rows, values, a, b, last - first, y, w, total, counts, purity, table,
-                min_leaf if is_nominal else numeric_side, -1.0 if is_nominal else 0.0,
-                resolution, side, gains, lefts,
-            )  # fmt: skip
-            if cut[k] < 0:
-                continue
-            if not is_nominal:
-                if mdl:
-                    gain[k] -= math.log2(n_cuts) / total
-                if gain[k] < SMALL:
-                    continue
-            split_info = (
-                _xlogx(total, table)
-                - _xlogx(weight_left, table)
-                - _xlogx(total - weight_left, table)
-            )
-            ratio[k] = 0.0 if split_info < SMALL else gain[k] * total / split_info
-            if nominal_counts or not is_nominal:
-                mean_gain += gain[k]
-                n_usable += 1
-        if n_usable == 0:
-            continue
-        mean_gain /= n_usable
-
-        best, best_ratio = -1, 0.0
-        for k in range(n_columns):
-            if gain[k] >= mean_gain - GAIN_SLACK and ratio[k] > best_ratio + SMALL:
-                best, best_ratio = k, ratio[k]
+        best = _choose_column(
+            rows, values, stretch[level], columns, last - first, y, w, total, counts, purity,
+            table, nominal, nominal_counts, min_leaf, mdl, resolution,
+            gain, ratio, cut, zeros_left, side, gains, lefts,
+        )  # fmt: skip
         if best < 0:
             continue
 
