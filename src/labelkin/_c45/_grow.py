@@ -346,7 +346,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     n_columns, n_entries = _copy_columns(
         indptr, col_rows, col_values, goes_left, rows, values, columns, bounds
     )
-    # Where each column begins and ends, for each node that waits.
+    # Where each column begins and ends, for each node that waits to be split.
     stretch = np.empty((32, 2, n_columns), np.int64)
     has_zeros = np.empty(n_columns, np.bool_)
     for k in range(n_columns):
@@ -374,10 +374,10 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     nominal_counts = n_nominal == n_features or 0.3 * whole - SMALL > 2.0
 
     # Waiting nodes: begin and end of their rows, the parent's slot that will point to them,
-    # whether to split them.
-    waiting = np.empty((32, 4, 1), np.int64)
+    # whether to split them, and where their columns' bounds are.
+    waiting = np.empty((32, 5, 1), np.int64)
     waiting[0, 0, 0], waiting[0, 1, 0], waiting[0, 2, 0] = 0, n_active, -1
-    waiting[0, 3, 0] = not _is_final(counts, min_leaf)
+    waiting[0, 3, 0], waiting[0, 4, 0] = not _is_final(counts, min_leaf), 0
     depth = 1
     while depth > 0:
         depth -= 1
@@ -394,6 +394,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
                 right[slot // 2] = node
         if waiting[level, 3, 0] == 0:
             continue
+        place = waiting[level, 4, 0]
 
         counts[:] = 0.0
         for i in range(first, last):
@@ -403,7 +404,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             total += counts[c]
             purity += _xlogx(counts[c], table)
         best = _choose_column(
-            rows, values, stretch[level], columns, last - first, y, w, total, counts, purity,
+            rows, values, stretch[place], columns, last - first, y, w, total, counts, purity,
             table, nominal, nominal_counts, min_leaf, mdl, resolution,
             gain, ratio, cut, zeros_left, side, gains, lefts,
         )  # fmt: skip
@@ -411,7 +412,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             continue
 
         # The split point, and who goes left.
-        a, b, wall = stretch[level, 0, best], stretch[level, 1, best], cut[best]
+        a, b, wall = stretch[place, 0, best], stretch[place, 1, best], cut[best]
         zeros_here = b - a < last - first
         if zeros_left[best]:
             upper = values[wall]
@@ -448,20 +449,28 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             child[c] = counts[c] - child[c]
         right_open = not _is_final(child, min_leaf)
 
-        if level + 2 > waiting.shape[0]:
-            stretch, waiting = _twice(stretch), _twice(waiting)
+        # One child to split takes over the place of its parent; two need one more.
+        kept = 2 if left_open and right_open else (1 if left_open else 0)
+        if kept == 2 and place + 2 > stretch.shape[0]:
+            stretch = _twice(stretch)
         if left_open or right_open:
-            kept = 2 if left_open and right_open else (1 if left_open else 0)
             for k in range(n_columns):
-                a, b = stretch[level, 0, k], stretch[level, 1, k]
+                a, b = stretch[place, 0, k], stretch[place, 1, k]
                 wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
-                stretch[level + 1, 0, k], stretch[level + 1, 1, k] = a, wall
-                stretch[level, 0 if kept == 2 else 1, k] = wall
+                if kept == 2:
+                    stretch[place + 1, 0, k], stretch[place + 1, 1, k] = a, wall
+                    stretch[place, 0, k] = wall
+                else:
+                    stretch[place, 1, k] = wall
+        if level + 2 > waiting.shape[0]:
+            waiting = _twice(waiting)
         # The left child lies on top, so that nodes are numbered in preorder.
         waiting[level, 0, 0], waiting[level, 1, 0] = middle, last
         waiting[level, 2, 0], waiting[level, 3, 0] = 2 * node + 1, right_open
+        waiting[level, 4, 0] = place
         waiting[level + 1, 0, 0], waiting[level + 1, 1, 0] = first, middle
         waiting[level + 1, 2, 0], waiting[level + 1, 3, 0] = 2 * node, left_open
+        waiting[level + 1, 4, 0] = place + 1 if kept == 2 else place
         depth = level + 2
 
     return (
