@@ -283,7 +283,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     size > 3: high (3)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's idiom)
+    _parameter_constraints: dict[str, list[Any]] = {
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "pruning": ["boolean"],
