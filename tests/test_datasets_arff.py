@@ -344,14 +344,14 @@ def both_paths(tmp_path, text):
         np.testing.assert_array_equal(fast[1], slow[1])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows=st.lists(st.tuples(numbers, words, labels, spaces, spaces), max_size=5))
 def test_dense_paths_agree(tmp_path_factory, rows):
     text = KINDS + "".join(f"{a}{s},{t}{w},{y}{t}\n" for a, w, y, s, t in rows)
     both_paths(tmp_path_factory.getbasetemp(), text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     rows=st.lists(
         st.lists(

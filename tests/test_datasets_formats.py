@@ -53,7 +53,7 @@ def round_trip(folder, form, data, target, compression="", **options):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(content=contents(), compression=st.sampled_from(["", "", ".gz", ".bz2"]))
 def test_round_trip(tmp_path_factory, form, content, compression):
     data, target, features, labels, n_values = content
@@ -185,3 +185,10 @@ def test_damaged_compression_is_one_error(tmp_path, suffix):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"a\.arff"):
             read(path)
+
+
+def test_arff_does_not_appear_without_its_xml(tmp_path):
+    (tmp_path / "a.xml").mkdir()  # so that the XML cannot be put in its place
+    with pytest.raises(OSError, match=r"a\.xml"):
+        write(tmp_path / "a.arff", np.eye(2), np.eye(2, dtype=int))
+    assert os.listdir(tmp_path) == ["a.xml"]
