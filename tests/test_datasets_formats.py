@@ -80,6 +80,33 @@ def test_edge_cases_round_trip(tmp_path, form):
         assert_same(round_trip(tmp_path, form, matrix, target, label_names=["l"]), data, target)
 
 
+ODD = [
+    "a\rb",
+    "\r",
+    "\n",
+    "it's",
+    'q"q',
+    "",
+    " lead",
+    "日本\u2028",
+    "%x",
+    "?",
+    "{0,1}",
+    "a,b",
+    "\\",
+]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("at", range(len(ODD)))
+def test_odd_names_round_trip(tmp_path, form, at):
+    names = ODD[at:] + ODD[:at]
+    data, target = np.arange(10.0).reshape(2, 5), np.ones((2, len(ODD) - 5))
+    got = round_trip(tmp_path, form, data, target, feature_names=names[:5], label_names=names[5:])
+    assert got.feature_names == names[:5]
+    assert got.label_names == names[5:]
+
+
 @needs_shared
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", ["yeast", "medical"])
