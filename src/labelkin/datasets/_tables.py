@@ -69,7 +69,7 @@ def read_csv(
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(text),
-            # One block: the type of a column is then inferred from all of its values.
+            # One block: a row wider than a block would be refused.
             read_options=arrow_csv.ReadOptions(
                 block_size=min(len(text) + 1, 2**31 - 1), use_threads=False
             ),
@@ -255,8 +255,10 @@ def write_csv(
 
 def _csv_text(rows: Iterable[list[Any]], quote_all: bool = False) -> bytes:
     text = io.StringIO(newline="")
-    quoting = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
-    csv.writer(text, lineterminator="\n", quoting=quoting).writerows(rows)
+    writer = csv.writer(
+        text, lineterminator="\n", quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+    )
+    writer.writerows(rows)
     return text.getvalue().encode("utf-8")
 
 
