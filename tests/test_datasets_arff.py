@@ -324,6 +324,13 @@ spaces = st.sampled_from(["", "", "", " ", "\t", "   ", "      "])
 KINDS = "@relation r\n@attribute a real\n@attribute w {x,y,'?'}\n@attribute y {0,1}\n@data\n"
 
 
+@pytest.mark.parametrize("row", ["1,?,0", "{0 1,1 ?}"])
+def test_a_bare_question_mark_is_missing_even_where_it_is_a_value(tmp_path, row):
+    assert np.isnan(dense(arff(tmp_path, KINDS + row, labels="y").data)[0, 1])
+    quoted = row.replace("?", "'?'")
+    assert dense(arff(tmp_path, KINDS + quoted, labels="y").data)[0, 1] == 2
+
+
 def both_paths(tmp_path, text):
     outcomes = []
     for bulk in (True, False):
