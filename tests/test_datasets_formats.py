@@ -53,7 +53,7 @@ def round_trip(folder, form, data, target, compression="", **options):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(content=contents(), compression=st.sampled_from(["", "", ".gz", ".bz2"]))
 def test_round_trip(tmp_path_factory, form, content, compression):
     data, target, features, labels, n_values = content
@@ -78,6 +78,33 @@ def test_edge_cases_round_trip(tmp_path, form):
     target = np.array([[0], [1], [0]])
     for matrix in (data, sparse.csr_matrix(data)):
         assert_same(round_trip(tmp_path, form, matrix, target, label_names=["l"]), data, target)
+
+
+ODD = [
+    "a\rb",
+    "\r",
+    "\n",
+    "it's",
+    'q"q',
+    "",
+    " lead",
+    "日本\u2028",
+    "%x",
+    "?",
+    "{0,1}",
+    "a,b",
+    "\\",
+]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("at", range(len(ODD)))
+def test_odd_names_round_trip(tmp_path, form, at):
+    names = ODD[at:] + ODD[:at]
+    data, target = np.arange(10.0).reshape(2, 5), np.ones((2, len(ODD) - 5))
+    got = round_trip(tmp_path, form, data, target, feature_names=names[:5], label_names=names[5:])
+    assert got.feature_names == names[:5]
+    assert got.label_names == names[5:]
 
 
 @needs_shared
@@ -185,3 +212,10 @@ def test_damaged_compression_is_one_error(tmp_path, suffix):
         path.write_bytes(damaged)
         with pytest.raises(FormatError, match=r"a\.arff"):
             read(path)
+
+
+def test_arff_does_not_appear_without_its_xml(tmp_path):
+    (tmp_path / "a.xml").mkdir()  # so that the XML cannot be put in its place
+    with pytest.raises(OSError, match=r"a\.xml"):
+        write(tmp_path / "a.arff", np.eye(2), np.eye(2, dtype=int))
+    assert os.listdir(tmp_path) == ["a.xml"]

@@ -154,7 +154,7 @@ def test_mutated_small_files(tmp_path, name):
     raw, options = SMALL[name]
     assert outcome(tmp_path / name, raw, **options)
     rng = random.Random(name)
-    results = [outcome(tmp_path / name, mutate(raw, rng), **options) for _ in range(1500)]
+    results = [outcome(tmp_path / name, mutate(raw, rng), **options) for _ in range(800)]
     assert any(results)
     assert not all(results)
 
@@ -175,7 +175,7 @@ def test_other_encodings(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(raw=st.binary(max_size=300))
 def test_random_bytes(tmp_path_factory, name, raw):
     outcome(tmp_path_factory.getbasetemp() / name, raw, **SMALL[name][1])
@@ -215,7 +215,7 @@ atoms = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     head=st.lists(atoms, max_size=12).map("".join),
     rows=st.lists(atoms, max_size=25).map("".join),
@@ -275,7 +275,7 @@ def test_mutated_binary_files(tmp_path, suffix):
     raw = path.read_bytes()
     assert outcome(path, raw)
     rng = random.Random(suffix)
-    results = [outcome(path, mutate(raw, rng)) for _ in range(600)]
+    results = [outcome(path, mutate(raw, rng)) for _ in range(300)]
     assert not all(results)
 
 

@@ -32,6 +32,11 @@ def test_types_are_told_by_the_whole_column(tmp_path):
     assert got.data[7, 0] == 7
 
 
+def test_rows_may_be_wider_than_any_block(tmp_path):
+    name = "n" * 3_000_000
+    assert table(tmp_path, f"{name},y\n1,0\n2,1\n", labels="y").feature_names == [name]
+
+
 def test_numbers_round_as_float_does(tmp_path):
     words = ["0.1", "1e-320", "123456789012345678901", "9007199254740993", "3.141592653589793238"]
     got = table(tmp_path, "x,y\n" + "".join(f"{w},1\n" for w in words), labels="y")

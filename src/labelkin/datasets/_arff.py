@@ -204,13 +204,15 @@ def write_arff(
 
     """
     content = check_content(path, data, target, feature_names, label_names, feature_n_values)
-    if xml and not meka:
+    with_xml = xml and not meka
+    if with_xml:
         check_speakable(content.label_names)
-        stem = strip_compression(path)
-        write_labels_xml(stem.with_suffix(".xml"), content.label_names)
     with open_for_writing(path) as file:
         for piece in _pieces(content, relation, meka, sparse):
             file.write(piece.encode("utf-8"))
+        if with_xml:  # still inside: the ARFF file appears only once its XML is there
+            xml_path = strip_compression(path).with_suffix(".xml")
+            write_labels_xml(xml_path, content.label_names)
 
 
 def _pieces(content: Content, relation: str, meka: bool, as_sparse: bool | None) -> Iterator[str]:

@@ -155,7 +155,7 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
                     f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
                 )
         except UnicodeDecodeError:
-            decode(raw, encoding, path, line)
+            raise wrong_encoding(encoding, path, line) from None
         except ValueError as error:
             raise FormatError(path, str(error), line) from None
     else:
@@ -175,14 +175,9 @@ def _checked(header: Header, path: str | Path) -> Header:
     return header
 
 
-def decode(raw: bytes, encoding: str, path: str | Path, line: int) -> str:
-    """Text of a line in the declared encoding."""
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError:
-        raise FormatError(
-            path, f"not valid {encoding} text; pass encoding= (often 'latin-1')", line
-        ) from None
+def wrong_encoding(encoding: str, path: str | Path, line: int) -> FormatError:
+    """Error for a line that is not text in the encoding."""
+    return FormatError(path, f"not valid {encoding} text; pass encoding= (often 'latin-1')", line)
 
 
 @lru_cache(maxsize=512)

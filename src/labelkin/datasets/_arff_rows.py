@@ -18,11 +18,11 @@ from labelkin.datasets import _bulk
 from labelkin.datasets._arff_header import (
     TOKEN,
     Attribute,
-    decode,
     feature_codes,
     label_codes,
     split_values,
     unquote,
+    wrong_encoding,
 )
 from labelkin.datasets._io import FormatError, shorten
 
@@ -175,7 +175,7 @@ class RowReader:
         first: tuple[list[bytes], np.ndarray] | None,
         blocks: Iterator[tuple[list[bytes], np.ndarray]],
     ) -> tuple[np.ndarray, np.ndarray]:
-        data, target = [], []
+        data, target = _Growing(np.float64), _Growing(np.uint8)
         block = first
         while block is not None:
             rows, lines = block
@@ -188,11 +188,11 @@ class RowReader:
                 row, column = np.argwhere(bad)[0]
                 self._refuse_label(column, labels[row, column], lines[row])
             data.append(values[:, _as_slice(self.features)])
-            target.append(labels.astype(np.uint8))
+            target.append(labels)
             block = next(blocks, None)
         return (
-            _stack(data, self.features.size, np.float64),
-            _stack(target, self.labels.size, np.uint8),
+            data.array().reshape(-1, self.features.size),
+            target.array().reshape(-1, self.labels.size),
         )
 
     def _dense_bulk(self, rows: list[bytes]) -> np.ndarray | None:
@@ -231,10 +231,9 @@ class RowReader:
         for out, raw, line in zip(values, rows, lines.tolist(), strict=True):
             if raw.startswith(b"{"):
                 raise FormatError(self.path, "a sparse row among dense ones", line)
+            text = self._text(raw, line)
             try:
-                tokens = list(split_values(decode(raw, self.encoding, self.path, line)))
-            except FormatError:
-                raise
+                tokens = list(split_values(text))
             except ValueError as error:
                 raise FormatError(self.path, str(error), line) from None
             if len(tokens) != d:
@@ -308,7 +307,7 @@ class RowReader:
     def _sparse_careful(self, rows: list[bytes], lines: np.ndarray) -> _Block:
         entries: list[tuple[int, int, float]] = []
         for row, (raw, line) in enumerate(zip(rows, lines.tolist(), strict=True)):
-            text = decode(raw, self.encoding, self.path, line)
+            text = self._text(raw, line)
             if not text.startswith("{"):
                 raise FormatError(self.path, "a dense row among sparse ones", line)
             if not text.endswith("}") or len(text) == 1:
@@ -385,7 +384,13 @@ class RowReader:
             )
         )
 
-    # --- errors -----------------------------------------------------------------------------
+    # --- one token, and errors ------------------------------------------------------------
+
+    def _text(self, raw: bytes, line: int) -> str:
+        try:
+            return raw.decode(self.encoding)
+        except UnicodeDecodeError:
+            raise wrong_encoding(self.encoding, self.path, line) from None
 
     def _decode(self, column: int, token: str, quoted: bool, line: int) -> float:
         try:
@@ -400,30 +405,48 @@ class RowReader:
         raise FormatError(self.path, f"label {name} {found}; it must be 0 or 1", int(line))
 
 
+class _Growing:
+    """An array grown by blocks in one buffer, so that it is never in memory twice."""
+
+    def __init__(self, dtype: type) -> None:
+        self.dtype, self.buffer = dtype, bytearray()
+
+    def append(self, block: np.ndarray) -> None:
+        self.buffer += block.astype(self.dtype, copy=False).tobytes()
+
+    def array(self) -> np.ndarray:
+        """Return the whole as a flat array on the same memory."""
+        if not self.buffer:
+            return np.empty(0, dtype=self.dtype)
+        return np.frombuffer(self.buffer, dtype=self.dtype)
+
+
 class _CSR:
     """A CSR matrix grown by blocks of rows."""
 
     def __init__(self, n_columns: int, dtype: type) -> None:
-        self.n_columns, self.dtype = n_columns, dtype
-        self.counts: list[np.ndarray] = []
-        self.indices: list[np.ndarray] = []
-        self.values: list[np.ndarray] = []
+        self.n_columns = n_columns
+        self.counts, self.indices, self.values = (
+            _Growing(np.int64),
+            _Growing(np.int32),
+            _Growing(dtype),
+        )
 
     def append(self, n: int, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> None:
         """Add n rows; entries come sorted by row, and explicit zeros are left out."""
         kept = value != 0
         self.counts.append(np.bincount(row[kept], minlength=n))
-        self.indices.append(column[kept].astype(np.int32))
-        self.values.append(value[kept].astype(self.dtype))
+        self.indices.append(column[kept])
+        self.values.append(value[kept])
 
     def build(self) -> sparse.csr_matrix:
-        counts = np.concatenate(self.counts)
+        counts = self.counts.array()
         indptr = np.zeros(counts.size + 1, dtype=np.int64)
         np.cumsum(counts, out=indptr[1:])
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         return sparse.csr_matrix(
-            (_stack(self.values, None, self.dtype), _stack(self.indices, None, np.int32), indptr),
+            (self.values.array(), self.indices.array(), indptr),
             shape=(counts.size, self.n_columns),
         )
 
@@ -433,16 +456,3 @@ def _as_slice(columns: np.ndarray) -> Any:
     if columns.size and columns[-1] - columns[0] + 1 == columns.size:
         return slice(int(columns[0]), int(columns[-1]) + 1)
     return columns
-
-
-def _stack(blocks: list[np.ndarray], width: int | None, dtype: type) -> np.ndarray:
-    """Concatenate blocks of rows, releasing each as it is copied: no second copy in memory."""
-    length = sum(len(block) for block in blocks)
-    whole: np.ndarray = np.empty(length if width is None else (length, width), dtype=dtype)
-    start = 0
-    blocks.reverse()
-    while blocks:
-        block = blocks.pop()
-        whole[start : start + len(block)] = block
-        start += len(block)
-    return whole

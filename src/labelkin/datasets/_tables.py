@@ -69,7 +69,7 @@ def read_csv(
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(text),
-            # One block: the type of a column is then inferred from all of its values.
+            # One block: a row wider than a block would be refused.
             read_options=arrow_csv.ReadOptions(
                 block_size=min(len(text) + 1, 2**31 - 1), use_threads=False
             ),
@@ -240,20 +240,25 @@ def write_csv(
     """
     content = check_content(path, data, target, feature_names, label_names)
     with open_for_writing(path) as file:
-        file.write(_csv_text([content.feature_names + content.label_names]))
+        names = content.feature_names + content.label_names
+        # csv leaves a carriage return unquoted, where readers see the end of a line.
+        file.write(_csv_text([names], quote_all=any("\r" in name for name in names)))
         for first in range(0, content.target.shape[0], _ROWS):
             features, labels = content.rows(first, first + _ROWS)
             file.write(
                 _csv_text(
                     [number_text(value, missing="") for value in row] + marks
                     for row, marks in zip(features.tolist(), labels.tolist(), strict=True)
-                )
+                ),
             )
 
 
-def _csv_text(rows: Iterable[list[Any]]) -> bytes:
+def _csv_text(rows: Iterable[list[Any]], quote_all: bool = False) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    writer = csv.writer(
+        text, lineterminator="\n", quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+    )
+    writer.writerows(rows)
     return text.getvalue().encode("utf-8")
 
 
