@@ -5,7 +5,7 @@ import sys
 import typer
 
 import labelkin
-from labelkin.cli import datasets, demo
+from labelkin.cli import datasets, demo, reproduce
 
 app = typer.Typer(
     name="labelkin",
@@ -33,12 +33,13 @@ def _root(
 
 app.command("demo")(demo.command)
 app.add_typer(datasets.app, name="datasets")
+app.command("reproduce")(reproduce.command)
 
 
 def run(argv: list[str]) -> int:
     """Run one command line; bad input and bad usage end with one sentence and code 2."""
     try:
-        code = app(args=argv, prog_name="labelkin", standalone_mode=False)
+        code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"error: {what}", file=sys.stderr)

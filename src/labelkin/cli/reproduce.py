@@ -1,0 +1,287 @@
+"""``labelkin reproduce``: the paper's experiments, and one's own beside them."""
+
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from labelkin.experiments.live import View
+    from labelkin.experiments.methods import Method
+    from labelkin.experiments.run import Plan, Summary
+    from labelkin.experiments.sources import Source
+
+
+def command(
+    context: typer.Context,
+    group: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="table3 (the compared methods, also for Table 4), figure1 (thresholds), "
+            "table5 (ensemble sizes) or figure2 (the parts of VPCME).",
+        ),
+    ],
+    datasets: Annotated[
+        str | None,
+        typer.Option(help="Only these: names or files, separated by commas."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these, separated by commas; mlknn@n_neighbors=5 changes a parameter."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Repeats of the cross-validation. [default: 20]")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of a repeat.")] = 5,
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="Spread labels evenly over the folds.")
+    ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="One repeat on the embedded digit scenes (or on what --datasets says): a few "
+            "minutes, no files needed.",
+        ),
+    ] = False,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=MODULE:FACTORY",
+            help="Add your own: anything importable that gives a scikit-learn classifier. "
+            "May be repeated.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]PATH",
+            help="Your own dataset, alone or beside those of --datasets. May be repeated.",
+        ),
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Label columns of each --data that does not say: names separated by commas, "
+            "or a count (the first n; -n: the last n)."
+        ),
+    ] = None,
+    store: Annotated[
+        Path, typer.Option(help="File of the results; cells that are in it are not repeated.")
+    ] = Path("results.db"),
+    jobs: Annotated[int, typer.Option(help="Cells at a time; -1: one a core.")] = -1,
+    threads: Annotated[
+        bool, typer.Option("--threads", help="Threads instead of processes.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://…", help="Run on the Dask cluster with this scheduler."),
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Compute cells that failed again.")
+    ] = False,
+) -> None:
+    """Run the experiments of the paper's section 4, and go on where a run was cut off.
+
+    Every finished cell (dataset, method, repeat, fold) is in the store at once. Stop with
+    Ctrl-C or in any other way; the same command goes on.
+    """
+    from rich.console import Console
+
+    from labelkin.experiments.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.protocol import Protocol
+    from labelkin.experiments.run import Plan, run
+
+    wanted = find_group(group)
+    registry = _registry(method or [])
+    by_default = (QUICK_DATASET,) if quick else wanted.datasets
+    plan = Plan(
+        group=wanted.name,
+        sources=_sources(_split(datasets), data or [], labels or [], by_default),
+        methods=_methods(_split(methods), wanted.methods, method or []),
+        registry=registry,
+        protocol=Protocol(repeats or (1 if quick else 20), folds, stratified),
+    )
+    console = Console(highlight=False)
+    again = shlex.join(["labelkin", *(context.obj or [])])
+    try:
+        with _termination_as_interrupt():
+            summary = run(
+                plan,
+                store,
+                jobs=jobs,
+                threads=threads,
+                cluster=cluster,
+                retry=retry,
+                command=again,
+                view=_view(plan, wanted.title, store, console, jobs),
+            )
+    except KeyboardInterrupt:
+        typer.echo(_interrupted(plan, store, again), err=True)
+        raise typer.Exit(130) from None
+    _conclude(plan, store, summary, console)
+
+
+def _split(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
+def _registry(own: list[str]) -> "dict[str, Method]":
+    """Return all known methods and the user's."""
+    from labelkin.experiments.factories import user_method
+    from labelkin.experiments.methods import METHODS
+
+    methods = [user_method(text) for text in own]
+    names = [method.name for method in methods]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"--method: two methods are called {twice.pop()!r}.")
+    return {**METHODS, **{method.name: method for method in methods}}
+
+
+def _methods(only: list[str], of_group: tuple[str, ...], own: list[str]) -> tuple[str, ...]:
+    """Return the names to run; the user's own always belong to them."""
+    names = [text.partition("=")[0].strip() for text in own]
+    return tuple(dict.fromkeys([*(only or of_group), *names]))
+
+
+def _sources(
+    only: list[str], files: list[str], labels: list[str], by_default: tuple[str, ...]
+) -> "tuple[Source, ...]":
+    from labelkin.experiments.sources import file_source, find_source
+
+    if len(labels) not in (0, 1, len(files)):
+        raise ValueError("--labels: give it once for all --data, or once for each, in order.")
+    if labels and not files:
+        raise ValueError("--labels tells the label columns of a --data file, and none is given.")
+    columns = labels * len(files) if len(labels) == 1 else labels or [""] * len(files)
+    names = only or ([] if files else by_default)
+    own = [file_source(file, which or None) for file, which in zip(files, columns, strict=True)]
+    return tuple(dict.fromkeys([*(find_source(name) for name in names), *own]))
+
+
+def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
+    from joblib import effective_n_jobs
+
+    from labelkin.experiments.live import LiveView, PlainView
+
+    protocol, n_methods, n_datasets = plan.protocol, len(plan.methods), len(plan.sources)
+    heading = (
+        f"{title} · {n_datasets} {'dataset' if n_datasets == 1 else 'datasets'} × {n_methods} "
+        f"{'method' if n_methods == 1 else 'methods'} × {protocol.repeats} × {protocol.folds} "
+        f"folds = {len(plan.cells())} cells · store {store}"
+    )
+    if not console.is_terminal:
+        return PlainView(heading, typer.echo)
+    titles = {name: plan.title(name) for name in plan.methods}
+    return LiveView(heading, console, titles, effective_n_jobs(jobs))
+
+
+@contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Have a polite kill end the run as Ctrl-C does: what is finished is stored."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupted(plan: "Plan", path: Path, again: str) -> str:
+    from labelkin.experiments.store import Store
+
+    cells = set(plan.cells())
+    try:
+        with Store(path) as store:
+            stored = len(cells & store.done())
+    except (OSError, ValueError):
+        stored = 0
+    return f"interrupted: {stored} of {len(cells)} cells are stored in {path}; go on with: {again}"
+
+
+def _conclude(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
+    from labelkin.experiments.store import Store
+
+    with Store(path) as store:
+        console.print()
+        console.print(_table(plan, store))
+        failures = store.failures(plan.cells())
+    console.print(f"\n{summary.total} cells in {path}", end="")
+    console.print(f", {summary.computed} of them computed now" if summary.before else "")
+    if failures:
+        console.print("* without the folds that failed")
+    for cell, failure in list(failures.items())[:5]:
+        console.print(f"failed: {cell}: {failure['error']}", style="red", markup=False)
+    if len(failures) > 5:
+        console.print(f"… and {len(failures) - 5} more failed", style="red")
+    console.print(f"next: [bold]labelkin report {shlex.quote(str(path))} --out report[/]")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _table(plan: "Plan", store: Any) -> "Table":
+    """Return the means of this plan's cells: by metric on one dataset, else by dataset."""
+    from rich.table import Table
+
+    from labelkin.metrics import METRICS, PAPER_METRICS
+
+    single = len(plan.sources) == 1
+    watched = PAPER_METRICS if single else ("average_precision",)
+    table = Table(box=None, pad_edge=True)
+    table.add_column(f"on {plan.sources[0].name}, %" if single else "Average precision, % ↑")
+    for name in plan.methods:
+        table.add_column(plan.title(name), justify="right")
+    for key in watched:
+        metric, values = METRICS[key], _values(plan, store, key)
+        for source in plan.sources:
+            found = [values.get((source.name, name), []) for name in plan.methods]
+            means = [_mean(each) for each in found]
+            # A mean over fewer folds than the others' is shown, but not compared.
+            whole = [len(each) == plan.protocol.repeats * plan.protocol.folds for each in found]
+            known = [m for m, w in zip(means, whole, strict=True) if w and m is not None]
+            best = (max if metric.greater_is_better else min)(known, default=None)
+            shown = [
+                _number(mean, mean == best, metric.percent)
+                + ("" if all_there or mean is None else "*")
+                for mean, all_there in zip(means, whole, strict=True)
+            ]
+            table.add_row(f"{metric.title} {metric.arrow}" if single else source.name, *shown)
+    return table
+
+
+def _values(plan: "Plan", store: Any, metric: str) -> dict[tuple[str, str], list[float]]:
+    """Return the values of the plan's cells by dataset and method."""
+    values: dict[tuple[str, str], list[float]] = {}
+    stored = store.metric(metric)
+    for cell in plan.cells():
+        if cell in stored:
+            values.setdefault((cell.dataset, cell.method), []).append(stored[cell])
+    return values
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _number(value: float | None, best: bool, percent: bool) -> str:
+    if value is None:
+        return "–"
+    text = f"{100 * value:.2f}" if percent else f"{value:.2f}"
+    return f"[bold]{text}[/]" if best else text

@@ -1,0 +1,78 @@
+"""What results were made with: versions, processor, BLAS, revision of the source."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = (
+    "labelkin", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "numba", "torch",
+    "distributed",
+)  # fmt: skip
+
+
+def describe_environment() -> dict[str, Any]:
+    """Return versions, processor, memory, BLAS and git revision; no name of host or user."""
+    from threadpoolctl import threadpool_info
+
+    blas = [
+        {key: library.get(key) for key in ("internal_api", "version", "architecture")}
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    ]
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": _memory_gb(),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "blas": blas,
+        "revision": source_revision(),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _memory_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def source_revision() -> str | None:
+    """Return the git revision of labelkin's source, ``+changes`` when files differ from it.
+
+    None for an installed package: the repository around it, if any, is someone else's.
+    """
+    here = Path(__file__).resolve().parent
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(here), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        changed = git("status", "--porcelain", "--untracked-files=no", "..")
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
