@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin.experiments.memory import PeakMemory
@@ -80,8 +81,8 @@ def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
 
 
 def execute_in_worker(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
-    """Do the same in a process of its own: quiet, on one core, gone when its parent is."""
-    _prepare_worker()
+    """Do the same in a process of our own: quiet, and on one core."""
+    bound_blas()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return execute(job, X, Y, test)
@@ -158,14 +159,14 @@ def _staged(model: Any, X: Any) -> Iterator[tuple[float, Any, np.ndarray]]:
 
 
 @lru_cache(maxsize=1)
-def _prepare_worker() -> None:
-    """Bound BLAS, leave Ctrl-C to the parent, and watch the parent; once a process."""
-    from threadpoolctl import threadpool_limits
-
+def bound_blas() -> None:
+    """Bound BLAS and OpenMP to one thread for good; once a worker process."""
     threadpool_limits(1)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
+
+
+def follow_parent(parent: int) -> None:
+    """Begin a worker process: leave Ctrl-C to the parent, and end when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

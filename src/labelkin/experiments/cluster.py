@@ -10,10 +10,12 @@ from typing import Any
 
 import labelkin
 from labelkin.datasets._io import import_extra
-from labelkin.experiments.cell import Job, Outcome, execute_in_worker, failed
+from labelkin.experiments.cell import Job, Outcome, bound_blas, execute, failed
 from labelkin.experiments.factories import Factory
 from labelkin.experiments.pools import WORKER_DIED, Task
 
+_TIMEOUT = 10  # seconds in which the scheduler must answer
+_PATIENCE = 60  # seconds in which a worker must be there, if only a restarted one
 _ATTEMPTS = 5  # times that a task's data may be lost before we give up
 
 
@@ -21,7 +23,7 @@ def run_on_cluster(tasks: Iterable[Task], address: str) -> Iterator[Outcome]:
     """Run tasks on the cluster at `address`; yield what becomes of each as it is known."""
     distributed = import_extra("distributed", "cluster")
     try:
-        client = distributed.Client(address, timeout=10, set_as_default=False)
+        client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise OSError(f"--cluster {address}: no Dask scheduler answers there.") from error
     with client:
@@ -51,7 +53,8 @@ def _check_versions(client: Any, address: str) -> None:
 
 
 def _execute(job: Job, data: tuple[Any, Any], test: Any) -> Outcome:
-    return execute_in_worker(job, *data, test)
+    bound_blas()
+    return execute(job, *data, test)
 
 
 class _Run:
@@ -69,7 +72,7 @@ class _Run:
             if file is not None:
                 self.client.upload_file(str(file))
         out = {self._submit(task): task for task in tasks}
-        completed = self.distributed.as_completed(out)
+        completed = self.distributed.as_completed(out, loop=self.client.loop)
         for future in completed:
             task = out.pop(future)
             if future.status == "finished":
@@ -88,7 +91,8 @@ class _Run:
             raise OSError(f"the data of {job.dataset} were lost {_ATTEMPTS} times")
         held = self.sent.get(job.dataset)
         if held is None or (fresh and held.status != "finished"):
-            held = self.client.scatter((task.X, task.Y), broadcast=True, hash=False)
+            data = [(task.X, task.Y)]  # in a list: the pair is one thing to send
+            [held] = self.client.scatter(data, broadcast=True, hash=False, timeout=_PATIENCE)
             self.sent[job.dataset] = held
         return self.client.submit(_execute, job, held, task.test, pure=False)
 

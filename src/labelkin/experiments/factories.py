@@ -23,6 +23,8 @@ class Factory:
     """Makes a seeded classifier from ``module:attribute``, in whatever process it is called."""
 
     spec: str
+    folder: str = ""
+    """Where the module is looked for first: the folder in which the command was run."""
 
     def __call__(self, seed: int | None) -> Any:
         """Return an unfitted multi-label classifier."""
@@ -57,6 +59,8 @@ class Factory:
 
     def _find(self) -> Any:
         module, _, attribute = self.spec.partition(":")
+        if self.folder and self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
         try:
             found: Any = importlib.import_module(module)
             for part in attribute.split("."):
@@ -81,8 +85,6 @@ def user_method(text: str) -> Method:
         )
     if name in METHODS:
         raise ValueError(f"--method {text!r}: {name!r} is a known method; choose another name.")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a file beside which the command is run
-    factory = Factory(spec)
+    factory = Factory(spec, str(Path.cwd()))
     factory(0)
     return Method(name, name, factory, spec)

@@ -1,5 +1,6 @@
 """Where jobs run on this machine: this process, threads, or worker processes (joblib)."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
@@ -9,7 +10,14 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from labelkin.experiments.cell import Job, Outcome, execute, execute_in_worker, failed
+from labelkin.experiments.cell import (
+    Job,
+    Outcome,
+    execute,
+    execute_in_worker,
+    failed,
+    follow_parent,
+)
 
 WORKER_DIED = "the worker process died: out of memory, or killed"
 
@@ -68,6 +76,13 @@ def _tell(
         yield call(*task)
 
 
+def _processes() -> parallel_config:
+    """Have joblib start worker processes that end with this one, even if it is killed."""
+    return parallel_config(
+        "loky", inner_max_num_threads=1, initializer=follow_parent, initargs=(os.getpid(),)
+    )
+
+
 def _in_processes(
     tasks: Iterator[Task], n_jobs: int, started: Callable[[Job], None]
 ) -> Iterator[Outcome]:
@@ -86,7 +101,7 @@ def _in_processes(
     exhausted = False
     while not exhausted:
         try:
-            with parallel_config("loky", inner_max_num_threads=1):
+            with _processes():
                 run = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
                 for outcome in run(_tell(started, delayed(execute_in_worker), handed_out())):
                     del out[outcome.job]
@@ -101,7 +116,7 @@ def _in_processes(
 def _alone(task: Task) -> Outcome:
     """Run one task in a process of its own; that it dies is the task's failure."""
     try:
-        with parallel_config("loky", inner_max_num_threads=1):
+        with _processes():
             return Parallel(2)([delayed(execute_in_worker)(*task)])[0]
     except BrokenProcessPool:
         return failed(task.job, WORKER_DIED)

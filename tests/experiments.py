@@ -1,0 +1,47 @@
+"""What the tests of the experiments share: methods of a user, and results without times."""
+
+import sys
+
+from labelkin.experiments.store import COLUMNS, Store
+
+LABELKIN = [sys.executable, "-c", "import sys; from labelkin.cli import main; sys.exit(main())"]
+
+OWN_METHODS = '''
+import os
+import time
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+ready = LogisticRegression(C=2.0)
+
+
+class Slow(KNeighborsClassifier):
+    def fit(self, X, Y):
+        time.sleep(0.3)
+        return super().fit(X, Y)
+
+
+class Fails(KNeighborsClassifier):
+    def predict(self, X):
+        raise RuntimeError("cannot\\npredict")
+
+
+class Dies(KNeighborsClassifier):
+    """Takes its process along, on some folds."""
+
+    def fit(self, X, Y):
+        if Y[:, 0].sum() % 4 == 1:
+            os._exit(1)
+        return super().fit(X, Y)
+'''
+
+_TIMES = {"fit_s", "predict_s", "peak_mb"}
+
+
+def figures(path):
+    """Return all rows of a store but for times and memory."""
+    keep = [column not in _TIMES for column in COLUMNS]
+    with Store(path) as store:
+        rows = store._cells()
+    return [tuple(v for v, kept in zip(row, keep, strict=True) if kept) for row in rows]
