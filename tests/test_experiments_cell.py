@@ -85,7 +85,7 @@ def test_an_error_becomes_a_row():
     assert row["status"] == "failed"
     assert row["error"] == "RuntimeError: first line second"
     assert all(row[name] is None for name in (*PAPER_METRICS, "fit_s", "predict_s"))
-    assert "in predict" in outcome.traceback
+    assert "in predict" in row["traceback"]
 
 
 def test_a_missing_package_is_not_the_methods_failure():

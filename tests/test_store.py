@@ -29,7 +29,7 @@ def path(tmp_path):
     with Store(path, write=True) as store:
         begin(store, groups=[("table3", "d", "m")])
         store.add([row(fold=1), row(fold=0)])
-        store.add([row("a", status="failed")], traceback="Traceback …")
+        store.add([{**row("a", status="failed"), "traceback": "Traceback …"}])
     return path
 
 

@@ -1,13 +1,13 @@
 """From a plan to a filled store: which cells are missing, who computes them, who writes."""
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -24,7 +24,7 @@ from labelkin.experiments.sources import Dataset, Source
 from labelkin.experiments.store import Store
 from labelkin.experiments.variants import check_method, parse_variant
 
-_MOST_UNWRITTEN = 8  # finished jobs that may wait for the disk before we wait too
+_MOST_UNWRITTEN = 64  # finished jobs that may wait for the disk before we wait too
 
 
 @dataclass(frozen=True)
@@ -163,24 +163,43 @@ def _tasks(plan: Plan, missing: set[Cell], datasets: dict[str, Dataset]) -> Iter
 def _store_all(
     store: Store, outcomes: Iterator[Outcome], stored: Callable[[Outcome], None]
 ) -> None:
-    """Write what is finished while the next is computed, one transaction a job, in order.
+    """Write what is finished while the next is computed, a transaction each.
 
-    Waiting for the disk takes longer than the rest of a small cell. Whatever ends the run,
-    what was finished is written.
+    Waiting for the disk takes longer than all else in a small cell. What finishes while the
+    disk is busy goes into the next transaction together, so that nothing finished ever waits
+    for more than one write. Whatever ends the run, what was finished is written.
     """
-    unwritten: deque[Future[None]] = deque()
+    finished: Queue[Outcome | None] = Queue(_MOST_UNWRITTEN)
+    trouble: list[BaseException] = []
 
-    def write(outcome: Outcome) -> None:
-        store.add(outcome.rows, outcome.traceback)
-        stored(outcome)
+    def write() -> None:
+        open_ended = True
+        while open_ended:
+            waiting = [finished.get()]
+            while not finished.empty():
+                waiting.append(finished.get())
+            open_ended = waiting[-1] is not None
+            together = [outcome for outcome in waiting if outcome is not None]
+            if together and not trouble:  # after trouble only make room, until we are told to end
+                try:
+                    store.add(row for outcome in together for row in outcome.rows)
+                    for outcome in together:
+                        stored(outcome)
+                except BaseException as error:
+                    trouble.append(error)
 
-    with ThreadPoolExecutor(1) as writer:
+    writer = Thread(target=write)
+    writer.start()
+    try:
         for outcome in outcomes:
-            unwritten.append(writer.submit(write, outcome))
-            while unwritten and (unwritten[0].done() or len(unwritten) > _MOST_UNWRITTEN):
-                unwritten.popleft().result()
-    for future in unwritten:
-        future.result()
+            finished.put(outcome)
+            if trouble:
+                break
+    finally:
+        finished.put(None)
+        writer.join()
+    if trouble:
+        raise trouble[0]
 
 
 def _begin(

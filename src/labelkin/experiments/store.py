@@ -1,6 +1,6 @@
 """The store: one SQLite file that holds every finished cell, and survives anything.
 
-One process writes, the one that coordinates the run; each finished job is one transaction
+One process writes, the one that coordinates the run; a finished cell is one transaction
 that is on disk when it ends (write-ahead log, ``synchronous=FULL``). Others may read
 meanwhile. A second run on the same store is refused by a lock that the operating system
 takes back when its holder dies, however it dies.
@@ -338,14 +338,19 @@ class Store:
                 f"{table[:-1]} another name."
             )
 
-    def add(self, rows: Iterable[Mapping[str, Any]], traceback: str | None = None) -> None:
-        """Store the rows of one finished job, all or none; they are on disk on return."""
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Store rows of finished cells, all or none; they are on disk on return.
+
+        A row has the columns of :data:`COLUMNS`, and that of a failed cell may have a
+        ``traceback``.
+        """
         columns = (*COLUMNS, "traceback", "run")
         marks = ", ".join(f":{column}" for column in columns)
         insert = f"INSERT OR REPLACE INTO cells ({', '.join(columns)}) VALUES ({marks})"
-        more = {"traceback": traceback, "run": self._run}
         with self._transaction():
-            self._db.executemany(insert, [{**row, **more} for row in rows])
+            self._db.executemany(
+                insert, [{"traceback": None, **row, "run": self._run} for row in rows]
+            )
 
 
 def _folds(settings: Mapping[str, Any]) -> str:

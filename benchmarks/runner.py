@@ -1,0 +1,90 @@
+"""Overhead of the runner: cells a second with a method that costs nothing, on one core.
+
+    python benchmarks/runner.py [--cells 1000] [--rows 100] [--labels 5]
+
+The aim is at least 200. Everything but the method is real: the folds, the seven metrics, a
+durable transactions, the running means. The seconds of each part tell where they go;
+writing waits for the disk while the next cell is computed.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from _common import machine, seconds
+
+from labelkin.experiments.cell import execute
+from labelkin.experiments.methods import Method
+from labelkin.experiments.protocol import Protocol
+from labelkin.experiments.run import Plan, _tasks, run
+from labelkin.experiments.sources import Dataset, Source
+from labelkin.experiments.store import Store
+
+
+class Nothing:
+    """A classifier that has nothing to learn."""
+
+    def fit(self, X, Y):
+        """Remember the number of labels."""
+        self.shape = Y.shape[1:]
+        return self
+
+    def predict(self, X):
+        """Predict no label."""
+        return np.zeros((len(X), *self.shape), dtype=np.uint8)
+
+    def predict_proba(self, X):
+        """Rank all labels in the same way."""
+        return np.broadcast_to(np.linspace(0.4, 0, *self.shape), (len(X), *self.shape))
+
+
+class Random(Source):
+    """A dataset that is nothing but chance."""
+
+    def load(self):
+        """Make as many rows and labels as are asked for."""
+        rng = np.random.RandomState(0)
+        rows, labels = map(int, self.labels.split(","))
+        Y = (rng.random_sample((rows, labels)) < 0.3).astype(np.int64)
+        return Dataset(self.name, rng.standard_normal((rows, 5)), Y)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=100)
+    parser.add_argument("--labels", type=int, default=5)
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    plan = Plan(
+        group="table3",
+        sources=(Random("chance", None, f"{options.rows},{options.labels}"),),
+        methods=("nothing",),
+        registry={"nothing": Method("nothing", "Nothing", lambda seed: Nothing(), "")},
+        protocol=Protocol(repeats=options.cells // 5),
+    )
+    print(machine() + ", one core\n")
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        used = time.process_time()
+        taken, summary = seconds(lambda: run(plan, Path(folder) / "results.db"))
+        used = time.process_time() - used
+        few = list(_tasks(plan, set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
+        computing, outcomes = seconds(lambda: [execute(*task) for task in few])
+        with Store(Path(folder) / "other.db", write=True) as store:
+            store.begin(started="", command="", environment={}, protocol=plan.protocol)
+            writing, _ = seconds(lambda: [store.add(outcome.rows) for outcome in outcomes])
+    cells = summary.computed
+    print(f"run and stored    {cells / taken:6.0f} cells a second (aim: 200)")
+    print(f"processor time    {used / cells * 1e3:6.2f} ms a cell")
+    print(
+        f"computing alone   {computing / len(few) * 1e3:6.2f} ms a cell, nearly all for the metrics"
+    )
+    print(f"writing alone     {writing / len(few) * 1e3:6.2f} ms a cell, nearly all for the disk")
+
+
+if __name__ == "__main__":
+    main()
