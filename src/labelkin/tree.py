@@ -337,7 +337,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        return self._fit_presorted(PresortedMatrix(X), y, weight)
+        return self._fit_presorted(PresortedMatrix(X), np.asarray(y), weight)
 
     def _fit_presorted(
         self,
