@@ -1,0 +1,736 @@
+"""Compiled kernels of C4.5: grow a tree, prune it, route rows through it.
+
+One idea keeps them fast: every column is sorted once and holds only its non-zero entries.
+Each node owns one contiguous stretch of every column; a split divides each stretch in two
+and keeps it sorted, so nothing is sorted again and zeros are never visited.
+
+The tolerances below are J48's; they decide ties, so they are part of the algorithm.
+This module imports numba: import it inside the function that needs it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, types
+
+SMALL = 1e-6  # two weights, gains or ratios closer than this are equal
+GAIN_SLACK = 1e-3  # a split this far below the mean gain still competes
+TRAINING_SLACK = 1e-3  # a subtree must save more training errors than this
+ERROR_SLACK = 0.1  # estimated errors within this of each other favour the smaller tree
+LARGEST_MIN_SIDE = 25.0  # a numeric split never needs more weight than this on a side
+
+
+def _frozen(dtype: types.Type, ndim: int = 1) -> types.Array:
+    """Type of an input array: read-only, so that memory-mapped arrays fit as well."""
+    return types.Array(dtype, ndim, "C", readonly=True)
+
+
+_INT, _LONG, _REAL, _FLAG = types.int32, types.int64, types.float64, types.boolean
+# Row access: a dense matrix, or (when that has no rows) the arrays of a CSR matrix.
+_LOOKUP = (_frozen(_REAL, 2), _frozen(_LONG), _frozen(_INT), _frozen(_REAL))
+
+
+@njit
+def _xlogx(x, table):
+    """Return x·log2(x), from the table when the weights are whole numbers."""
+    if table.shape[0] > 0:
+        return table[int(x)]
+    return x * math.log2(x) if x > SMALL else 0.0
+
+
+@njit
+def _move(label, weight, side, counts, table):
+    """Move a sample to the other side; return the change of Σ n·log2(n) over both sides.
+
+    With two classes the change is not followed: ``_inside`` sums the four terms at a cut.
+    """
+    here = side[label]
+    side[label] = here + weight
+    if counts.shape[0] == 2:
+        return 0.0
+    there = counts[label] - here
+    return (
+        _xlogx(here + weight, table)
+        - _xlogx(here, table)
+        + _xlogx(there - weight, table)
+        - _xlogx(there, table)
+    )
+
+
+@njit
+def _inside(followed, side, counts, table):
+    """Σ n·log2(n) over the classes on both sides of a cut."""
+    if counts.shape[0] != 2:
+        return followed
+    return (
+        _xlogx(side[0], table)
+        + _xlogx(side[1], table)
+        + _xlogx(counts[0] - side[0], table)
+        + _xlogx(counts[1] - side[1], table)
+    )
+
+
+@njit
+def _gain(parent, purity, moved, total, table):
+    """Information gain of a split whose sides weigh ``moved`` and ``total - moved``."""
+    gain = parent - _xlogx(moved, table) - _xlogx(total - moved, table) + purity
+    return 0.0 if abs(gain) < SMALL else gain / total
+
+
+@njit
+def _best_cut(
+    rows, values, a, b, n_rows, y, w, total, counts, purity, table,
+    min_side, floor, resolution, side, gains, lefts,
+):  # fmt: skip
+    """Find the cut of one column's stretch [a, b) with the largest information gain.
+
+    Entries below zero are swept upwards and entries above zero downwards, so that the block
+    of zeros between them, known only by what is missing, never has to be moved. A cut wins
+    only over the cuts below it that it beats by more than the tolerance, hence the second,
+    ascending look at the gains of the downward sweep.
+
+    Returns
+    -------
+    tuple
+        Gain, weight on the left, index of the first entry on the right (-1: no cut),
+        whether the zeros go left, number of cuts that were possible.
+    """
+    zeros = b - a < n_rows
+    middle = b
+    if zeros:
+        middle = a
+        top = b
+        while middle < top:
+            half = (middle + top) // 2
+            if values[half] > 0.0:
+                top = half
+            else:
+                middle = half + 1
+    parent = _xlogx(total, table) - purity
+    best, best_left, cut, zeros_left, n_cuts = floor, 0.0, -1, False, 0
+
+    moved, inside = 0.0, purity
+    for i in range(a, middle):
+        weight = w[rows[i]]
+        inside += _move(y[rows[i]], weight, side, counts, table)
+        moved += weight
+        if i + 1 < middle:
+            above = values[i + 1]
+        elif zeros:
+            above = 0.0
+        else:
+            break
+        if (
+            values[i] + resolution < above
+            and moved > min_side - SMALL
+            and total - moved > min_side - SMALL
+        ):
+            n_cuts += 1
+            summed = _inside(inside, side, counts, table)
+            gain = _gain(parent, summed, moved, total, table)
+            if gain > best + SMALL:
+                best, best_left, cut = gain, moved, i + 1
+
+    if middle < b:
+        if middle > a:
+            side[:] = 0.0
+        moved, inside, highest = 0.0, purity, -1.0
+        for i in range(b - 1, middle - 1, -1):
+            weight = w[rows[i]]
+            inside += _move(y[rows[i]], weight, side, counts, table)
+            moved += weight
+            gains[i] = -2.0
+            below = values[i - 1] if i > middle else 0.0
+            if (
+                below + resolution < values[i]
+                and moved > min_side - SMALL
+                and total - moved > min_side - SMALL
+            ):
+                n_cuts += 1
+                summed = _inside(inside, side, counts, table)
+                gains[i] = _gain(parent, summed, moved, total, table)
+                lefts[i] = total - moved
+                highest = max(highest, gains[i])
+        if highest > best + SMALL:
+            for i in range(middle, b):
+                if gains[i] > best + SMALL:
+                    best, best_left, cut, zeros_left = gains[i], lefts[i], i, True
+
+    if side.shape[0] <= b - a:
+        side[:] = 0.0
+    else:
+        for i in range(a, b):
+            side[y[rows[i]]] = 0.0
+    return best, best_left, cut, zeros_left, n_cuts
+
+
+@njit
+def _split_point(values, rows, w, a, b, zeros, lower, upper, resolution):
+    """Largest training value not above the midpoint of the cut, as J48 places it."""
+    middle = 0.5 * lower + 0.5 * upper
+    if middle >= upper:  # rounding: there is no number in between
+        middle = lower
+    reach = 0.1 * resolution
+    low, high = a, b
+    while low < high:
+        half = (low + high) // 2
+        if values[half] - middle < reach or values[half] <= middle:
+            low = half + 1
+        else:
+            high = half
+    low -= 1
+    while low >= a and w[rows[low]] <= 0.0:
+        low -= 1
+    point = lower
+    if low >= a and values[low] > point:
+        point = values[low]
+    if zeros and point < 0.0 and (-middle < reach or middle >= 0.0):
+        point = 0.0
+    return point
+
+
+@njit
+def _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values):
+    """Divide the stretch [a, b) stably; return where the second part begins.
+
+    ``kept`` is 2 to keep both parts, 1 (0) to keep only what goes left (right), moved to
+    the front, when the other child is a leaf already and needs no entries.
+    """
+    front = a
+    if kept < 2:
+        for i in range(a, b):
+            row, value = rows[i], values[i]
+            rows[front] = row
+            values[front] = value
+            front += goes_left[row] == kept
+        return front
+    back = 0
+    for i in range(a, b):
+        row, value = rows[i], values[i]
+        left = goes_left[row]
+        rows[front] = row
+        values[front] = value
+        spare_rows[back] = row
+        spare_values[back] = value
+        front += left
+        back += 1 - left
+    for i in range(back):
+        rows[front + i] = spare_rows[i]
+        values[front + i] = spare_values[i]
+    return front
+
+
+@njit
+def _is_final(counts, min_leaf):
+    """Whether a node with these class weights is pure or too small to be split."""
+    total = counts.sum()
+    return total < 2.0 * min_leaf - SMALL or total - counts.max() < SMALL
+
+
+@njit(
+    (
+        _frozen(_LONG), _frozen(_INT), _frozen(_REAL), _frozen(_INT), _frozen(_REAL),
+        _frozen(_FLAG), _LONG, _REAL, _FLAG, _REAL, _frozen(_REAL),
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, resolution, table):
+    """Grow the unpruned tree.
+
+    Parameters
+    ----------
+    indptr, col_rows, col_values
+        The training matrix by columns, each column sorted by value, without zeros.
+    y, w
+        Class codes and weights; rows of weight zero do not exist.
+    nominal
+        Two-valued nominal columns: any gain will do and no correction applies.
+    n_classes, min_leaf, mdl, resolution
+        Number of classes, least weight of a side, whether gains of numeric columns pay for
+        the choice among cuts, and the distance below which two values are one.
+    table
+        ``k·log2(k)`` for whole weights, or empty.
+
+    Returns
+    -------
+    tuple
+        feature (-2 in leaves), threshold, left child, right child (-1 in leaves), begin and
+        end of each node's rows, and the rows in that order. Nodes are in preorder.
+    """
+    n_features = indptr.shape[0] - 1
+    node_rows = np.nonzero(w > 0.0)[0].astype(np.int32)
+    n_active = node_rows.shape[0]
+
+    # The working copy of the columns, without the rows that do not exist.
+    rows, values = col_rows.copy(), col_values.copy()
+    starts = np.empty((32, n_features), np.int64)
+    stops = np.empty((32, n_features), np.int64)
+    starts[0] = indptr[:-1]
+    stops[0] = indptr[1:]
+    goes_left = np.zeros(w.shape[0], np.uint8)
+    spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
+    if n_active < w.shape[0]:
+        for row in node_rows:
+            goes_left[row] = 1
+        for f in range(n_features):
+            stops[0, f] = _divide(
+                rows, values, indptr[f], indptr[f + 1], goes_left, 1, spare_rows, spare_values
+            )
+    has_zeros = stops[0] - starts[0] < n_active
+
+    capacity = 2 * n_active
+    feature = np.full(capacity, -2, np.int32)
+    threshold = np.full(capacity, -2.0)
+    left, right = np.full(capacity, -1, np.int32), np.full(capacity, -1, np.int32)
+    begin, end = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+    n_nodes = 0
+
+    gains, lefts = np.empty(values.shape[0]), np.empty(values.shape[0])
+    gain, ratio = np.empty(n_features), np.empty(n_features)
+    cut, zeros_left = np.empty(n_features, np.int64), np.empty(n_features, np.bool_)
+    counts, side, child = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
+
+    for row in node_rows:
+        counts[y[row]] += w[row]
+    whole = counts.sum()
+    # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
+    nominal_counts = nominal.all() or 0.3 * whole - SMALL > 2.0
+
+    # Waiting nodes: their rows, the parent's slot that will point to them, whether to split.
+    # The columns' stretches of the node on level i of the stack are starts[i] to stops[i].
+    wait_begin, wait_end = np.empty(32, np.int64), np.empty(32, np.int64)
+    wait_slot, wait_open = np.empty(32, np.int64), np.empty(32, np.bool_)
+    wait_begin[0], wait_end[0], wait_slot[0] = 0, n_active, -1
+    wait_open[0] = not _is_final(counts, min_leaf)
+    depth = 1
+    while depth > 0:
+        level = depth - 1
+        depth -= 1
+        node = n_nodes
+        n_nodes += 1
+        first, last, slot = wait_begin[level], wait_end[level], wait_slot[level]
+        begin[node], end[node] = first, last
+        if slot >= 0:
+            if slot % 2 == 0:
+                left[slot // 2] = node
+            else:
+                right[slot // 2] = node
+        if not wait_open[level]:
+            continue
+
+        counts[:] = 0.0
+        for i in range(first, last):
+            counts[y[node_rows[i]]] += w[node_rows[i]]
+        total = counts.sum()
+        purity = 0.0
+        for c in range(n_classes):
+            purity += _xlogx(counts[c], table)
+        numeric_side = max(min_leaf, min(0.1 * total / n_classes, LARGEST_MIN_SIDE))
+
+        # The best cut of each column, its gain and its gain ratio.
+        mean_gain, n_usable = 0.0, 0
+        for f in range(n_features):
+            ratio[f] = -1.0
+            a, b = starts[level, f], stops[level, f]
+            if a == b:
+                continue
+            gain[f], weight_left, cut[f], zeros_left[f], n_cuts = _best_cut(
+                rows, values, a, b, last - first, y, w, total, counts, purity, table,
+                min_leaf if nominal[f] else numeric_side, -1.0 if nominal[f] else 0.0,
+                resolution, side, gains, lefts,
+            )  # fmt: skip
+            if cut[f] < 0:
+                continue
+            if not nominal[f]:
+                if mdl:
+                    gain[f] -= math.log2(n_cuts) / total
+                if gain[f] < SMALL:
+                    continue
+            split_info = (
+                _xlogx(total, table)
+                - _xlogx(weight_left, table)
+                - _xlogx(total - weight_left, table)
+            )
+            ratio[f] = 0.0 if split_info < SMALL else gain[f] * total / split_info
+            if nominal_counts or not nominal[f]:
+                mean_gain += gain[f]
+                n_usable += 1
+        if n_usable == 0:
+            continue
+        mean_gain /= n_usable
+
+        best, best_ratio = -1, 0.0
+        for f in range(n_features):
+            if gain[f] >= mean_gain - GAIN_SLACK and ratio[f] > best_ratio + SMALL:
+                best, best_ratio = f, ratio[f]
+        if best < 0:
+            continue
+
+        # The split point, and who goes left.
+        a, b, wall = starts[level, best], stops[level, best], cut[best]
+        zeros_here = b - a < last - first
+        if zeros_left[best]:
+            upper = values[wall]
+            lower = 0.0 if wall == a or values[wall - 1] < 0.0 else values[wall - 1]
+        else:
+            lower = values[wall - 1]
+            upper = 0.0 if zeros_here and (wall == b or values[wall] > 0.0) else values[wall]
+        feature[node] = best
+        threshold[node] = _split_point(
+            col_values, col_rows, w, indptr[best], indptr[best + 1], has_zeros[best],
+            lower, upper, resolution,
+        )  # fmt: skip
+        for i in range(first, last):
+            goes_left[node_rows[i]] = 1 if zeros_left[best] else 0
+        for i in range(a, b):
+            goes_left[rows[i]] = 1 if i < wall else 0
+
+        child[:] = 0.0
+        middle, back = first, 0
+        for i in range(first, last):
+            row = node_rows[i]
+            if goes_left[row] == 1:
+                child[y[row]] += w[row]
+                node_rows[middle] = row
+                middle += 1
+            else:
+                spare_rows[back] = row
+                back += 1
+        node_rows[middle:last] = spare_rows[:back]
+        left_open = not _is_final(child, min_leaf)
+        for c in range(n_classes):
+            child[c] = counts[c] - child[c]
+        right_open = not _is_final(child, min_leaf)
+
+        if depth + 2 > wait_open.shape[0]:
+            starts, stops = np.concatenate((starts, starts)), np.concatenate((stops, stops))
+            wait_begin = np.concatenate((wait_begin, wait_begin))
+            wait_end = np.concatenate((wait_end, wait_end))
+            wait_slot = np.concatenate((wait_slot, wait_slot))
+            wait_open = np.concatenate((wait_open, wait_open))
+        if left_open or right_open:
+            kept = 2 if left_open and right_open else (1 if left_open else 0)
+            for f in range(n_features):
+                a, b = starts[level, f], stops[level, f]
+                wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
+                starts[level + 1, f], stops[level + 1, f] = a, wall
+                if kept == 2:
+                    starts[level, f] = wall
+                else:
+                    stops[level, f] = wall
+        # The left child lies on top, so that nodes are numbered in preorder.
+        wait_begin[level], wait_end[level] = middle, last
+        wait_slot[level], wait_open[level] = 2 * node + 1, right_open
+        wait_begin[level + 1], wait_end[level + 1] = first, middle
+        wait_slot[level + 1], wait_open[level + 1] = 2 * node, left_open
+        depth = level + 2
+
+    return (
+        feature[:n_nodes].copy(), threshold[:n_nodes].copy(), left[:n_nodes].copy(),
+        right[:n_nodes].copy(), begin[:n_nodes].copy(), end[:n_nodes].copy(), node_rows,
+    )  # fmt: skip
+
+
+@njit
+def _value_at(row, column, dense, indptr, indices, data):
+    """Entry of the matrix, dense or (dense being empty) CSR with sorted indices."""
+    if dense.shape[0] > 0:
+        return dense[row, column]
+    low, high = indptr[row], indptr[row + 1]
+    while low < high:
+        half = (low + high) // 2
+        if indices[half] < column:
+            low = half + 1
+        else:
+            high = half
+    if low < indptr[row + 1] and indices[low] == column:
+        return data[low]
+    return 0.0
+
+
+@njit
+def _stays_left(value, point, reach):
+    """Test at a node: at most the split point, give or take a tenth of the resolution."""
+    return value <= point or value - point < reach
+
+
+@njit
+def _descend(node, row, feature, threshold, left, right, reach, dense, indptr, indices, data):
+    """Leaf that a row reaches from the given node."""
+    while left[node] >= 0:
+        value = _value_at(row, feature[node], dense, indptr, indices, data)
+        node = left[node] if _stays_left(value, threshold[node], reach) else right[node]
+    return node
+
+
+@njit((_REAL, _REAL, _REAL, _REAL), cache=True, nogil=True)
+def extra_errors(n, errors, confidence, z):
+    """Errors to add to those seen: the upper confidence limit of a binomial (C4.5, ch. 4).
+
+    Parameters
+    ----------
+    n, errors
+        Weight of a leaf and of its misclassified part.
+    confidence, z
+        Confidence and the matching quantile of the normal distribution.
+    """
+    extra = 0.0
+    share = 1.0
+    seen = errors
+    if errors < 1.0:
+        # No error: exact. Between none and one: on the line between the two.
+        none = n * (1.0 - confidence ** (1.0 / n))
+        if errors == 0.0:
+            return none
+        extra, share, seen = none * (1.0 - errors), errors, 1.0
+    if seen + 0.5 >= n:
+        return extra + share * max(n - seen, 0.0)
+    rate = (seen + 0.5) / n
+    spread = z * math.sqrt(rate * (1.0 - rate) / n + z * z / (4.0 * n * n))
+    limit = (rate + z * z / (2.0 * n) + spread) / (1.0 + z * z / n)
+    return extra + share * (limit * n - seen)
+
+
+@njit
+def _estimate(counts, confidence, z):
+    """Estimated errors of a leaf with these class weights."""
+    total = counts.sum()
+    if total < SMALL:
+        return 0.0
+    errors = total - counts.max()
+    return errors + extra_errors(total, errors, confidence, z)
+
+
+@njit
+def _make_leaf(node, subtree_end, left, right, alive, head, tail, following):
+    """Turn a node into a leaf that holds the rows of all leaves below it."""
+    for leaf in range(node + 1, subtree_end[node]):
+        if alive[leaf] and left[leaf] < 0:
+            if head[node] < 0:
+                head[node] = head[leaf]
+            else:
+                following[tail[node]] = head[leaf]
+            tail[node] = tail[leaf]
+        alive[leaf] = False
+    left[node], right[node] = -1, -1
+
+
+@njit
+def _increase(leaves, n_leaves, estimate, value, added, confidence, z):
+    """How much the estimated errors of some leaves grow with the weights added to them."""
+    increase = 0.0
+    for i in range(n_leaves):
+        leaf = leaves[i]
+        increase += _estimate(value[leaf] + added[leaf], confidence, z) - estimate[leaf]
+    return increase
+
+
+@njit
+def _errors_when_raised(
+    branch, sibling, stop, limit, estimate, value, added, touched, is_touched, alive,
+    head, following, y, w, confidence, z,
+    feature, threshold, left, right, reach, dense, indptr, indices, data,
+):  # fmt: skip
+    """Estimated errors of a branch that also receives its sibling's rows.
+
+    The branch's own rows stay where they are: only the sibling's have to be sent down.
+    More rows never lower an estimate, so the sum is looked at after every few rows and
+    given up once it reaches the limit.
+    """
+    n_touched, n_rows, check_at = 0, 0, 4
+    errors = estimate[branch]
+    for source in range(sibling, stop):
+        row = head[source] if alive[source] and left[source] < 0 else -1
+        while row >= 0 and errors < limit:
+            leaf = _descend(
+                branch, row, feature, threshold, left, right, reach, dense, indptr, indices, data
+            )
+            added[leaf, y[row]] += w[row]
+            if not is_touched[leaf]:
+                is_touched[leaf] = True
+                touched[n_touched] = leaf
+                n_touched += 1
+            row = following[row]
+            n_rows += 1
+            if n_rows == check_at:
+                check_at *= 2
+                errors = estimate[branch] + _increase(
+                    touched, n_touched, estimate, value, added, confidence, z
+                )
+    errors = estimate[branch] + _increase(touched, n_touched, estimate, value, added, confidence, z)
+    for i in range(n_touched):
+        added[touched[i]] = 0.0
+        is_touched[touched[i]] = False
+    return errors
+
+
+@njit
+def _raise(
+    node, branch, sibling, subtree_end, alive, dirty, head, tail, following, value, y, w,
+    feature, threshold, left, right, reach, dense, indptr, indices, data,
+):  # fmt: skip
+    """Put a node's larger branch in its place and send the sibling's rows down there.
+
+    Nodes that receive rows become dirty: their estimates have to be made again.
+    """
+    feature[node], threshold[node] = feature[branch], threshold[branch]
+    left[node], right[node] = left[branch], right[branch]
+    head[node], tail[node] = head[branch], tail[branch]
+    alive[branch] = False
+    dirty[node] = True
+    for source in range(sibling, subtree_end[sibling]):
+        row = head[source] if alive[source] and left[source] < 0 else -1
+        alive[source] = False
+        while row >= 0:
+            coming = following[row]
+            at = node
+            while left[at] >= 0:
+                x = _value_at(row, feature[at], dense, indptr, indices, data)
+                at = left[at] if _stays_left(x, threshold[at], reach) else right[at]
+                value[at, y[row]] += w[row]
+                dirty[at] = True
+            following[row] = head[at]
+            if head[at] < 0:
+                tail[at] = row
+            head[at] = row
+            row = coming
+
+
+@njit
+def _collapse(left, right, subtree_end, value, alive, head, tail, following):
+    """Turn into a leaf, from the root down, each subtree that errs no less than a leaf."""
+    n_nodes = left.shape[0]
+    errors = np.empty(n_nodes)
+    for node in range(n_nodes - 1, -1, -1):
+        if left[node] < 0:
+            errors[node] = value[node].sum() - value[node].max()
+        else:
+            errors[node] = errors[left[node]] + errors[right[node]]
+    for node in range(n_nodes):
+        if alive[node] and left[node] >= 0:
+            as_leaf = value[node].sum() - value[node].max()
+            if errors[node] >= as_leaf - TRAINING_SLACK:
+                _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
+
+
+@njit(
+    (
+        _INT[::1], _REAL[::1], _INT[::1], _INT[::1], _frozen(_INT), _frozen(_INT),
+        _frozen(_INT), _frozen(_INT), _frozen(_REAL), _LONG, *_LOOKUP,
+        _REAL, _FLAG, _FLAG, _FLAG, _REAL, _REAL,
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def prune(
+    feature, threshold, left, right, begin, end, node_rows, y, w, n_classes,
+    dense, indptr, indices, data, reach, collapse, pruning, raising, confidence, z,
+):  # fmt: skip
+    """Prune a grown tree (its arrays are used up) and count the classes of its nodes.
+
+    Each node, children before parents, is replaced by a leaf or by its larger branch when
+    that does not raise the estimated errors. A raised branch receives the sibling's rows
+    and is pruned again where its estimates have changed.
+
+    Returns
+    -------
+    tuple
+        feature, threshold, left child, right child and class weights of the nodes that
+        are left, in preorder.
+    """
+    n_nodes = feature.shape[0]
+    value = np.zeros((n_nodes, n_classes))
+    # In preorder the nodes below one are those up to its subtree's end. Each leaf holds a
+    # chain of rows: the first, the last, and for each row the one that follows.
+    subtree_end = np.empty(n_nodes, np.int64)
+    head, tail = np.full(n_nodes, -1, np.int32), np.full(n_nodes, -1, np.int32)
+    following = np.full(y.shape[0], -1, np.int32)
+    for node in range(n_nodes - 1, -1, -1):
+        if left[node] < 0:
+            subtree_end[node] = node + 1
+            head[node], tail[node] = node_rows[begin[node]], node_rows[end[node] - 1]
+            for i in range(begin[node], end[node]):
+                value[node, y[node_rows[i]]] += w[node_rows[i]]
+                if i + 1 < end[node]:
+                    following[node_rows[i]] = node_rows[i + 1]
+        else:
+            subtree_end[node] = subtree_end[right[node]]
+            value[node] = value[left[node]] + value[right[node]]
+    alive = np.ones(n_nodes, np.bool_)
+    if collapse:
+        _collapse(left, right, subtree_end, value, alive, head, tail, following)
+
+    estimate, dirty = np.zeros(n_nodes), np.ones(n_nodes, np.bool_)
+    added = np.zeros((n_nodes if pruning and raising else 0, n_classes))
+    touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
+    slack = ERROR_SLACK + SMALL
+    node = n_nodes - 1 if pruning else -1
+    while node >= 0:
+        if not (alive[node] and dirty[node]):
+            node -= 1
+            continue
+        dirty[node] = False
+        as_leaf = _estimate(value[node], confidence, z)
+        if left[node] < 0:
+            estimate[node] = as_leaf
+            node -= 1
+            continue
+        as_tree = estimate[left[node]] + estimate[right[node]]
+
+        as_branch, branch, sibling = np.inf, right[node], left[node]
+        if value[branch].sum() <= value[sibling].sum() - SMALL:
+            branch, sibling = sibling, branch
+        if raising:
+            as_branch = _errors_when_raised(
+                branch, sibling, subtree_end[sibling], as_tree + slack, estimate, value,
+                added, touched, is_touched, alive, head, following, y, w, confidence, z,
+                feature, threshold, left, right, reach, dense, indptr, indices, data,
+            )  # fmt: skip
+        if as_leaf < as_tree + slack and as_leaf < as_branch + slack:
+            _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
+            estimate[node] = as_leaf
+        elif as_branch < as_tree + slack:
+            _raise(
+                node, branch, sibling, subtree_end, alive, dirty, head, tail, following,
+                value, y, w, feature, threshold, left, right, reach,
+                dense, indptr, indices, data,
+            )  # fmt: skip
+            node = subtree_end[node]
+        else:
+            estimate[node] = as_tree
+        node -= 1
+
+    # Keep the living nodes; their order is still preorder.
+    number = np.cumsum(alive) - 1
+    n_kept = number[-1] + 1
+    kept = np.nonzero(alive)[0]
+    new_left, new_right = np.full(n_kept, -1, np.int32), np.full(n_kept, -1, np.int32)
+    new_feature, new_threshold = np.full(n_kept, -2, np.int32), np.full(n_kept, -2.0)
+    new_value = np.empty((n_kept, n_classes))
+    for i in range(n_kept):
+        node = kept[i]
+        new_value[i] = value[node]
+        if left[node] >= 0:
+            new_left[i], new_right[i] = number[left[node]], number[right[node]]
+            new_feature[i], new_threshold[i] = feature[node], threshold[node]
+    return new_feature, new_threshold, new_left, new_right, new_value
+
+
+@njit(
+    (
+        *_LOOKUP, _LONG, _frozen(_INT), _frozen(_REAL), _frozen(_INT), _frozen(_INT), _REAL,
+    ),
+    cache=True,
+    nogil=True,
+)  # fmt: skip
+def apply(dense, indptr, indices, data, n_rows, feature, threshold, left, right, reach):
+    """Leaf that each row reaches."""
+    leaves = np.empty(n_rows, np.int32)
+    for row in range(n_rows):
+        leaves[row] = _descend(
+            0, row, feature, threshold, left, right, reach, dense, indptr, indices, data
+        )
+    return leaves
