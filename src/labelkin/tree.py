@@ -330,16 +330,14 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         C45TreeClassifier
             The fitted estimator.
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        return self._fit_presorted(PresortedMatrix(X), y, weight)
+        return self._fit_presorted(PresortedMatrix(X), np.asarray(y), weight)
 
     def _fit_presorted(
         self,
@@ -466,9 +464,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return self._proba(RowValues.of(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -484,7 +480,8 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Classes.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
 
     def get_depth(self) -> int:
         """Return the number of tests on the longest way from the root to a leaf."""

@@ -1,35 +1,24 @@
-"""Compiled kernels of C4.5: grow a tree, prune it, route rows through it.
+"""Growing a C4.5 tree.
 
-One idea keeps them fast: every column is sorted once and holds only its non-zero entries.
+One idea keeps it fast: every column is sorted once and holds only its non-zero entries.
 Each node owns one contiguous stretch of every column; a split divides each stretch in two
 and keeps it sorted, so nothing is sorted again and zeros are never visited.
-
-The tolerances below are J48's; they decide ties, so they are part of the algorithm.
-This module imports numba: import it inside the function that needs it.
 """
+
+# numba takes the types from the signatures of the compiled functions.
+# mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
-SMALL = 1e-6  # two weights, gains or ratios closer than this are equal
+from labelkin._c45._common import FLAG, INT, LONG, REAL, SMALL, frozen
+
 GAIN_SLACK = 1e-3  # a split this far below the mean gain still competes
-TRAINING_SLACK = 1e-3  # a subtree must save more training errors than this
-ERROR_SLACK = 0.1  # estimated errors within this of each other favour the smaller tree
 LARGEST_MIN_SIDE = 25.0  # a numeric split never needs more weight than this on a side
-
-
-def _frozen(dtype: types.Type, ndim: int = 1) -> types.Array:
-    """Type of an input array: read-only, so that memory-mapped arrays fit as well."""
-    return types.Array(dtype, ndim, "C", readonly=True)
-
-
-_INT, _LONG, _REAL, _FLAG = types.int32, types.int64, types.float64, types.boolean
-# Row access: a dense matrix, or (when that has no rows) the arrays of a CSR matrix.
-_LOOKUP = (_frozen(_REAL, 2), _frozen(_LONG), _frozen(_INT), _frozen(_REAL))
 
 
 @njit
@@ -231,8 +220,8 @@ def _is_final(counts, min_leaf):
 
 @njit(
     (
-        _frozen(_LONG), _frozen(_INT), _frozen(_REAL), _frozen(_INT), _frozen(_REAL),
-        _frozen(_FLAG), _LONG, _REAL, _FLAG, _REAL, _frozen(_REAL),
+        frozen(LONG), frozen(INT), frozen(REAL), frozen(INT), frozen(REAL),
+        frozen(FLAG), LONG, REAL, FLAG, REAL, frozen(REAL),
     ),
     cache=True,
     nogil=True,
@@ -432,305 +421,3 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         feature[:n_nodes].copy(), threshold[:n_nodes].copy(), left[:n_nodes].copy(),
         right[:n_nodes].copy(), begin[:n_nodes].copy(), end[:n_nodes].copy(), node_rows,
     )  # fmt: skip
-
-
-@njit
-def _value_at(row, column, dense, indptr, indices, data):
-    """Entry of the matrix, dense or (dense being empty) CSR with sorted indices."""
-    if dense.shape[0] > 0:
-        return dense[row, column]
-    low, high = indptr[row], indptr[row + 1]
-    while low < high:
-        half = (low + high) // 2
-        if indices[half] < column:
-            low = half + 1
-        else:
-            high = half
-    if low < indptr[row + 1] and indices[low] == column:
-        return data[low]
-    return 0.0
-
-
-@njit
-def _stays_left(value, point, reach):
-    """Test at a node: at most the split point, give or take a tenth of the resolution."""
-    return value <= point or value - point < reach
-
-
-@njit
-def _descend(node, row, feature, threshold, left, right, reach, dense, indptr, indices, data):
-    """Leaf that a row reaches from the given node."""
-    while left[node] >= 0:
-        value = _value_at(row, feature[node], dense, indptr, indices, data)
-        node = left[node] if _stays_left(value, threshold[node], reach) else right[node]
-    return node
-
-
-@njit((_REAL, _REAL, _REAL, _REAL), cache=True, nogil=True)
-def extra_errors(n, errors, confidence, z):
-    """Errors to add to those seen: the upper confidence limit of a binomial (C4.5, ch. 4).
-
-    Parameters
-    ----------
-    n, errors
-        Weight of a leaf and of its misclassified part.
-    confidence, z
-        Confidence and the matching quantile of the normal distribution.
-    """
-    extra = 0.0
-    share = 1.0
-    seen = errors
-    if errors < 1.0:
-        # No error: exact. Between none and one: on the line between the two.
-        none = n * (1.0 - confidence ** (1.0 / n))
-        if errors == 0.0:
-            return none
-        extra, share, seen = none * (1.0 - errors), errors, 1.0
-    if seen + 0.5 >= n:
-        return extra + share * max(n - seen, 0.0)
-    rate = (seen + 0.5) / n
-    spread = z * math.sqrt(rate * (1.0 - rate) / n + z * z / (4.0 * n * n))
-    limit = (rate + z * z / (2.0 * n) + spread) / (1.0 + z * z / n)
-    return extra + share * (limit * n - seen)
-
-
-@njit
-def _estimate(counts, confidence, z):
-    """Estimated errors of a leaf with these class weights."""
-    total = counts.sum()
-    if total < SMALL:
-        return 0.0
-    errors = total - counts.max()
-    return errors + extra_errors(total, errors, confidence, z)
-
-
-@njit
-def _make_leaf(node, subtree_end, left, right, alive, head, tail, following):
-    """Turn a node into a leaf that holds the rows of all leaves below it."""
-    for leaf in range(node + 1, subtree_end[node]):
-        if alive[leaf] and left[leaf] < 0:
-            if head[node] < 0:
-                head[node] = head[leaf]
-            else:
-                following[tail[node]] = head[leaf]
-            tail[node] = tail[leaf]
-        alive[leaf] = False
-    left[node], right[node] = -1, -1
-
-
-@njit
-def _increase(leaves, n_leaves, estimate, value, added, confidence, z):
-    """How much the estimated errors of some leaves grow with the weights added to them."""
-    increase = 0.0
-    for i in range(n_leaves):
-        leaf = leaves[i]
-        increase += _estimate(value[leaf] + added[leaf], confidence, z) - estimate[leaf]
-    return increase
-
-
-@njit
-def _errors_when_raised(
-    branch, sibling, stop, limit, estimate, value, added, touched, is_touched, alive,
-    head, following, y, w, confidence, z,
-    feature, threshold, left, right, reach, dense, indptr, indices, data,
-):  # fmt: skip
-    """Estimated errors of a branch that also receives its sibling's rows.
-
-    The branch's own rows stay where they are: only the sibling's have to be sent down.
-    More rows never lower an estimate, so the sum is looked at after every few rows and
-    given up once it reaches the limit.
-    """
-    n_touched, n_rows, check_at = 0, 0, 4
-    errors = estimate[branch]
-    for source in range(sibling, stop):
-        row = head[source] if alive[source] and left[source] < 0 else -1
-        while row >= 0 and errors < limit:
-            leaf = _descend(
-                branch, row, feature, threshold, left, right, reach, dense, indptr, indices, data
-            )
-            added[leaf, y[row]] += w[row]
-            if not is_touched[leaf]:
-                is_touched[leaf] = True
-                touched[n_touched] = leaf
-                n_touched += 1
-            row = following[row]
-            n_rows += 1
-            if n_rows == check_at:
-                check_at *= 2
-                errors = estimate[branch] + _increase(
-                    touched, n_touched, estimate, value, added, confidence, z
-                )
-    errors = estimate[branch] + _increase(touched, n_touched, estimate, value, added, confidence, z)
-    for i in range(n_touched):
-        added[touched[i]] = 0.0
-        is_touched[touched[i]] = False
-    return errors
-
-
-@njit
-def _raise(
-    node, branch, sibling, subtree_end, alive, dirty, head, tail, following, value, y, w,
-    feature, threshold, left, right, reach, dense, indptr, indices, data,
-):  # fmt: skip
-    """Put a node's larger branch in its place and send the sibling's rows down there.
-
-    Nodes that receive rows become dirty: their estimates have to be made again.
-    """
-    feature[node], threshold[node] = feature[branch], threshold[branch]
-    left[node], right[node] = left[branch], right[branch]
-    head[node], tail[node] = head[branch], tail[branch]
-    alive[branch] = False
-    dirty[node] = True
-    for source in range(sibling, subtree_end[sibling]):
-        row = head[source] if alive[source] and left[source] < 0 else -1
-        alive[source] = False
-        while row >= 0:
-            coming = following[row]
-            at = node
-            while left[at] >= 0:
-                x = _value_at(row, feature[at], dense, indptr, indices, data)
-                at = left[at] if _stays_left(x, threshold[at], reach) else right[at]
-                value[at, y[row]] += w[row]
-                dirty[at] = True
-            following[row] = head[at]
-            if head[at] < 0:
-                tail[at] = row
-            head[at] = row
-            row = coming
-
-
-@njit
-def _collapse(left, right, subtree_end, value, alive, head, tail, following):
-    """Turn into a leaf, from the root down, each subtree that errs no less than a leaf."""
-    n_nodes = left.shape[0]
-    errors = np.empty(n_nodes)
-    for node in range(n_nodes - 1, -1, -1):
-        if left[node] < 0:
-            errors[node] = value[node].sum() - value[node].max()
-        else:
-            errors[node] = errors[left[node]] + errors[right[node]]
-    for node in range(n_nodes):
-        if alive[node] and left[node] >= 0:
-            as_leaf = value[node].sum() - value[node].max()
-            if errors[node] >= as_leaf - TRAINING_SLACK:
-                _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
-
-
-@njit(
-    (
-        _INT[::1], _REAL[::1], _INT[::1], _INT[::1], _frozen(_INT), _frozen(_INT),
-        _frozen(_INT), _frozen(_INT), _frozen(_REAL), _LONG, *_LOOKUP,
-        _REAL, _FLAG, _FLAG, _FLAG, _REAL, _REAL,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def prune(
-    feature, threshold, left, right, begin, end, node_rows, y, w, n_classes,
-    dense, indptr, indices, data, reach, collapse, pruning, raising, confidence, z,
-):  # fmt: skip
-    """Prune a grown tree (its arrays are used up) and count the classes of its nodes.
-
-    Each node, children before parents, is replaced by a leaf or by its larger branch when
-    that does not raise the estimated errors. A raised branch receives the sibling's rows
-    and is pruned again where its estimates have changed.
-
-    Returns
-    -------
-    tuple
-        feature, threshold, left child, right child and class weights of the nodes that
-        are left, in preorder.
-    """
-    n_nodes = feature.shape[0]
-    value = np.zeros((n_nodes, n_classes))
-    # In preorder the nodes below one are those up to its subtree's end. Each leaf holds a
-    # chain of rows: the first, the last, and for each row the one that follows.
-    subtree_end = np.empty(n_nodes, np.int64)
-    head, tail = np.full(n_nodes, -1, np.int32), np.full(n_nodes, -1, np.int32)
-    following = np.full(y.shape[0], -1, np.int32)
-    for node in range(n_nodes - 1, -1, -1):
-        if left[node] < 0:
-            subtree_end[node] = node + 1
-            head[node], tail[node] = node_rows[begin[node]], node_rows[end[node] - 1]
-            for i in range(begin[node], end[node]):
-                value[node, y[node_rows[i]]] += w[node_rows[i]]
-                if i + 1 < end[node]:
-                    following[node_rows[i]] = node_rows[i + 1]
-        else:
-            subtree_end[node] = subtree_end[right[node]]
-            value[node] = value[left[node]] + value[right[node]]
-    alive = np.ones(n_nodes, np.bool_)
-    if collapse:
-        _collapse(left, right, subtree_end, value, alive, head, tail, following)
-
-    estimate, dirty = np.zeros(n_nodes), np.ones(n_nodes, np.bool_)
-    added = np.zeros((n_nodes if pruning and raising else 0, n_classes))
-    touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
-    slack = ERROR_SLACK + SMALL
-    node = n_nodes - 1 if pruning else -1
-    while node >= 0:
-        if not (alive[node] and dirty[node]):
-            node -= 1
-            continue
-        dirty[node] = False
-        as_leaf = _estimate(value[node], confidence, z)
-        if left[node] < 0:
-            estimate[node] = as_leaf
-            node -= 1
-            continue
-        as_tree = estimate[left[node]] + estimate[right[node]]
-
-        as_branch, branch, sibling = np.inf, right[node], left[node]
-        if value[branch].sum() <= value[sibling].sum() - SMALL:
-            branch, sibling = sibling, branch
-        if raising:
-            as_branch = _errors_when_raised(
-                branch, sibling, subtree_end[sibling], as_tree + slack, estimate, value,
-                added, touched, is_touched, alive, head, following, y, w, confidence, z,
-                feature, threshold, left, right, reach, dense, indptr, indices, data,
-            )  # fmt: skip
-        if as_leaf < as_tree + slack and as_leaf < as_branch + slack:
-            _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
-            estimate[node] = as_leaf
-        elif as_branch < as_tree + slack:
-            _raise(
-                node, branch, sibling, subtree_end, alive, dirty, head, tail, following,
-                value, y, w, feature, threshold, left, right, reach,
-                dense, indptr, indices, data,
-            )  # fmt: skip
-            node = subtree_end[node]
-        else:
-            estimate[node] = as_tree
-        node -= 1
-
-    # Keep the living nodes; their order is still preorder.
-    number = np.cumsum(alive) - 1
-    n_kept = number[-1] + 1
-    kept = np.nonzero(alive)[0]
-    new_left, new_right = np.full(n_kept, -1, np.int32), np.full(n_kept, -1, np.int32)
-    new_feature, new_threshold = np.full(n_kept, -2, np.int32), np.full(n_kept, -2.0)
-    new_value = np.empty((n_kept, n_classes))
-    for i in range(n_kept):
-        node = kept[i]
-        new_value[i] = value[node]
-        if left[node] >= 0:
-            new_left[i], new_right[i] = number[left[node]], number[right[node]]
-            new_feature[i], new_threshold[i] = feature[node], threshold[node]
-    return new_feature, new_threshold, new_left, new_right, new_value
-
-
-@njit(
-    (
-        *_LOOKUP, _LONG, _frozen(_INT), _frozen(_REAL), _frozen(_INT), _frozen(_INT), _REAL,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def apply(dense, indptr, indices, data, n_rows, feature, threshold, left, right, reach):
-    """Leaf that each row reaches."""
-    leaves = np.empty(n_rows, np.int32)
-    for row in range(n_rows):
-        leaves[row] = _descend(
-            0, row, feature, threshold, left, right, reach, dense, indptr, indices, data
-        )
-    return leaves
