@@ -214,8 +214,22 @@ def _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values):
 @njit
 def _is_final(counts, min_leaf):
     """Whether a node with these class weights is pure or too small to be split."""
-    total = counts.sum()
-    return total < 2.0 * min_leaf - SMALL or total - counts.max() < SMALL
+    total, largest = 0.0, 0.0
+    for weight in counts:
+        total += weight
+        largest = max(largest, weight)
+    return total < 2.0 * min_leaf - SMALL or total - largest < SMALL
+
+
+@njit
+def _twice(stack):
+    """Copy of an array of integers with room for as many rows again."""
+    larger = np.empty((2 * stack.shape[0], stack.shape[1], stack.shape[2]), np.int64)
+    for i in range(stack.shape[0]):
+        for j in range(stack.shape[1]):
+            for k in range(stack.shape[2]):
+                larger[i, j, k] = stack[i, j, k]
+    return larger
 
 
 @njit(
@@ -250,30 +264,30 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         end of each node's rows, and the rows in that order. Nodes are in preorder.
     """
     n_features = indptr.shape[0] - 1
-    node_rows = np.nonzero(w > 0.0)[0].astype(np.int32)
-    n_active = node_rows.shape[0]
+    goes_left = np.zeros(w.shape[0], np.uint8)
+    node_rows, n_active = np.empty(w.shape[0], np.int32), 0
+    for row in range(w.shape[0]):
+        if w[row] > 0.0:
+            goes_left[row] = 1
+            node_rows[n_active] = row
+            n_active += 1
+    spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
 
     # The working copy of the columns, without the rows that do not exist.
     rows, values = col_rows.copy(), col_values.copy()
-    starts = np.empty((32, n_features), np.int64)
-    stops = np.empty((32, n_features), np.int64)
-    starts[0] = indptr[:-1]
-    stops[0] = indptr[1:]
-    goes_left = np.zeros(w.shape[0], np.uint8)
-    spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
-    if n_active < w.shape[0]:
-        for row in node_rows:
-            goes_left[row] = 1
-        for f in range(n_features):
-            stops[0, f] = _divide(
-                rows, values, indptr[f], indptr[f + 1], goes_left, 1, spare_rows, spare_values
-            )
-    has_zeros = stops[0] - starts[0] < n_active
+    # Where the stretch of each column begins and ends, for each node that waits.
+    stretch = np.empty((32, 2, n_features), np.int64)
+    has_zeros = np.empty(n_features, np.bool_)
+    for f in range(n_features):
+        a, b = indptr[f], indptr[f + 1]
+        if n_active < w.shape[0]:
+            b = _divide(rows, values, a, b, goes_left, 1, spare_rows, spare_values)
+        stretch[0, 0, f], stretch[0, 1, f] = a, b
+        has_zeros[f] = b - a < n_active
 
     capacity = 2 * n_active
-    feature = np.full(capacity, -2, np.int32)
-    threshold = np.full(capacity, -2.0)
-    left, right = np.full(capacity, -1, np.int32), np.full(capacity, -1, np.int32)
+    feature, threshold = np.empty(capacity, np.int32), np.empty(capacity)
+    left, right = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     begin, end = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     n_nodes = 0
 
@@ -282,40 +296,43 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     cut, zeros_left = np.empty(n_features, np.int64), np.empty(n_features, np.bool_)
     counts, side, child = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
 
-    for row in node_rows:
+    whole, n_nominal = 0.0, 0
+    for row in node_rows[:n_active]:
         counts[y[row]] += w[row]
-    whole = counts.sum()
+        whole += w[row]
+    for f in range(n_features):
+        n_nominal += nominal[f]
     # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
-    nominal_counts = nominal.all() or 0.3 * whole - SMALL > 2.0
+    nominal_counts = n_nominal == n_features or 0.3 * whole - SMALL > 2.0
 
-    # Waiting nodes: their rows, the parent's slot that will point to them, whether to split.
-    # The columns' stretches of the node on level i of the stack are starts[i] to stops[i].
-    wait_begin, wait_end = np.empty(32, np.int64), np.empty(32, np.int64)
-    wait_slot, wait_open = np.empty(32, np.int64), np.empty(32, np.bool_)
-    wait_begin[0], wait_end[0], wait_slot[0] = 0, n_active, -1
-    wait_open[0] = not _is_final(counts, min_leaf)
+    # Waiting nodes: begin and end of their rows, the parent's slot that will point to them,
+    # whether to split them.
+    waiting = np.empty((32, 4, 1), np.int64)
+    waiting[0, 0, 0], waiting[0, 1, 0], waiting[0, 2, 0] = 0, n_active, -1
+    waiting[0, 3, 0] = not _is_final(counts, min_leaf)
     depth = 1
     while depth > 0:
-        level = depth - 1
         depth -= 1
+        level = depth
         node = n_nodes
         n_nodes += 1
-        first, last, slot = wait_begin[level], wait_end[level], wait_slot[level]
+        first, last, slot = waiting[level, 0, 0], waiting[level, 1, 0], waiting[level, 2, 0]
         begin[node], end[node] = first, last
+        feature[node], threshold[node], left[node], right[node] = -2, -2.0, -1, -1
         if slot >= 0:
             if slot % 2 == 0:
                 left[slot // 2] = node
             else:
                 right[slot // 2] = node
-        if not wait_open[level]:
+        if waiting[level, 3, 0] == 0:
             continue
 
         counts[:] = 0.0
         for i in range(first, last):
             counts[y[node_rows[i]]] += w[node_rows[i]]
-        total = counts.sum()
-        purity = 0.0
+        total, purity = 0.0, 0.0
         for c in range(n_classes):
+            total += counts[c]
             purity += _xlogx(counts[c], table)
         numeric_side = max(min_leaf, min(0.1 * total / n_classes, LARGEST_MIN_SIDE))
 
@@ -323,7 +340,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         mean_gain, n_usable = 0.0, 0
         for f in range(n_features):
             ratio[f] = -1.0
-            a, b = starts[level, f], stops[level, f]
+            a, b = stretch[level, 0, f], stretch[level, 1, f]
             if a == b:
                 continue
             gain[f], weight_left, cut[f], zeros_left[f], n_cuts = _best_cut(
@@ -359,7 +376,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             continue
 
         # The split point, and who goes left.
-        a, b, wall = starts[level, best], stops[level, best], cut[best]
+        a, b, wall = stretch[level, 0, best], stretch[level, 1, best], cut[best]
         zeros_here = b - a < last - first
         if zeros_left[best]:
             upper = values[wall]
@@ -388,36 +405,30 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             else:
                 spare_rows[back] = row
                 back += 1
-        node_rows[middle:last] = spare_rows[:back]
+        for i in range(back):
+            node_rows[middle + i] = spare_rows[i]
         left_open = not _is_final(child, min_leaf)
         for c in range(n_classes):
             child[c] = counts[c] - child[c]
         right_open = not _is_final(child, min_leaf)
 
-        if depth + 2 > wait_open.shape[0]:
-            starts, stops = np.concatenate((starts, starts)), np.concatenate((stops, stops))
-            wait_begin = np.concatenate((wait_begin, wait_begin))
-            wait_end = np.concatenate((wait_end, wait_end))
-            wait_slot = np.concatenate((wait_slot, wait_slot))
-            wait_open = np.concatenate((wait_open, wait_open))
+        if level + 2 > waiting.shape[0]:
+            stretch, waiting = _twice(stretch), _twice(waiting)
         if left_open or right_open:
             kept = 2 if left_open and right_open else (1 if left_open else 0)
             for f in range(n_features):
-                a, b = starts[level, f], stops[level, f]
+                a, b = stretch[level, 0, f], stretch[level, 1, f]
                 wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
-                starts[level + 1, f], stops[level + 1, f] = a, wall
-                if kept == 2:
-                    starts[level, f] = wall
-                else:
-                    stops[level, f] = wall
+                stretch[level + 1, 0, f], stretch[level + 1, 1, f] = a, wall
+                stretch[level, 0 if kept == 2 else 1, f] = wall
         # The left child lies on top, so that nodes are numbered in preorder.
-        wait_begin[level], wait_end[level] = middle, last
-        wait_slot[level], wait_open[level] = 2 * node + 1, right_open
-        wait_begin[level + 1], wait_end[level + 1] = first, middle
-        wait_slot[level + 1], wait_open[level + 1] = 2 * node, left_open
+        waiting[level, 0, 0], waiting[level, 1, 0] = middle, last
+        waiting[level, 2, 0], waiting[level, 3, 0] = 2 * node + 1, right_open
+        waiting[level + 1, 0, 0], waiting[level + 1, 1, 0] = first, middle
+        waiting[level + 1, 2, 0], waiting[level + 1, 3, 0] = 2 * node, left_open
         depth = level + 2
 
     return (
-        feature[:n_nodes].copy(), threshold[:n_nodes].copy(), left[:n_nodes].copy(),
-        right[:n_nodes].copy(), begin[:n_nodes].copy(), end[:n_nodes].copy(), node_rows,
+        feature[:n_nodes], threshold[:n_nodes], left[:n_nodes], right[:n_nodes],
+        begin[:n_nodes], end[:n_nodes], node_rows,
     )  # fmt: skip

@@ -84,12 +84,22 @@ def extra_errors(n, errors, confidence, z):
 
 
 @njit
-def _estimate(counts, confidence, z):
-    """Estimated errors of a leaf with these class weights."""
-    total = counts.sum()
+def _weigh(counts, more):
+    """Weight of a node with the class weights ``counts + more``, and its training errors."""
+    total, largest = 0.0, 0.0
+    for c in range(counts.shape[0]):
+        weight = counts[c] + more[c]
+        total += weight
+        largest = max(largest, weight)
+    return total, total - largest
+
+
+@njit
+def _estimate(counts, more, confidence, z):
+    """Estimated errors of a leaf with the class weights ``counts + more``."""
+    total, errors = _weigh(counts, more)
     if total < SMALL:
         return 0.0
-    errors = total - counts.max()
     return errors + extra_errors(total, errors, confidence, z)
 
 
@@ -113,7 +123,7 @@ def _increase(leaves, n_leaves, estimate, value, added, confidence, z):
     increase = 0.0
     for i in range(n_leaves):
         leaf = leaves[i]
-        increase += _estimate(value[leaf] + added[leaf], confidence, z) - estimate[leaf]
+        increase += _estimate(value[leaf], added[leaf], confidence, z) - estimate[leaf]
     return increase
 
 
@@ -189,18 +199,18 @@ def _raise(
 
 
 @njit
-def _collapse(left, right, subtree_end, value, alive, head, tail, following):
+def _collapse(left, right, subtree_end, value, nothing, alive, head, tail, following):
     """Turn into a leaf, from the root down, each subtree that errs no less than a leaf."""
     n_nodes = left.shape[0]
     errors = np.empty(n_nodes)
     for node in range(n_nodes - 1, -1, -1):
         if left[node] < 0:
-            errors[node] = value[node].sum() - value[node].max()
+            errors[node] = _weigh(value[node], nothing)[1]
         else:
             errors[node] = errors[left[node]] + errors[right[node]]
     for node in range(n_nodes):
         if alive[node] and left[node] >= 0:
-            as_leaf = value[node].sum() - value[node].max()
+            as_leaf = _weigh(value[node], nothing)[1]
             if errors[node] >= as_leaf - TRAINING_SLACK:
                 _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
 
@@ -231,28 +241,30 @@ def prune(
         are left, in preorder.
     """
     n_nodes = feature.shape[0]
-    value = np.zeros((n_nodes, n_classes))
+    value, nothing = np.zeros((n_nodes, n_classes)), np.zeros(n_classes)
     # In preorder the nodes below one are those up to its subtree's end. Each leaf holds a
     # chain of rows: the first, the last, and for each row the one that follows.
     subtree_end = np.empty(n_nodes, np.int64)
-    head, tail = np.full(n_nodes, -1, np.int32), np.full(n_nodes, -1, np.int32)
-    following = np.full(y.shape[0], -1, np.int32)
+    head, tail = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    following = np.empty(y.shape[0], np.int32)
+    alive, dirty = np.empty(n_nodes, np.bool_), np.empty(n_nodes, np.bool_)
     for node in range(n_nodes - 1, -1, -1):
+        alive[node], dirty[node] = True, True
         if left[node] < 0:
             subtree_end[node] = node + 1
             head[node], tail[node] = node_rows[begin[node]], node_rows[end[node] - 1]
             for i in range(begin[node], end[node]):
                 value[node, y[node_rows[i]]] += w[node_rows[i]]
-                if i + 1 < end[node]:
-                    following[node_rows[i]] = node_rows[i + 1]
+                following[node_rows[i]] = node_rows[i + 1] if i + 1 < end[node] else -1
         else:
+            head[node], tail[node] = -1, -1
             subtree_end[node] = subtree_end[right[node]]
-            value[node] = value[left[node]] + value[right[node]]
-    alive = np.ones(n_nodes, np.bool_)
+            for c in range(n_classes):
+                value[node, c] = value[left[node], c] + value[right[node], c]
     if collapse:
-        _collapse(left, right, subtree_end, value, alive, head, tail, following)
+        _collapse(left, right, subtree_end, value, nothing, alive, head, tail, following)
 
-    estimate, dirty = np.zeros(n_nodes), np.ones(n_nodes, np.bool_)
+    estimate = np.zeros(n_nodes)
     added = np.zeros((n_nodes if pruning and raising else 0, n_classes))
     touched, is_touched = np.empty(n_nodes, np.int32), np.zeros(n_nodes, np.bool_)
     slack = ERROR_SLACK + SMALL
@@ -262,7 +274,7 @@ def prune(
             node -= 1
             continue
         dirty[node] = False
-        as_leaf = _estimate(value[node], confidence, z)
+        as_leaf = _estimate(value[node], nothing, confidence, z)
         if left[node] < 0:
             estimate[node] = as_leaf
             node -= 1
@@ -270,7 +282,7 @@ def prune(
         as_tree = estimate[left[node]] + estimate[right[node]]
 
         as_branch, branch, sibling = np.inf, right[node], left[node]
-        if value[branch].sum() <= value[sibling].sum() - SMALL:
+        if _weigh(value[branch], nothing)[0] <= _weigh(value[sibling], nothing)[0] - SMALL:
             branch, sibling = sibling, branch
         if raising:
             as_branch = _errors_when_raised(
@@ -293,19 +305,26 @@ def prune(
         node -= 1
 
     # Keep the living nodes; their order is still preorder.
-    number = np.cumsum(alive) - 1
-    n_kept = number[-1] + 1
-    kept = np.nonzero(alive)[0]
-    new_left, new_right = np.full(n_kept, -1, np.int32), np.full(n_kept, -1, np.int32)
-    new_feature, new_threshold = np.full(n_kept, -2, np.int32), np.full(n_kept, -2.0)
+    number, n_kept = np.empty(n_nodes, np.int32), 0
+    for node in range(n_nodes):
+        number[node] = n_kept
+        n_kept += alive[node]
     new_value = np.empty((n_kept, n_classes))
-    for i in range(n_kept):
-        node = kept[i]
-        new_value[i] = value[node]
-        if left[node] >= 0:
-            new_left[i], new_right[i] = number[left[node]], number[right[node]]
-            new_feature[i], new_threshold[i] = feature[node], threshold[node]
-    return new_feature, new_threshold, new_left, new_right, new_value
+    for node in range(n_nodes):
+        if not alive[node]:
+            continue
+        i = number[node]
+        for c in range(n_classes):
+            new_value[i, c] = value[node, c]
+        is_leaf = left[node] < 0
+        feature[i] = -2 if is_leaf else feature[node]
+        threshold[i] = -2.0 if is_leaf else threshold[node]
+        left[i] = -1 if is_leaf else number[left[node]]
+        right[i] = -1 if is_leaf else number[right[node]]
+    return (
+        feature[:n_kept].copy(), threshold[:n_kept].copy(), left[:n_kept].copy(),
+        right[:n_kept].copy(), new_value,
+    )  # fmt: skip
 
 
 @njit(
