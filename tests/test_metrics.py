@@ -2,7 +2,10 @@
 
 import doctest
 import itertools
+import json
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -244,6 +247,52 @@ def test_with_ties_broken_in_mulans_way_the_figures_are_mulans(case):
         assert ours == pytest.approx(np.mean(rows), abs=1e-12)
 
 
+def ml_knn(X, Y, X_test, k=10):
+    """Posteriors of ML-kNN with smoothing 1, as the reference describes it."""
+    index = NearestNeighbors(n_neighbors=k).fit(X)
+    counts = Y[index.kneighbors(return_distance=False)].sum(axis=1)
+    test_counts = Y[index.kneighbors(X_test, return_distance=False)].sum(axis=1)
+    scores = np.empty(test_counts.shape)
+    for label, y in enumerate(Y.T):
+        prior = (1 + y.sum()) / (2 + len(y))
+        weight = []
+        for value, p in ((1, prior), (0, 1 - prior)):
+            seen = np.bincount(counts[y == value, label], minlength=k + 1)
+            weight.append(p * ((1 + seen) / (k + 1 + seen.sum()))[test_counts[:, label]])
+        scores[:, label] = weight[0] / (weight[0] + weight[1])
+    return scores
+
+
+@pytest.mark.parametrize("fold", range(5))
+def test_mulans_own_figures(fold):
+    """ML-kNN on yeast has no ties between neighbours, so every figure must be Mulan's."""
+    home = Path(os.environ.get("LABELKIN_DATA", Path(__file__).parents[2] / "shared/datasets"))
+    reference = home.parent / "reference" / "mulan.json"
+    if not (home / "yeast.npz").exists() or not reference.exists():
+        pytest.skip("needs yeast.npz in LABELKIN_DATA and reference/mulan.json beside that folder")
+    published = json.loads(reference.read_text())["yeast"]["MLkNN_raw"]
+    with np.load(home / "yeast.npz") as data:
+        parts = [data[f"X_{part}"] for part in ("data", "indices", "indptr")]
+        X, Y = sparse.csr_array(tuple(parts)).toarray(), data["Y"].astype(int)
+    test = np.array_split(np.random.default_rng(0).permutation(len(X)), 5)[fold]
+    train = np.setdiff1d(np.arange(len(X)), test)
+    scores = ml_knn(X[train], Y[train], X[test])
+    names = [
+        "HammingLoss",
+        "RankingLoss",
+        "OneError",
+        "Coverage",
+        "AveragePrecision",
+        "ExampleBasedFMeasure",
+        "ExampleBasedRecall",
+    ]
+    expected = [published[name][fold] for name in names]
+    broken = break_ties_as_mulan(scores)
+    assert list(evaluate(Y[test], broken, scores > 0.5).values()) == pytest.approx(
+        expected, rel=1e-10
+    )
+
+
 def test_rows_without_relevant_labels_as_mulan_counts_them():
     Y, S = [[0, 0, 0]], [[0.3, 0.2, 0.1]]
     assert METRICS["ranking_loss"](Y, S) == 0
@@ -254,7 +303,7 @@ def test_rows_without_relevant_labels_as_mulan_counts_them():
 # ----------------------------------------------------------------- scikit-learn's
 
 
-def test_values_equal_scikit_learns_where_it_has_them():
+def test_values_equal_scikit_learns_where_it_has_them(monkeypatch):
     rng = np.random.default_rng(0)
     Y = (rng.random((200, 300)) < 0.3).astype(int)  # more labels than int8 can count
     S = np.round(rng.random(Y.shape), 1)
@@ -265,6 +314,11 @@ def test_values_equal_scikit_learns_where_it_has_them():
             theirs = getattr(skm, f"{name}_score")(Y, Z, average=average)
             assert METRICS[prefix + name](Y, Z) == pytest.approx(theirs)
     assert METRICS["coverage"](Y, S) == pytest.approx(skm.coverage_error(Y, S) - 1)
+    for block in (1, 7000, 1 << 21):  # one row, a few, all rows at a time
+        monkeypatch.setattr(metrics, "_BLOCK", block)
+        assert METRICS["ranking_loss"](Y, S) == pytest.approx(skm.label_ranking_loss(Y, S))
+        theirs = skm.label_ranking_average_precision_score(Y, S)
+        assert METRICS["average_precision"](Y, S) == pytest.approx(theirs)
     assert METRICS["jaccard"](Y, Z) == pytest.approx(skm.jaccard_score(Y, Z, average="samples"))
     assert METRICS["macro_auc"](Y, S) == pytest.approx(skm.roc_auc_score(Y, S))
 
@@ -339,9 +393,11 @@ def test_all_forms_of_input_agree(name, q):
 def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix():
     Y = sparse.csr_array(([1, 0, 1], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
     assert METRICS["hamming_loss"](Y, [[1, 0], [0, 1]]) == 0
-    twice = sparse.coo_array(([1, 1], ([0, 0], [0, 0])), shape=(2, 2))
+    twice = sparse.csr_array(([1, 1], [0, 0], [0, 2, 2]), shape=(2, 2))
+    assert not twice.has_canonical_format
     with pytest.raises(ValueError, match="holds 2"):
         METRICS["hamming_loss"](twice, [[1, 0], [0, 1]])
+    assert twice.nnz == 2  # the caller's matrix is left alone
 
 
 @pytest.mark.parametrize(

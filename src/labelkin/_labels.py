@@ -34,7 +34,7 @@ def check_labels(Y: Any, name: str) -> Any:
     """Return an indicator matrix as int8, dense or CSR as it came."""
     array = as_matrix(Y, name)
     values = array.data if sparse.issparse(array) else array
-    wrong = ~np.isin(values, (0, 1))
+    wrong = (values != 0) & (values != 1)
     if wrong.any():
         raise ValueError(
             f"{name} must hold only 0 and 1, but holds {values[wrong].flat[0]!s}: "

@@ -8,7 +8,7 @@ of these rows to the part that wants the label most, and go on. Three things are
   this label and one from its room, whatever other labels it has, so the sequence of
   parts is known beforehand and the loop over rows disappears.
 - The order of these rows, which the algorithm leaves open, follows their other labels,
-  from rare to common, so that rows alike are dealt to different parts.
+  from rare to common: rows alike go to different parts, so that label sets are spread, too.
 - What the greedy pass leaves uneven is repaired: rows move until the sizes are exact, then
   pairs of rows change places while that makes the labels more even.
 """

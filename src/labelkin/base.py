@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from labelkin._labels import check_labels
 
@@ -30,9 +35,11 @@ def label_matrix(Y: Any, name: str = "Y") -> Array:
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
-    if len(np.shape(Y)) == 2:
-        return label_matrix(Y)
-    classes = column_or_1d(Y)
+    labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+    if labels.ndim == 2:
+        return label_matrix(labels)
+    classes = column_or_1d(labels)
+    assert_all_finite(classes, input_name="y")
     check_classification_targets(classes)
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
 
@@ -58,11 +65,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             )
         if hasattr(self, "label_names_"):
             del self.label_names_
-        check_consistent_length(X, Y)
-        self._one_target = len(np.shape(Y)) == 1
+        labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+        check_consistent_length(X, labels)
+        self._one_target = labels.ndim == 1
         if self._one_target:
-            return X, self._validate_one_target(Y)
-        labels = label_matrix(Y)
+            return X, self._validate_one_target(labels)
+        labels = label_matrix(labels)
         self.classes_ = [np.array([0, 1])] * labels.shape[1]
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
@@ -70,6 +78,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _validate_one_target(self, y: Any) -> Array:
         y = column_or_1d(y)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
@@ -82,6 +91,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
 
     def _validate_predict(self, X: ArrayLike) -> Matrix:
+        check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
 
     def _as_target(self, labels: Array) -> Array:

@@ -166,7 +166,7 @@ class ConstraintSampler:
             )
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
             raise ValueError(
-                "sample_weight must hold finite numbers of at least 0, not all of them 0."
+                "sample_weight must hold finite numbers of at least 0, and not only zeros."
             )
         return weights / weights.max()
 

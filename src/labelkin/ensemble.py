@@ -45,10 +45,10 @@ class _Member:
             n_cannot_link=ensemble.n_cannot_link,
             random_state=seed,
         )
-        Z = self.projection._draw_and_learn(data.rows, data.sampler, weights, rng)
+        W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = _seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, Z, data.Y)
+        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
         self.wrong = (labels != data.Y).any(axis=1)
 
 
@@ -57,7 +57,7 @@ class _TrainingData:
 
     def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
         self.Y = Y
-        self.rows = TrainingRows(X)
+        self.training = TrainingRows(X)
         self.sampler = ConstraintSampler(Y)
         self.base = base
 
@@ -408,9 +408,10 @@ def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
     """Fit, and predict the training samples: each without itself, where the base can."""
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
+    target = Y.astype(np.int64)  # some bases write −1 into a copy
     if Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output:
-        Y = Y.ravel()
-    return estimator_labels(estimator.fit(Z, Y), Z)
+        target = target.ravel()
+    return estimator_labels(estimator.fit(Z, target), Z)
 
 
 def _last(stages: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ Three conventions hold throughout:
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from typing import Any, Literal
 import numpy as np
 import sklearn.metrics as skm
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from labelkin._labels import as_matrix, check_labels
 from labelkin._scoring import estimator_scores
@@ -61,6 +62,9 @@ __all__ = [
 ]
 
 LabelAverage = Literal["micro", "macro", "weighted"]
+
+# Cells ranked at a time: the ranks of a block need some hundred megabytes at most.
+_BLOCK = 1 << 21
 
 
 # --------------------------------------------------------------------------- input
@@ -141,7 +145,12 @@ def ranking_loss(Y_true: Any, Y_score: Any) -> float:
     0.5
     """
     Y, S = _ranking(Y_true, Y_score)
-    return 0.0 if Y.shape[1] == 1 else float(skm.label_ranking_loss(Y, S))
+    total = 0.0
+    for relevant, rank, hits in _ranked(Y, S):
+        size = relevant.sum(axis=1)
+        wrong = (relevant * (rank - hits)).sum(axis=1)
+        total += (wrong / np.maximum(size * (Y.shape[1] - size), 1)).sum()
+    return float(total / len(Y))
 
 
 def one_error(Y_true: Any, Y_score: Any) -> float:
@@ -195,7 +204,13 @@ def average_precision(Y_true: Any, Y_score: Any) -> float:
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    return float(skm.label_ranking_average_precision_score(*_ranking(Y_true, Y_score)))
+    Y, S = _ranking(Y_true, Y_score)
+    total = 0.0
+    for relevant, rank, hits in _ranked(Y, S):
+        size = relevant.sum(axis=1)
+        precision = (relevant * hits / rank).sum(axis=1) / np.maximum(size, 1)
+        total += np.where(size == 0, 1.0, precision).sum()
+    return float(total / len(Y))
 
 
 def example_f1(Y_true: Any, Y_pred: Any) -> float:
@@ -226,6 +241,24 @@ def example_recall(Y_true: Any, Y_pred: Any) -> float:
     0.25
     """
     return _overlap("recall", "samples", Y_true, Y_pred)
+
+
+def _ranked(Y: np.ndarray, S: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield blocks of rows: relevance, rank, and how many relevant labels are ranked no lower.
+
+    The labels stand in the order of their scores. A label's rank is the number of labels that
+    score at least as much: tied labels share the last of their places. Scikit-learn's functions
+    give the same values, but row by row in Python.
+    """
+    q = Y.shape[1]
+    for rows in gen_batches(len(Y), max(1, _BLOCK // q)):
+        order = (-S[rows]).argsort(axis=1)
+        relevant = np.take_along_axis(Y[rows], order, axis=1)
+        scores = np.take_along_axis(S[rows], order, axis=1)
+        place = np.tile(np.arange(1, q + 1), (len(scores), 1))
+        place[:, :-1][scores[:, :-1] == scores[:, 1:]] = q
+        rank = np.minimum.accumulate(place[:, ::-1], axis=1)[:, ::-1]
+        yield relevant, rank, np.take_along_axis(relevant.cumsum(axis=1), rank - 1, axis=1)
 
 
 def _best(S: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -56,7 +56,9 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     difference = X.T @ pulled
     if sparse.issparse(difference):
         difference = difference.toarray()
-    return (difference + difference.T) / 2, scaling
+    difference = difference + difference.T  # symmetric to the last digit
+    difference *= 0.5
+    return difference, scaling
 
 
 def positive_eigenvectors(
@@ -102,6 +104,7 @@ class TrainingRows:
 
     def __init__(self, X: Matrix) -> None:
         n, k = X.shape
+        self.n_features = k
         self.basis = _row_space(X) if k > n else None
         if self.basis is not None:
             self.rows = X @ self.basis.T
@@ -258,8 +261,8 @@ class PairwiseConstraintProjection(
 
     def _draw_and_learn(
         self, training: TrainingRows, sampler: ConstraintSampler, weights: Any, random_state: Any
-    ) -> Matrix:
-        """Draw pairs and learn from them; return the rows' projection."""
+    ) -> Array:
+        """Draw pairs and learn from them; return W in the coordinates of the rows."""
         n = sampler.n_samples
         must_link, cannot_link = sampler.draw(
             self.threshold,
@@ -270,29 +273,26 @@ class PairwiseConstraintProjection(
         )
         return self._learn(training, must_link, cannot_link)
 
-    def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Matrix:
-        """Learn from pairs of prepared rows; return the rows' projection."""
+    def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
+        """Learn from pairs of prepared rows; return W in their coordinates."""
         self.must_link_, self.cannot_link_ = must_link, cannot_link
+        dtype = training.rows.dtype
         if not len(cannot_link):
             # Nothing to push apart: S_C − r·S_M has no positive direction. Leave the data be.
-            k = training.rows.shape[1] if training.basis is None else training.basis.shape[1]
             self.scaling_ = 1.0
-            self.components_ = np.eye(k, dtype=training.rows.dtype)
-            self.eigenvalues_ = np.zeros(k)
-            if training.basis is None:
-                return training.rows
-            return training.rows @ training.basis
+            self.components_ = np.eye(training.n_features, dtype=dtype)
+            self.eigenvalues_ = np.zeros(training.n_features)
+            return self.components_ if training.basis is None else training.basis
         difference, self.scaling_ = training.scatter_difference(must_link, cannot_link)
         vectors, self.eigenvalues_ = positive_eigenvectors(
             difference.astype(np.float64, copy=False), self.n_components
         )
-        vectors = vectors.astype(training.rows.dtype, copy=False)
+        vectors = vectors.astype(dtype, copy=False)
         directions = training.in_features(vectors)
         largest = np.abs(directions).argmax(axis=0)
-        signs = np.where(directions[largest, np.arange(directions.shape[1])] < 0, -1, 1)
-        signs = signs.astype(vectors.dtype)
+        signs = np.sign(directions[largest, np.arange(directions.shape[1])])
         self.components_ = np.ascontiguousarray((directions * signs).T)
-        return training.rows @ (vectors * signs)
+        return vectors * signs
 
     def transform(self, X: ArrayLike) -> Array:
         """Project samples: z = Wᵀx.

@@ -38,7 +38,11 @@ def run(argv: list[str]) -> int:
     """Run one command line; bad input and bad usage end with one sentence and code 2."""
     try:
         code = app(args=argv, prog_name="labelkin", standalone_mode=False)
-    except (ValueError, OSError, ImportError) as error:
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"error: {what}", file=sys.stderr)
+        return 2
+    except (ValueError, ImportError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except Exception as error:

@@ -1,0 +1,278 @@
+"""Every public estimator through scikit-learn's checks, and through our own contract."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import labelkin
+
+from .conftest import make_data
+
+# Ensembles are kept small: the contract does not depend on their size.
+SMALL = {
+    "BaggingVPCPClassifier": {"n_estimators": 3},
+    "VPCMEClassifier": {"n_estimators": 3},
+}
+
+
+def make(name):
+    parameters = dict(SMALL.get(name, {}))
+    Estimator = getattr(labelkin, name)
+    if "random_state" in Estimator().get_params():
+        parameters["random_state"] = 0
+    return Estimator(**parameters)
+
+
+NAMES = [name for name in labelkin.__all__ if isinstance(getattr(labelkin, name), type)]
+CLASSIFIERS = [name for name in NAMES if is_classifier(make(name))]
+EACH = pytest.mark.parametrize("name", CLASSIFIERS)
+
+
+HARD = "the paper's hard vote need not agree with the mean of the members' probabilities"
+DRAWN = "pairs are drawn at random: weights and repeated rows agree in distribution only"
+EXPECTED_FAILURES = {
+    "BaggingVPCPClassifier": {
+        "check_classifier_multioutput": HARD,
+        "check_classifiers_train": HARD,
+    },
+    "VPCMEClassifier": {"check_classifier_multioutput": HARD},
+    "PairwiseConstraintProjection": {
+        "check_sample_weight_equivalence_on_dense_data": DRAWN,
+        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
+    },
+}
+
+
+def expected_failures(estimator):
+    """Return what may fail, and why; nothing for an ensemble that votes by probability."""
+    if getattr(estimator, "voting", "hard") == "soft":
+        return {}
+    return EXPECTED_FAILURES.get(type(estimator).__name__, {})
+
+
+ESTIMATORS = [make(name) for name in NAMES]
+ESTIMATORS += [clone(e).set_params(voting="soft") for e in ESTIMATORS if hasattr(e, "voting")]
+
+
+# Checks with a single class, or a single sample, leave no cannot-link: a warning, rightly.
+@pytest.mark.filterwarnings("ignore:No two samples are a (cannot|must)-link:UserWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# --------------------------------------------------------------------- what comes out
+
+
+@EACH
+def test_shapes_types_and_range(name, data):
+    X, Y = data
+    model = make(name).fit(X, Y)
+    labels, proba = model.predict(X), model.predict_proba(X)
+    assert isinstance(proba, np.ndarray)
+    assert labels.shape == proba.shape == Y.shape
+    assert labels.dtype.kind == "i"
+    assert set(np.unique(labels)) <= {0, 1}
+    assert (proba >= 0).all()
+    assert (proba <= 1).all()
+    assert model.n_features_in_ == X.shape[1]
+    assert len(model.classes_) == Y.shape[1]
+    assert 0 <= model.score(X, Y) <= 1
+
+
+@EACH
+def test_it_learns(name):
+    X, Y = make_data(200, 5, 3)
+    model = make(name).fit(X[:150], Y[:150])
+    accuracy = (model.predict(X[150:]) == Y[150:]).mean()
+    assert accuracy > 0.75
+
+
+@EACH
+def test_sparse_equals_dense(name):
+    X, Y = make_data(80, 6)
+    X = np.rint(X)
+    expected = make(name).fit(X, Y).predict_proba(X)
+    for form in (sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array):
+        model = make(name).fit(form(X), form(Y))
+        np.testing.assert_allclose(model.predict_proba(form(X)), expected, atol=1e-8)
+
+
+@EACH
+def test_data_frames_keep_their_names(name, data):
+    pd = pytest.importorskip("pandas")
+    X, Y = data
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    target = pd.DataFrame(Y, columns=["red", "green", "blue", "grey"])
+    model = make(name).fit(frame, target)
+    assert list(model.label_names_) == ["red", "green", "blue", "grey"]
+    assert list(model.feature_names_in_) == list(frame.columns)
+    np.testing.assert_array_equal(model.predict_proba(frame), make(name).fit(X, Y).predict_proba(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[frame.columns[::-1]])
+    assert not hasattr(model.fit(X, Y), "label_names_")
+
+
+@EACH
+@pytest.mark.parametrize("form", ["bool", "float", "list"])
+def test_forms_of_labels(name, form, data):
+    X, Y = data
+    target = {"bool": Y.astype(bool), "float": Y.astype(float), "list": Y.tolist()}[form]
+    np.testing.assert_array_equal(
+        make(name).fit(X, target).predict(X), make(name).fit(X, Y).predict(X)
+    )
+
+
+# ------------------------------------------------------------------- awkward, but legal
+
+
+@EACH
+def test_constant_labels(name, data):
+    X, Y = data
+    Y = np.column_stack([Y, np.ones(len(Y)), np.zeros(len(Y))]).astype(int)
+    labels = make(name).fit(X, Y).predict(X)
+    assert labels[:, -2].all()
+    assert not labels[:, -1].any()
+
+
+@EACH
+def test_empty_label_sets(name, data):
+    X, Y = data
+    Y = Y.copy()
+    Y[::2] = 0
+    assert make(name).fit(X, Y).predict(X).shape == Y.shape
+
+
+@EACH
+@pytest.mark.filterwarnings("ignore:No two samples are a cannot-link:UserWarning")
+def test_no_label_at_all(name, data):
+    X, _ = data
+    labels = make(name).fit(X, np.zeros((len(X), 3), dtype=int)).predict(X)
+    assert not labels.any()
+
+
+@EACH
+@pytest.mark.filterwarnings("ignore:No two samples are a cannot-link:UserWarning")
+def test_one_sample(name):
+    model = make(name).fit([[1.0, 2.0]], [[1, 0]])
+    assert model.predict([[1.0, 2.0]]).tolist() == [[1, 0]]
+
+
+@EACH
+@pytest.mark.filterwarnings("ignore:No two samples are a must-link:UserWarning")
+def test_two_samples(name):
+    model = make(name).fit([[1.0, 2.0], [3.0, 4.0]], [[1, 0], [0, 1]])
+    assert model.predict([[1.0, 2.0]]).shape == (1, 2)
+
+
+@EACH
+def test_one_label(name, data):
+    X, Y = data
+    model = make(name).fit(X, Y[:, :1])
+    assert model.predict(X).shape == model.predict_proba(X).shape == (len(X), 1)
+    vector = make(name).fit(X, Y[:, 0])
+    np.testing.assert_array_equal(vector.predict(X), model.predict(X)[:, 0])
+    np.testing.assert_allclose(vector.predict_proba(X)[:, 1], model.predict_proba(X)[:, 0])
+
+
+@EACH
+def test_one_feature_and_duplicated_rows(name):
+    X, Y = np.zeros((12, 1)), make_data(12)[1]
+    X[6:] = 1
+    assert make(name).fit(X, Y).predict(X).shape == Y.shape
+
+
+# -------------------------------------------------------------------- as scikit-learn has it
+
+
+@EACH
+def test_reproducible(name, data):
+    X, Y = data
+    first, again = (make(name).fit(X, Y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@EACH
+def test_cloning_and_pickling(name, data):
+    X, Y = data
+    model = make(name).fit(X, Y)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
+    copy = clone(model)
+    assert copy.get_params().keys() == model.get_params().keys()
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+
+
+@EACH
+def test_inputs_are_left_alone(name, data):
+    X, Y = data
+    X_before, Y_before = X.copy(), Y.copy()
+    X.flags.writeable = Y.flags.writeable = False
+    make(name).fit(X, Y).predict(X)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(Y, Y_before)
+
+
+@EACH
+def test_in_pipelines_and_searches(name, data):
+    X, Y = data
+    pipeline = make_pipeline(StandardScaler(), make(name))
+    scores = cross_validate(pipeline, X, Y, cv=3, error_score="raise")
+    assert len(scores["test_score"]) == 3
+    search = GridSearchCV(make(name), {}, cv=3, scoring="f1_samples", error_score="raise")
+    # A row without labels has no F1; scikit-learn would warn.
+    Y = np.maximum(Y, np.eye(1, Y.shape[1], dtype=int))
+    assert search.fit(X, Y).best_score_ > 0
+
+
+# -------------------------------------------------------------------------------- bad input
+
+
+BAD = {
+    "NaN": (lambda X, Y: (np.where(X > 1, np.nan, X), Y), "NaN"),
+    "infinity": (lambda X, Y: (np.where(X > 1, np.inf, X), Y), "infinity"),
+    "X a vector": (lambda X, Y: (X[:, 0], Y), "Expected 2D array"),
+    "X of words": (lambda X, Y: (X.astype(str) + "x", Y), "could not convert|dtype"),
+    "fewer rows in Y": (lambda X, Y: (X, Y[:-1]), "inconsistent numbers of samples"),
+    "Y not binary": (lambda X, Y: (X, Y + 1), "must hold only 0 and 1"),
+    "Y of -1 and 1": (lambda X, Y: (X, 2 * Y - 1), "must hold only 0 and 1"),
+    "Y with NaN": (lambda X, Y: (X, np.where(Y, np.nan, 0)), "must hold only 0 and 1"),
+    "Y of words": (lambda X, Y: (X, np.where(Y, "a", "b")), "must hold only 0 and 1"),
+    "Y three-dimensional": (lambda X, Y: (X, Y[:, :, None]), r"\(n, q\)"),
+    "Y without columns": (lambda X, Y: (X, Y[:, :0]), "empty"),
+    "Y multiclass": (lambda X, Y: (X, np.arange(len(Y)) % 3), "Only binary classification"),
+    "Y continuous": (lambda X, Y: (X, X[:, 0]), "Unknown label type|continuous"),
+    "Y missing": (lambda X, Y: (X, None), "requires y"),
+    "no samples": (lambda X, Y: (X[:0], Y[:0]), r"0 sample\(s\)"),
+    "no features": (lambda X, Y: (X[:, :0], Y), r"0 feature\(s\)"),
+}
+
+
+@EACH
+@pytest.mark.parametrize("case", BAD)
+def test_bad_training_data(name, case, data):
+    make_bad, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        make(name).fit(*make_bad(*data))
+
+
+@EACH
+def test_bad_queries(name, data):
+    X, Y = data
+    with pytest.raises(NotFittedError):
+        make(name).predict(X)
+    model = make(name).fit(X, Y)
+    for method in (model.predict, model.predict_proba):
+        with pytest.raises(ValueError, match=r"has 4 features, but \w+ is expecting 5"):
+            method(X[:, :4])
+        with pytest.raises(ValueError, match="NaN"):
+            method(np.full((1, 5), np.nan))

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from labelkin.datasets import load_digit_scenes
+
+
+def test_shapes_and_range():
+    scenes = load_digit_scenes(200)
+    assert scenes.data.shape == (200, 160)
+    assert scenes.images.shape == (200, 8, 20)
+    np.testing.assert_array_equal(scenes.images.reshape(200, -1), scenes.data)
+    assert scenes.target.shape == (200, 10)
+    assert scenes.data.min() >= 0
+    assert scenes.data.max() <= 1
+    assert len(scenes.feature_names) == 160
+    assert scenes.label_names == list("0123456789")
+    assert load_digit_scenes().data.shape[0] == 2000
+
+
+def test_one_to_three_digits():
+    sizes = load_digit_scenes(500).target.sum(axis=1)
+    assert set(sizes) == {1, 2, 3}
+
+
+def test_deterministic():
+    one, same, other = (load_digit_scenes(60, random_state=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one.data, same.data)
+    np.testing.assert_array_equal(one.target, same.target)
+    assert (one.data != other.data).any()
+
+
+def test_the_digits_are_where_the_labels_say():
+    """Without noise, an image of a single digit is that digit of load_digits, moved."""
+    from sklearn.datasets import load_digits
+
+    scenes = load_digit_scenes(300)
+    digits = load_digits()
+    templates = digits.images / 16
+    alone = np.flatnonzero(scenes.target.sum(axis=1) == 1)[:20]
+    for index in alone:
+        windows = np.stack([scenes.images[index][:, c : c + 8] for c in range(13)])
+        # An image with one label can hold that digit more than once; look at all windows.
+        errors = np.abs(windows[:, None] - templates[None]).mean(axis=(2, 3))
+        best = np.unravel_index(errors.argmin(), errors.shape)[1]
+        assert scenes.target[index, digits.target[best]] == 1
+
+
+def test_test_scenes_use_other_handwriting():
+    """The glyphs of the two parts are disjoint: no test digit is near any training glyph."""
+    from sklearn.datasets import load_digits
+
+    scenes = load_digit_scenes(400)
+    templates = load_digits().images / 16
+    used = []
+    for part in (0, 1):
+        images = scenes.images[(scenes.split == part) & (scenes.target.sum(axis=1) == 1)]
+        windows = np.concatenate([images[:, :, c : c + 8] for c in range(13)])
+        errors = ((windows[:, None] - templates[None]) ** 2).mean(axis=(2, 3))
+        used.append(set(errors.argmin(axis=1)[errors.min(axis=1) < 0.004]))
+    assert len(used[0]) > 20
+    assert len(used[1]) > 5
+    assert not used[0] & used[1]
+
+
+@pytest.mark.parametrize("n_samples", [0, -3, 2.5, "many"])
+def test_bad_number_of_samples(n_samples):
+    with pytest.raises(ValueError, match="n_samples must be a whole number"):
+        load_digit_scenes(n_samples)

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from labelkin import _search
+from labelkin._search import NeighborSearch
+
+
+def by_definition(Q, X, k, leave_out=False):
+    """Sort (distance, index) with exact differences, row by row."""
+    found = []
+    for i, query in enumerate(Q):
+        distances = ((X - query) ** 2).sum(axis=1)
+        order = sorted(range(len(X)), key=lambda j, d=distances: (d[j], j))
+        found.append([j for j in order if not (leave_out and j == i)][:k])
+    return np.array(found)
+
+
+# Small integers: ties and duplicates everywhere, and exact arithmetic.
+integers = hnp.arrays(
+    np.float64, st.tuples(st.integers(2, 70), st.integers(1, 3)), elements=st.integers(-2, 2)
+)
+
+
+@settings(deadline=None)
+@given(integers, st.integers(1, 6))
+def test_ties_go_to_the_first_row(X, k):
+    k = min(k, len(X) - 1)
+    search = NeighborSearch(X, k)
+    np.testing.assert_array_equal(search.query(X), by_definition(X, X, k))
+    np.testing.assert_array_equal(search.query(), by_definition(X, X, k, leave_out=True))
+
+
+@settings(deadline=None)
+@given(integers, st.integers(1, 6))
+def test_sparse_rows_and_queries(X, k):
+    k = min(k, len(X) - 1)
+    thin = sparse.csr_matrix(X)
+    expected = by_definition(X, X, k)
+    np.testing.assert_array_equal(NeighborSearch(thin, k).query(thin), expected)
+    np.testing.assert_array_equal(NeighborSearch(thin, k).query(X), expected)
+    np.testing.assert_array_equal(NeighborSearch(X, k).query(thin), expected)
+
+
+def test_agrees_with_scikit_learn_over_several_blocks(monkeypatch):
+    monkeypatch.setattr(_search, "_BLOCK_CELLS", 1000)
+    X = np.random.RandomState(0).standard_normal((700, 9))
+    found = NeighborSearch(X, 10).query()
+    expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_data_far_from_the_origin():
+    """Without moving the data, |x|² − 2x·z + |z|² has no digits left here."""
+    X = np.random.RandomState(0).standard_normal((200, 3)) + 1e9
+    np.testing.assert_array_equal(
+        NeighborSearch(X, 5).query(), by_definition(X, X, 5, leave_out=True)
+    )
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5, -1])
+def test_same_neighbours_for_every_n_jobs(n_jobs):
+    X = np.random.RandomState(0).standard_normal((900, 20))
+    X[::7] = X[0]  # duplicates: ties that rounding could decide
+    search = NeighborSearch(X, 10)
+    np.testing.assert_array_equal(search.query(n_jobs=n_jobs), search.query())
+
+
+def test_no_queries_and_no_neighbours():
+    X = np.arange(6.0).reshape(3, 2)
+    assert NeighborSearch(X, 2).query(X[:0]).shape == (0, 2)
+    assert NeighborSearch(X[:1], 0).query().shape == (1, 0)
+
+
+def test_float32_stays_float32():
+    X = np.random.RandomState(0).standard_normal((50, 3)).astype(np.float32)
+    assert NeighborSearch(X, 3)._distances(X).dtype == np.float32
