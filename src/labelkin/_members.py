@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
@@ -82,6 +83,28 @@ class TrainingMatrix:
         if weight is not None:
             return member.fit(self.X, target, sample_weight=weight)
         return member.fit(self.X if rows is None else self.X[rows], target)
+
+    def with_labels(self, labels: Array) -> "TrainingMatrix":
+        """Return the matrix with labels as further columns, nominal ones to a C4.5 tree.
+
+        Only the new columns are sorted.
+        """
+        wider = copy(self)
+        wider.X = with_columns(self.X, labels)
+        if self.is_tree:
+            wider.sorted = self.sorted.with_columns(labels)
+            if not isinstance(self.base.nominal_features, str):
+                nominal = self.base._nominal_mask(self.sorted)
+                wider.base = clone(self.base)
+                wider.base.nominal_features = np.append(nominal, [True] * labels.shape[1])
+        return wider
+
+
+def with_columns(X: Matrix, columns: Array) -> Matrix:
+    """Return dense or CSR rows with dense columns added on the right."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
+    return np.hstack([X, columns], dtype=X.dtype)
 
 
 class QueryRows:
