@@ -205,8 +205,8 @@ def _whitening(rows: Matrix, mu: float) -> Array:
     whichever of XᵀHX and HXXᵀH is smaller.
     """
     n, k = rows.shape
-    mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
     if k <= n:
+        mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
         scatter = _dense(rows.T @ rows) - n * np.outer(mean, mean)
         values, vectors = linalg.eigh(scatter, driver="evd", check_finite=False)
     else:
@@ -214,7 +214,7 @@ def _whitening(rows: Matrix, mu: float) -> Array:
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1)[:, None]
         values, left = linalg.eigh(gram, driver="evd", check_finite=False)
-        vectors = rows.T @ left - np.outer(mean, left.sum(axis=0))
+        vectors = rows.T @ left  # (HX)ᵀ left as well: each column of left adds up to zero
     keep = values > len(values) * np.finfo(np.float64).eps * values[-1]
     keep[-1] = True  # constant features: any one direction
     values, vectors = values[keep], vectors[:, keep]
