@@ -27,7 +27,8 @@ def logistic_coefficients(
 
     It ends when no entry of the gradient exceeds ``tol · max(1, objective)``. Where the
     classes can be separated, this is where the likelihood is 1 to about ``tol``: the
-    coefficients are large, but finite. So they are when `y` is constant.
+    coefficients are large, but finite. For a constant `y` the odds are those of the classes
+    with one more sample each, and there is nothing to fit.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ def logistic_coefficients(
     penalty[-1] = 0
     w = np.zeros(width)
     w[-1] = np.log((y.sum() + 1) / (n - y.sum() + 1))
+    if y.min() == y.max():
+        return w
     odds = A @ w
 
     def objective(odds: Array, w: Array) -> float:

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
 from labelkin._logistic import logistic_coefficients
+from labelkin._progress import Progress
 from labelkin._search import NeighborSearch
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
@@ -215,7 +216,7 @@ class IBLRClassifier(MultiLabelClassifier):
         Threads of the search and over labels; None: as many as BLAS would use. The results
         are the same for every value.
     verbose : int, default=0
-        Above 0: a line after each label.
+        1: about ten lines of progress; more: a line for each label.
 
     Attributes
     ----------
@@ -235,8 +236,9 @@ class IBLRClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    A label constant in training is all but certain. Where labels are separable, figures
-    differ a little between implementations: each stops somewhere else on the way.
+    A label constant in training keeps its prior, (1 + samples with it) / (2 + samples).
+    Where labels are separable, figures differ a little between implementations: each stops
+    somewhere else on the way.
 
     References
     ----------
@@ -325,14 +327,11 @@ class IBLRClassifier(MultiLabelClassifier):
         standardised = stack([scaler.fit_transform(inputs), ones])
         if sparse.issparse(standardised):
             standardised = sparse.csr_array(standardised)
-        done: list[int] = []
+        progress = Progress(self, "labels", Y.shape[1], self.verbose)
 
         def coefficients(label: int) -> Array:
             w = logistic_coefficients(standardised, Y[:, label], self.ridge, self.tol)
-            done.append(label)
-            if self.verbose:
-                name = type(self).__name__
-                print(f"[{name}] label {len(done)} of {Y.shape[1]}", flush=True)
+            progress.step()
             return w
 
         w = np.array(map_threads(coefficients, range(Y.shape[1]), self.n_jobs))
