@@ -188,6 +188,15 @@ def test_one_sample_and_identical_samples():
         assert np.isfinite(same.predict_proba(np.zeros((2, 3)))).all()
 
 
+def test_a_constant_feature_says_nothing():
+    X, Y = make_data(80)
+    plain = IBLRClassifier(add_features=True, ridge=0.01).fit(X, Y).predict_proba(X)
+    padded = np.hstack([X, np.full((80, 1), 3.0)])
+    for form in (np.asarray, sparse.csr_matrix):
+        model = IBLRClassifier(add_features=True, ridge=0.01).fit(form(padded), Y)
+        np.testing.assert_allclose(model.predict_proba(form(padded)), plain, atol=1e-4)
+
+
 def test_threads_change_nothing():
     X, Y = make_data(300, 8, 12)
     one, three = (

@@ -222,7 +222,7 @@ class IBLRClassifier(MultiLabelClassifier):
     ----------
     coef_ : ndarray of shape (n_labels, n_inputs)
         w(l, ·), of the inputs as they are, not standardised: shares of the neighbours with
-        each label, then, in IBLR-ML+, the features. 0 for an input constant in training.
+        each label, then, in IBLR-ML+, the features.
     intercept_ : ndarray of shape (n_labels,)
         w(l).
     classes_ : list of n_labels arrays [0, 1]
@@ -335,7 +335,7 @@ class IBLRClassifier(MultiLabelClassifier):
             return w
 
         w = np.array(map_threads(coefficients, range(Y.shape[1]), self.n_jobs))
-        self.coef_ = np.where(scaler.var_ > 0, w[:, :-1] / scaler.scale_, 0.0)
+        self.coef_ = w[:, :-1] / scaler.scale_
         self.intercept_ = w[:, -1]
         if not sparse.issparse(inputs):
             self.intercept_ = self.intercept_ - self.coef_ @ scaler.mean_
