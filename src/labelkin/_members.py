@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix
 from labelkin.ensemble import _seeded
-from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
+from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues, _kernels
 
 
 def default_base() -> C45TreeClassifier:
@@ -113,6 +113,19 @@ class QueryRows:
         if hasattr(member, "predict_proba"):
             return member.predict_proba(self.X)
         return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
+
+    def leaves(self, tree: C45TreeClassifier) -> Array:
+        """Return the number of the leaf that each row falls into."""
+        nodes = tree.tree_
+        return _kernels().apply(
+            *self._values.arrays,
+            self._values.n_rows,
+            nodes.feature,
+            nodes.threshold,
+            nodes.children_left,
+            nodes.children_right,
+            tree._reach,
+        )
 
     def positive(self, member: Any) -> Array:
         """Return the probability of class 1 in a problem of classes 0 and 1."""
