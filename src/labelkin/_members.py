@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix
+from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.ensemble import _seeded
 from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues, _kernels
 
@@ -24,6 +25,18 @@ from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues, _kernel
 def default_base() -> C45TreeClassifier:
     """Return WEKA's J48 as Mulan sees these data: columns of 0 and 1 are nominal."""
     return C45TreeClassifier(nominal_features="binary")
+
+
+class SingleLabelBased(MultiLabelClassifier):
+    """A classifier made of single-label ones: it takes sparse data where they do."""
+
+    base_estimator: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = default_base() if self.base_estimator is None else self.base_estimator
+        tags.input_tags.sparse = get_tags(base).input_tags.sparse
+        return tags
 
 
 class TrainingMatrix:

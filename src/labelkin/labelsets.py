@@ -14,10 +14,10 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._members import QueryRows, TrainingMatrix, tally
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
 from labelkin.tree import C45TreeClassifier
 
 
@@ -69,7 +69,7 @@ class TreePowerset(Powerset):
         return self.node_proba[rows.leaves(self.member)]
 
 
-class LabelPowersetClassifier(MultiLabelClassifier):
+class LabelPowersetClassifier(SingleLabelBased):
     """Label powerset, LP: every label set seen in training is a class of one classifier.
 
     The prediction is the most probable class, so it is always a label set that occurs in
@@ -186,7 +186,7 @@ class LabelPowersetClassifier(MultiLabelClassifier):
         return self._powerset.labels(QueryRows(X))
 
 
-class RAkELClassifier(MultiLabelClassifier):
+class RAkELClassifier(SingleLabelBased):
     """Random k-labelsets, RAkEL (Tsoumakas, Katakis & Vlahavas, 2011).
 
     Each member is a label powerset on k of the q labels. With overlapping labelsets a label

@@ -9,13 +9,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 
-from labelkin._members import QueryRows, TrainingMatrix, tally
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
 
 
-class CalibratedLabelRankingClassifier(MultiLabelClassifier):
+class CalibratedLabelRankingClassifier(SingleLabelBased):
     """Calibrated label ranking, CLR (Fürnkranz, Hüllermeier, Loza Mencía & Brinker, 2008).
 
     For every two labels a classifier learns which of them a sample has, from the samples
