@@ -194,7 +194,7 @@ def pairs_with_samples(Y: Array) -> Array:
     ndarray of shape (n_pairs, 2)
         In lexicographic order.
     """
-    labels = Y.astype(np.int64)
+    labels = Y.astype(np.float64)  # whole numbers all the same, and BLAS multiplies them
     both = labels.T @ labels
     size = np.diag(both)
     return np.argwhere(np.triu(size[:, None] + size - 2 * both, k=1))
