@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import AdaBoostClassifier
@@ -12,8 +13,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin.boosting import AdaBoostPDTClassifier
 from labelkin.tree import C45TreeClassifier
-
-from .conftest import make_data
 
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
 

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -15,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_metrics import break_ties_as_mulan
 
 from labelkin import labelsets
 from labelkin._members import QueryRows
@@ -27,9 +29,6 @@ from labelkin.labelsets import (
 )
 from labelkin.metrics import average_precision, hamming_loss
 from labelkin.tree import C45TreeClassifier
-
-from .conftest import make_data
-from .test_metrics import break_ties_as_mulan
 
 SURE = {
     "check_classifiers_multilabel_output_format_predict_proba": (

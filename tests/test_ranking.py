@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -9,14 +10,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_metrics import break_ties_as_mulan
 
 from labelkin.metrics import average_precision, hamming_loss
 from labelkin.ranking import CalibratedLabelRankingClassifier as CLR
 from labelkin.ranking import pairs_with_samples
 from labelkin.tree import C45TreeClassifier
-
-from .conftest import make_data
-from .test_metrics import break_ties_as_mulan
 
 
 @parametrize_with_checks([CLR(), CLR(GaussianNB())])
