@@ -33,9 +33,8 @@ def main():
     before = peak()
     taken, model = seconds(VPCMEClassifier(n_estimators=options.members, random_state=0).fit, X, Y)
     print(machine() + "\n")
-    print(
-        f"{options.rows:,} × {options.features} dense, {options.labels} labels, S = {options.members}"
-    )
+    size = f"{options.rows:,} × {options.features} dense, {options.labels} labels"
+    print(f"{size}, S = {options.members}")
     print(f"before the fit   {before:8.0f} MB")
     print(f"peak of the fit  {peak():8.0f} MB")
     print(f"dimensions       {np.mean([len(p.components_) for p in model.projections_]):8.0f}")

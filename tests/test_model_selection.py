@@ -1,6 +1,5 @@
 """The splitters: exact sizes, even labels, scikit-learn's interface."""
 
-import doctest
 
 import numpy as np
 import pandas as pd
@@ -414,9 +413,3 @@ def test_train_test_split_by_other_labels():
         train_test_split(X[:-1], Y)
     with pytest.raises(ValueError, match="test_size"):
         train_test_split(X, Y, test_size=1.5)
-
-
-def test_worked_examples():
-    result = doctest.testmod(model_selection)
-    assert result.attempted >= 6
-    assert result.failed == 0

@@ -77,8 +77,8 @@ def test_iris_is_the_well_known_j48_tree():
 
 
 def test_weather_branches_are_those_of_j48():
-    # J48's tree splits on outlook first; below, sunny days split on humidity at 75, rainy
-    # ones on wind, overcast ones not at all.
+    # J48's tree splits on outlook first; below, sunny days split on humidity, rainy ones on
+    # wind, overcast ones not at all.
     X, y, outlook = weather()
     for kind, expected in {
         "sunny": ["humidity <= 70: yes (2)", "humidity > 70: no (3)"],
@@ -90,7 +90,7 @@ def test_weather_branches_are_those_of_j48():
 
 
 def test_weather_split_point_is_a_value_of_the_whole_training_set():
-    # Sunny days weigh so much that the tree asks for them first. Among them the cut lies
+    # With one class for all other days the tree asks for sunny first. Among those the cut lies
     # between 70 and 85; 75, an overcast day's humidity, is the largest value up to 77.5.
     X, y, outlook = weather()
     y = np.where(outlook == "sunny", y, "indoors")
@@ -106,20 +106,30 @@ def test_weather_split_point_is_a_value_of_the_whole_training_set():
 def test_weather_with_indicator_columns():
     # Root: overcast, gain 0.940 - 10/14 = 0.226, ratio 0.262. The other ten days (5 yes,
     # 5 no): wind, gain 0.125, ratio 0.128; humidity gains 0.278 at 80|85 but pays
-    # log2(5)/10 = 0.232 for five possible cuts. Windless days (4 yes, 2 no): humidity 80.
+    # log2(5)/10 = 0.232 for five possible cuts. Windless days (4 yes, 2 no): sunny, gain and
+    # ratio 0.459. Windy days (1 yes, 3 no) could be split the same way, without saving an
+    # error: collapsed.
     X, y, _ = weather()
-    tree = C45TreeClassifier(nominal_features="binary", pruning=False).fit(X, y)
-    lines = tree.export_text(WEATHER_NAMES).split("\n")
-    assert lines[0] == "overcast <= 0"
-    assert lines[1] == "|   windy <= 0"
-    assert lines[-1] == "overcast > 0: yes (4)"
-    assert (tree.predict(X) == y).sum() >= 12
+    expected = [
+        "overcast <= 0",
+        "|   windy <= 0",
+        "|   |   sunny <= 0: yes (3)",
+        "|   |   sunny > 0: no (3/1)",
+        "|   windy > 0: no (4/1)",
+        "overcast > 0: yes (4)",
+    ]
+    tree = C45TreeClassifier(nominal_features="binary").fit(X, y)
+    assert tree.export_text(WEATHER_NAMES).split("\n") == expected
+    assert (tree.predict(X) == y).sum() == 12
+    whole = C45TreeClassifier(nominal_features="binary", pruning=False, collapse=False)
+    expected[4:5] = ["|   windy > 0", "|   |   sunny <= 0: no (2)", "|   |   sunny > 0: no (2/1)"]
+    assert whole.fit(X, y).export_text(WEATHER_NAMES).split("\n") == expected
 
 
 def test_gain_ratio_and_mdl_correction_by_hand():
     # Ten samples, cuts possible with two on either side: values 1..10 give seven cuts. The
-    # classes change once, at 3|4: gain 0.8813 - log2(7)/10 = 0.6006 (kept). With random
-    # classes the best gain (0.2365 at 4|5) is below log2(7)/10 = 0.2807: no split at all.
+    # classes change once, at 3|4: gain 0.8813 - log2(7)/10 = 0.6006 (kept). With mixed
+    # classes the best gain (0.2365 at 2|3) is below log2(7)/10 = 0.2807: no split at all.
     X = np.arange(1.0, 11.0)[:, None]
     clean = C45TreeClassifier(pruning=False).fit(X, X[:, 0] > 3)
     assert clean.tree_.threshold[0] == 3
@@ -129,9 +139,9 @@ def test_gain_ratio_and_mdl_correction_by_hand():
     assert free.get_n_leaves() > 1
 
 
-def test_gain_ratio_prefers_the_even_split_only_by_ratio():
-    # Column 0 isolates 2 of 16 positives (gain 0.1384, split info 0.5436, ratio 0.2547),
-    # column 1 halves the sample with 7 and 3 (gain 0.1994... is larger, ratio 0.1994).
+def test_splits_below_the_mean_gain_do_not_compete():
+    # Column 0 sets 2 of 8 positives apart: gain 0.138, split info 0.544, ratio 0.254.
+    # Column 1 halves the sample into 6 + 2 and 2 + 6: gain and ratio 0.189.
     y = np.array([1] * 8 + [0] * 8)
     X = np.zeros((16, 2))
     X[:2, 0] = 1
@@ -147,7 +157,7 @@ def test_gain_ratio_prefers_the_even_split_only_by_ratio():
         ratios.append((1 - inner) / entropy(np.array([share, 1 - share])))
     assert gains[1] > gains[0]
     assert ratios[0] > ratios[1]
-    assert gains[0] < np.mean(gains) - 1e-3  # below the mean: not even looked at
+    assert gains[0] < np.mean(gains) - 1e-3
     assert C45TreeClassifier(pruning=False).fit(X, y).tree_.feature[0] == 1
 
 
@@ -429,6 +439,11 @@ def test_subset_of_rows_is_a_zero_weight():
     for given in (matrix, PresortedMatrix(sp.csr_array(X))):
         part = C45TreeClassifier()._fit_presorted(given, y, chosen.astype(float))
         assert_same_tree(part, C45TreeClassifier().fit(X[chosen], y[chosen]))
+        named = C45TreeClassifier()._fit_presorted(
+            given, y, chosen.astype(float), classes=np.array(["a", "b", "c", "d"])[: y.max() + 1]
+        )
+        assert_same_tree(part, named)
+        assert named.predict(X[:1])[0] in "abcd"
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

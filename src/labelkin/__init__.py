@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.neighbors import MLkNNClassifier
     from labelkin.projection import PairwiseConstraintProjection
+    from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BaggingVPCPClassifier",
+    "C45TreeClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
     "VPCMEClassifier",
@@ -23,6 +25,7 @@ __all__ = [
 
 _HOME = {
     "BaggingVPCPClassifier": "ensemble",
+    "C45TreeClassifier": "tree",
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
     "VPCMEClassifier": "ensemble",

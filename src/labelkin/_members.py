@@ -14,17 +14,30 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix
+from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.ensemble import _seeded
-from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
+from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues, _kernels
 
 
 def default_base() -> C45TreeClassifier:
     """Return WEKA's J48 as Mulan sees these data: columns of 0 and 1 are nominal."""
     return C45TreeClassifier(nominal_features="binary")
+
+
+class SingleLabelBased(MultiLabelClassifier):
+    """A classifier made of single-label ones: it takes sparse data where they do."""
+
+    base_estimator: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = default_base() if self.base_estimator is None else self.base_estimator
+        tags.input_tags.sparse = get_tags(base).input_tags.sparse
+        return tags
 
 
 class TrainingMatrix:
@@ -136,6 +149,19 @@ class QueryRows:
         if hasattr(member, "predict_proba"):
             return member.predict_proba(self.X)
         return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
+
+    def leaves(self, tree: C45TreeClassifier) -> Array:
+        """Return the number of the leaf that each row falls into."""
+        nodes = tree.tree_
+        return _kernels().apply(
+            *self._values.arrays,
+            self._values.n_rows,
+            nodes.feature,
+            nodes.threshold,
+            nodes.children_left,
+            nodes.children_right,
+            tree._reach,
+        )
 
     def positive(self, member: Any) -> Array:
         """Return the probability of class 1 in a problem of classes 0 and 1."""

@@ -11,10 +11,10 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._members import QueryRows, TrainingMatrix
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
 
 # Errors this close to 0 or to one half count as such, as in WEKA.
 _SMALL = 1e-6
@@ -99,7 +99,7 @@ def _round(
     return member, wrong
 
 
-class AdaBoostPDTClassifier(MultiLabelClassifier):
+class AdaBoostPDTClassifier(SingleLabelBased):
     """AdaBoost of pruned decision trees, each label on its own (AdaBoost_PDT in the paper).
 
     For each label AdaBoost.M1 trains up to `n_estimators` trees; after each the samples it

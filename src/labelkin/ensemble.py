@@ -81,7 +81,6 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self,
         base_estimator: Any = None,
         n_estimators: int = 30,
-        *,
         threshold: float | tuple[float, float] = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,

@@ -1,5 +1,7 @@
 """Label sets as classes: the label powerset, and RAkEL, many small ones that vote."""
 
+from copy import copy
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from numbers import Integral, Real
@@ -12,13 +14,62 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._members import QueryRows, TrainingMatrix, tally
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
+from labelkin.tree import C45TreeClassifier
 
 
-class LabelPowersetClassifier(MultiLabelClassifier):
+class Powerset:
+    """A fitted classifier whose classes are label sets.
+
+    Parameters
+    ----------
+    member : classifier
+        Fitted.
+    sets : ndarray of shape (n_classes, n_labels)
+        The label set of each of its classes.
+    """
+
+    def __init__(self, member: Any, sets: Array) -> None:
+        self.member = member
+        self.sets = sets
+
+    def labels(self, rows: QueryRows) -> Array:
+        """Return the most probable label set of each row; of equals the first."""
+        return self.sets[rows.proba(self.member).argmax(axis=1)]
+
+    def proba(self, rows: QueryRows) -> Array:
+        """Return each label's probability: the sum over the sets that have it."""
+        # The sum of a distribution can exceed 1 by a rounding error.
+        return np.minimum(rows.proba(self.member) @ self.sets, 1.0)
+
+
+class TreePowerset(Powerset):
+    """The same for a tree, worked out at its nodes.
+
+    A tree on q labels has up to as many classes as samples, and RAkEL has hundreds of trees:
+    per node a set and q probabilities are kept instead of a weight per class.
+    """
+
+    def __init__(self, member: C45TreeClassifier, sets: Array) -> None:
+        value = member.tree_.value
+        self.member = copy(member)
+        self.member.tree_ = replace(member.tree_, value=np.empty((len(value), 0)))
+        self.node_sets = sets[value.argmax(axis=1)]
+        self.node_proba = np.minimum(value @ sets / value.sum(axis=1, keepdims=True), 1.0)
+
+    def labels(self, rows: QueryRows) -> Array:
+        """Return the most probable label set of each row; of equals the first."""
+        return self.node_sets[rows.leaves(self.member)]
+
+    def proba(self, rows: QueryRows) -> Array:
+        """Return each label's probability: the sum over the sets that have it."""
+        return self.node_proba[rows.leaves(self.member)]
+
+
+class LabelPowersetClassifier(SingleLabelBased):
     """Label powerset, LP: every label set seen in training is a class of one classifier.
 
     The prediction is the most probable class, so it is always a label set that occurs in
@@ -112,36 +163,30 @@ class LabelPowersetClassifier(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         progress = Progress(self, "classifiers", 1, self.verbose)
-        self._fit_on(TrainingMatrix(X, self.base_estimator, self.n_jobs), Y, seed)
+        matrix = TrainingMatrix(X, self.base_estimator, self.n_jobs)
+        self.estimator_ = self._fit_on(matrix, Y, seed)
         progress.step()
         return self
 
-    def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int) -> None:
+    def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int) -> Any:
+        """Fit on validated data; return the classifier of label sets."""
         sets, codes, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
         # By frequency, so that argmax gives a tie to the more frequent set.
         order = np.argsort(-counts, kind="stable")
         self.label_sets_ = sets[order]
-        codes = np.argsort(order)[codes.reshape(-1)]
-        self.estimator_ = matrix.fit(codes, seed=seed)
-
-    def _class_sets(self) -> Array:
-        return self.label_sets_[self.estimator_.classes_]
-
-    def _proba_of(self, rows: QueryRows) -> Array:
-        # The sum of a distribution can exceed 1 by a rounding error.
-        return np.minimum(rows.proba(self.estimator_) @ self._class_sets(), 1.0)
-
-    def _labels_of(self, rows: QueryRows) -> Array:
-        return self._class_sets()[rows.proba(self.estimator_).argmax(axis=1)]
+        member = matrix.fit(np.argsort(order)[codes.reshape(-1)], seed=seed)
+        powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
+        self._powerset = powerset(member, self.label_sets_[member.classes_])
+        return member
 
     def _proba(self, X: Matrix) -> Array:
-        return self._proba_of(QueryRows(X))
+        return self._powerset.proba(QueryRows(X))
 
     def _labels(self, X: Matrix) -> Array:
-        return self._labels_of(QueryRows(X))
+        return self._powerset.labels(QueryRows(X))
 
 
-class RAkELClassifier(MultiLabelClassifier):
+class RAkELClassifier(SingleLabelBased):
     """Random k-labelsets, RAkEL (Tsoumakas, Katakis & Vlahavas, 2011).
 
     Each member is a label powerset on k of the q labels. With overlapping labelsets a label
@@ -177,7 +222,7 @@ class RAkELClassifier(MultiLabelClassifier):
     labelsets_ : list of n_estimators arrays
         Column numbers of the labels of each member, in ascending order.
     estimators_ : list of n_estimators LabelPowersetClassifier
-        The members.
+        The members, without their ``estimator_``: only what voting needs is kept.
     classes_ : list of n_labels arrays [0, 1]
         The two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -320,7 +365,7 @@ class RAkELClassifier(MultiLabelClassifier):
 
         def vote(member: tuple[Array, LabelPowersetClassifier], votes: Array) -> None:
             labelset, powerset = member
-            votes[:, labelset] += powerset._labels_of(rows)
+            votes[:, labelset] += powerset._powerset.labels(rows)
 
         votes = tally(vote, members, (X.shape[0], q), self.n_jobs)
         possible = np.bincount(np.concatenate(self.labelsets_), minlength=q)
@@ -330,7 +375,7 @@ class RAkELClassifier(MultiLabelClassifier):
         if self.overlapping:
             return self._share_of_votes(X)
         rows = QueryRows(X)
-        parts = map_threads(lambda member: member._proba_of(rows), self.estimators_, self.n_jobs)
+        parts = map_threads(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 

@@ -100,10 +100,10 @@ class MLkNNClassifier(MultiLabelClassifier):
     >>> import numpy as np
     >>> from labelkin import MLkNNClassifier
     >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
-    >>> Y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1]])
+    >>> Y = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1]])
     >>> MLkNNClassifier(n_neighbors=2).fit(X, Y).predict([[0.05], [1.15]])
     array([[1, 0],
-           [0, 1]])
+           [1, 1]])
     """
 
     _parameter_constraints: dict = {

@@ -9,13 +9,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 
-from labelkin._members import QueryRows, TrainingMatrix, tally
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
 
 
-class CalibratedLabelRankingClassifier(MultiLabelClassifier):
+class CalibratedLabelRankingClassifier(SingleLabelBased):
     """Calibrated label ranking, CLR (Fürnkranz, Hüllermeier, Loza Mencía & Brinker, 2008).
 
     For every two labels a classifier learns which of them a sample has, from the samples
@@ -194,7 +194,7 @@ def pairs_with_samples(Y: Array) -> Array:
     ndarray of shape (n_pairs, 2)
         In lexicographic order.
     """
-    labels = Y.astype(np.int64)
+    labels = Y.astype(np.float64)  # whole numbers all the same, and BLAS multiplies them
     both = labels.T @ labels
     size = np.diag(both)
     return np.argwhere(np.triu(size[:, None] + size - 2 * both, k=1))

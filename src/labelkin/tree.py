@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -37,9 +36,9 @@ def _kernels() -> ModuleType:
     return _c45
 
 
-@lru_cache(maxsize=8)
+@lru_cache
 def _log_table(size: int) -> NDArray[np.float64]:
-    """``k·log2(k)`` for k below ``size``."""
+    """``k·log2(k)`` for k below ``size``; ask for powers of two, so that few are made."""
     k = np.arange(size, dtype=np.float64)
     table = k * np.log2(np.maximum(k, 1.0))
     table.flags.writeable = False
@@ -264,7 +263,10 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     Weights count as repetitions: ``min_samples_leaf``, the minimum of a numeric split and
     the error estimates all go by weight. Scale weights to sum to the number of samples.
 
-    Missing values are not supported.
+    Not part of it: missing values, nominal attributes of more than two values, reduced-error
+    pruning and Laplace smoothing. Two deliberate differences: J48 counts samples, not their
+    weight, when it asks whether a numeric column has enough of them; and it lets a
+    ``min_samples_leaf`` above 25 drop to 25 for numeric columns.
 
     References
     ----------
@@ -281,7 +283,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     size > 3: high (3)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 (scikit-learn's idiom)
+    _parameter_constraints: dict[str, list[Any]] = {
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "pruning": ["boolean"],
@@ -344,15 +346,18 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         matrix: PresortedMatrix,
         y: NDArray[Any],
         sample_weight: NDArray[np.float64] | None = None,
+        classes: NDArray[Any] | None = None,
     ) -> Self:
         """Fit on a matrix sorted before; arguments are taken as valid.
 
         Rows of weight zero are left out at no cost, so this is also the way to fit on a
-        subset of the rows. ``classes_`` are those of all of ``y``.
+        subset of the rows. ``classes_`` are those of all of ``y``; with ``classes`` given,
+        ``y`` holds positions in it.
         """
         kernels = _kernels()
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        codes = codes.astype(np.int32)
+        if classes is None:
+            classes, y = np.unique(y, return_inverse=True)
+        self.classes_, codes = classes, y.astype(np.int32)
         self.n_features_in_ = matrix.shape[1]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         total = float(weight.sum())
@@ -362,7 +367,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"sample_weight sums to {total:g}, too little for any split: weights count as "
                 "repeated samples, so scale them to sum to the number of samples.",
-                stacklevel=3,
+                stacklevel=4,
             )
         whole = total < _LARGEST_TABLE and bool(np.all(weight == np.rint(weight)))
         resolution = float(self.value_resolution)
@@ -377,7 +382,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             float(self.min_samples_leaf),
             bool(self.mdl_correction),
             resolution,
-            _log_table(int(total) + 1) if whole else _log_table(0),
+            _log_table(1 << int(total).bit_length()) if whole else _log_table(0),
         )
         confidence = float(self.confidence)
         self.tree_ = C45Tree(
@@ -406,13 +411,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             return np.zeros(n_features, dtype=bool)
         if isinstance(self.nominal_features, str):
             return matrix.binary
-        chosen = check_array(
-            self.nominal_features,
-            ensure_2d=False,
-            dtype=None,
-            ensure_min_samples=0,
-            input_name="nominal_features",
-        )
+        chosen = np.asarray(self.nominal_features)
         mask = np.zeros(n_features, dtype=bool)
         if chosen.dtype == bool:
             if chosen.shape != (n_features,):

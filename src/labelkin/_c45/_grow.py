@@ -156,6 +156,74 @@ def _best_cut(
 
 
 @njit
+def _copy_columns(indptr, col_rows, col_values, exists, rows, values, columns, bounds):
+    """Copy the columns that have any entry, without the rows that do not exist.
+
+    Fills ``rows`` and ``values``, the columns' numbers and their begins and ends; returns
+    the number of columns and of entries.
+    """
+    n_columns, n_entries = 0, 0
+    for f in range(indptr.shape[0] - 1):
+        start = n_entries
+        for i in range(indptr[f], indptr[f + 1]):
+            rows[n_entries], values[n_entries] = col_rows[i], col_values[i]
+            n_entries += exists[col_rows[i]]
+        if n_entries > start:
+            columns[n_columns] = f
+            bounds[0, n_columns], bounds[1, n_columns] = start, n_entries
+            n_columns += 1
+    return n_columns, n_entries
+
+
+@njit
+def _choose_column(
+    rows, values, stretch, columns, n_rows, y, w, total, counts, purity,
+    table, nominal, nominal_counts, min_leaf, mdl, resolution,
+    gain, ratio, cut, zeros_left, side, gains, lefts,
+):  # fmt: skip
+    """Position of the column to split a node on (-1: none), its cut being left in ``cut``.
+
+    The largest gain ratio wins among the columns whose gain is about the mean or more.
+    """
+    n_columns = gain.shape[0]
+    numeric_side = max(min_leaf, min(0.1 * total / counts.shape[0], LARGEST_MIN_SIDE))
+    mean_gain, n_usable = 0.0, 0
+    for k in range(n_columns):
+        ratio[k] = -1.0
+        a, b = stretch[0, k], stretch[1, k]
+        if a == b:
+            continue
+        is_nominal = nominal[columns[k]]
+        gain[k], weight_left, cut[k], zeros_left[k], n_cuts = _best_cut(
+            rows, values, a, b, n_rows, y, w, total, counts, purity, table,
+            min_leaf if is_nominal else numeric_side, -1.0 if is_nominal else 0.0,
+            resolution, side, gains, lefts,
+        )  # fmt: skip
+        if cut[k] < 0:
+            continue
+        if not is_nominal:
+            if mdl:
+                gain[k] -= math.log2(n_cuts) / total
+            if gain[k] < SMALL:
+                continue
+        split_info = (
+            _xlogx(total, table) - _xlogx(weight_left, table) - _xlogx(total - weight_left, table)
+        )
+        ratio[k] = 0.0 if split_info < SMALL else gain[k] * total / split_info
+        if nominal_counts or not is_nominal:
+            mean_gain += gain[k]
+            n_usable += 1
+    if n_usable == 0:
+        return -1
+    mean_gain /= n_usable
+    best, best_ratio = -1, 0.0
+    for k in range(n_columns):
+        if gain[k] >= mean_gain - GAIN_SLACK and ratio[k] > best_ratio + SMALL:
+            best, best_ratio = k, ratio[k]
+    return best
+
+
+@njit
 def _split_point(values, rows, w, a, b, zeros, lower, upper, resolution):
     """Largest training value not above the midpoint of the cut, as J48 places it."""
     middle = 0.5 * lower + 0.5 * upper
@@ -273,17 +341,17 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             n_active += 1
     spare_rows, spare_values = np.empty(n_active, np.int32), np.empty(n_active)
 
-    # The working copy of the columns, without the rows that do not exist.
-    rows, values = col_rows.copy(), col_values.copy()
-    # Where the stretch of each column begins and ends, for each node that waits.
-    stretch = np.empty((32, 2, n_features), np.int64)
-    has_zeros = np.empty(n_features, np.bool_)
-    for f in range(n_features):
-        a, b = indptr[f], indptr[f + 1]
-        if n_active < w.shape[0]:
-            b = _divide(rows, values, a, b, goes_left, 1, spare_rows, spare_values)
-        stretch[0, 0, f], stretch[0, 1, f] = a, b
-        has_zeros[f] = b - a < n_active
+    rows, values = np.empty(col_rows.shape[0], np.int32), np.empty(col_rows.shape[0])
+    columns, bounds = np.empty(n_features, np.int64), np.empty((2, n_features), np.int64)
+    n_columns, n_entries = _copy_columns(
+        indptr, col_rows, col_values, goes_left, rows, values, columns, bounds
+    )
+    # Where each column begins and ends, for each node that waits to be split.
+    stretch = np.empty((32, 2, n_columns), np.int64)
+    has_zeros = np.empty(n_columns, np.bool_)
+    for k in range(n_columns):
+        stretch[0, 0, k], stretch[0, 1, k] = bounds[0, k], bounds[1, k]
+        has_zeros[k] = bounds[1, k] - bounds[0, k] < n_active
 
     capacity = 2 * n_active
     feature, threshold = np.empty(capacity, np.int32), np.empty(capacity)
@@ -291,25 +359,25 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     begin, end = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     n_nodes = 0
 
-    gains, lefts = np.empty(values.shape[0]), np.empty(values.shape[0])
-    gain, ratio = np.empty(n_features), np.empty(n_features)
-    cut, zeros_left = np.empty(n_features, np.int64), np.empty(n_features, np.bool_)
+    gains, lefts = np.empty(n_entries), np.empty(n_entries)
+    gain, ratio = np.empty(n_columns), np.empty(n_columns)
+    cut, zeros_left = np.empty(n_columns, np.int64), np.empty(n_columns, np.bool_)
     counts, side, child = np.zeros(n_classes), np.zeros(n_classes), np.zeros(n_classes)
 
     whole, n_nominal = 0.0, 0
+    for f in range(n_features):
+        n_nominal += nominal[f]
     for row in node_rows[:n_active]:
         counts[y[row]] += w[row]
         whole += w[row]
-    for f in range(n_features):
-        n_nominal += nominal[f]
     # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
     nominal_counts = n_nominal == n_features or 0.3 * whole - SMALL > 2.0
 
     # Waiting nodes: begin and end of their rows, the parent's slot that will point to them,
-    # whether to split them.
-    waiting = np.empty((32, 4, 1), np.int64)
+    # whether to split them, and where their columns' bounds are.
+    waiting = np.empty((32, 5, 1), np.int64)
     waiting[0, 0, 0], waiting[0, 1, 0], waiting[0, 2, 0] = 0, n_active, -1
-    waiting[0, 3, 0] = not _is_final(counts, min_leaf)
+    waiting[0, 3, 0], waiting[0, 4, 0] = not _is_final(counts, min_leaf), 0
     depth = 1
     while depth > 0:
         depth -= 1
@@ -326,6 +394,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
                 right[slot // 2] = node
         if waiting[level, 3, 0] == 0:
             continue
+        place = waiting[level, 4, 0]
 
         counts[:] = 0.0
         for i in range(first, last):
@@ -334,49 +403,16 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         for c in range(n_classes):
             total += counts[c]
             purity += _xlogx(counts[c], table)
-        numeric_side = max(min_leaf, min(0.1 * total / n_classes, LARGEST_MIN_SIDE))
-
-        # The best cut of each column, its gain and its gain ratio.
-        mean_gain, n_usable = 0.0, 0
-        for f in range(n_features):
-            ratio[f] = -1.0
-            a, b = stretch[level, 0, f], stretch[level, 1, f]
-            if a == b:
-                continue
-            gain[f], weight_left, cut[f], zeros_left[f], n_cuts = _best_cut(
-                rows, values, a, b, last - first, y, w, total, counts, purity, table,
-                min_leaf if nominal[f] else numeric_side, -1.0 if nominal[f] else 0.0,
-                resolution, side, gains, lefts,
-            )  # fmt: skip
-            if cut[f] < 0:
-                continue
-            if not nominal[f]:
-                if mdl:
-                    gain[f] -= math.log2(n_cuts) / total
-                if gain[f] < SMALL:
-                    continue
-            split_info = (
-                _xlogx(total, table)
-                - _xlogx(weight_left, table)
-                - _xlogx(total - weight_left, table)
-            )
-            ratio[f] = 0.0 if split_info < SMALL else gain[f] * total / split_info
-            if nominal_counts or not nominal[f]:
-                mean_gain += gain[f]
-                n_usable += 1
-        if n_usable == 0:
-            continue
-        mean_gain /= n_usable
-
-        best, best_ratio = -1, 0.0
-        for f in range(n_features):
-            if gain[f] >= mean_gain - GAIN_SLACK and ratio[f] > best_ratio + SMALL:
-                best, best_ratio = f, ratio[f]
+        best = _choose_column(
+            rows, values, stretch[place], columns, last - first, y, w, total, counts, purity,
+            table, nominal, nominal_counts, min_leaf, mdl, resolution,
+            gain, ratio, cut, zeros_left, side, gains, lefts,
+        )  # fmt: skip
         if best < 0:
             continue
 
         # The split point, and who goes left.
-        a, b, wall = stretch[level, 0, best], stretch[level, 1, best], cut[best]
+        a, b, wall = stretch[place, 0, best], stretch[place, 1, best], cut[best]
         zeros_here = b - a < last - first
         if zeros_left[best]:
             upper = values[wall]
@@ -384,9 +420,10 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         else:
             lower = values[wall - 1]
             upper = 0.0 if zeros_here and (wall == b or values[wall] > 0.0) else values[wall]
-        feature[node] = best
+        f = columns[best]
+        feature[node] = f
         threshold[node] = _split_point(
-            col_values, col_rows, w, indptr[best], indptr[best + 1], has_zeros[best],
+            col_values, col_rows, w, indptr[f], indptr[f + 1], has_zeros[best],
             lower, upper, resolution,
         )  # fmt: skip
         for i in range(first, last):
@@ -412,20 +449,28 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             child[c] = counts[c] - child[c]
         right_open = not _is_final(child, min_leaf)
 
-        if level + 2 > waiting.shape[0]:
-            stretch, waiting = _twice(stretch), _twice(waiting)
+        # One child to split takes over the place of its parent; two need one more.
+        kept = 2 if left_open and right_open else (1 if left_open else 0)
+        if kept == 2 and place + 2 > stretch.shape[0]:
+            stretch = _twice(stretch)
         if left_open or right_open:
-            kept = 2 if left_open and right_open else (1 if left_open else 0)
-            for f in range(n_features):
-                a, b = stretch[level, 0, f], stretch[level, 1, f]
+            for k in range(n_columns):
+                a, b = stretch[place, 0, k], stretch[place, 1, k]
                 wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
-                stretch[level + 1, 0, f], stretch[level + 1, 1, f] = a, wall
-                stretch[level, 0 if kept == 2 else 1, f] = wall
+                if kept == 2:
+                    stretch[place + 1, 0, k], stretch[place + 1, 1, k] = a, wall
+                    stretch[place, 0, k] = wall
+                else:
+                    stretch[place, 1, k] = wall
+        if level + 2 > waiting.shape[0]:
+            waiting = _twice(waiting)
         # The left child lies on top, so that nodes are numbered in preorder.
         waiting[level, 0, 0], waiting[level, 1, 0] = middle, last
         waiting[level, 2, 0], waiting[level, 3, 0] = 2 * node + 1, right_open
+        waiting[level, 4, 0] = place
         waiting[level + 1, 0, 0], waiting[level + 1, 1, 0] = first, middle
         waiting[level + 1, 2, 0], waiting[level + 1, 3, 0] = 2 * node, left_open
+        waiting[level + 1, 4, 0] = place + 1 if kept == 2 else place
         depth = level + 2
 
     return (

@@ -191,9 +191,7 @@ def _raise(
                 at = left[at] if _stays_left(x, threshold[at], reach) else right[at]
                 value[at, y[row]] += w[row]
                 dirty[at] = True
-            following[row] = head[at]
-            if head[at] < 0:
-                tail[at] = row
+            following[row] = head[at]  # no leaf is ever empty
             head[at] = row
             row = coming
 

@@ -5,7 +5,7 @@ import sys
 import typer
 
 import labelkin
-from labelkin.cli import demo
+from labelkin.cli import datasets, demo
 
 app = typer.Typer(
     name="labelkin",
@@ -32,6 +32,7 @@ def _root(
 
 
 app.command("demo")(demo.command)
+app.add_typer(datasets.app, name="datasets")
 
 
 def run(argv: list[str]) -> int:

@@ -1,0 +1,1 @@
+"""The paper's experiments: methods, protocol, store, statistics, tables and figures."""
