@@ -1,6 +1,5 @@
 """The splitters: exact sizes, even labels, scikit-learn's interface."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

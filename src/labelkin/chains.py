@@ -10,13 +10,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from labelkin._members import QueryRows, TrainingMatrix, with_columns
+from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, with_columns
 from labelkin._progress import Progress
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix
 
 
-class BinaryRelevanceClassifier(MultiLabelClassifier):
+class BinaryRelevanceClassifier(SingleLabelBased):
     """Binary relevance: one classifier a label, as if there were no others.
 
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
@@ -123,7 +123,7 @@ class BinaryRelevanceClassifier(MultiLabelClassifier):
         return self._proba(X) >= 0.5
 
 
-class ChainClassifier(MultiLabelClassifier):
+class ChainClassifier(SingleLabelBased):
     """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
 
     A chain has an order of the labels and a classifier for each. A classifier sees the

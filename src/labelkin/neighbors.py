@@ -248,7 +248,7 @@ class IBLRClassifier(MultiLabelClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin import IBLRClassifier
+    >>> from labelkin.neighbors import IBLRClassifier
     >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     >>> Y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1]])
     >>> IBLRClassifier(n_neighbors=2).fit(X, Y).predict([[0.05], [1.15]])
