@@ -5,8 +5,9 @@
 Each cell is ours / Mulan's, means over the five fixed folds; *spread* is Mulan's standard
 deviation over them. All but seconds are per cent. Ties in a ranking are broken as Mulan does,
 the higher label index first; RAkEL draws other labelsets than Mulan. Seconds are the CPU
-time of one thread, to fit and to predict a fold (of Mulan's IBLR-ML only wall seconds on a
-busy machine are known). ``--scale`` measures 2,000 rows with 100 labels instead.
+time of one thread, to fit and to predict a fold (for Mulan's IBLR-ML on most datasets only
+wall seconds on a busy machine are known). ``--scale`` measures 2,000 rows with 100 labels
+instead.
 """
 
 import argparse

@@ -4,19 +4,18 @@ import re
 
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_metrics import break_ties_as_mulan
 
 from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.metrics import evaluate
 from labelkin.tree import C45TreeClassifier, PresortedMatrix
-
-from .conftest import make_data
-from .test_metrics import break_ties_as_mulan
 
 PURE = "a pure leaf says 0 or 1; the check wants probabilities strictly between"
 HARD = "the hard vote of several chains need not agree with their mean probability"

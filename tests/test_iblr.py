@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
@@ -13,8 +14,6 @@ from labelkin import MLkNNClassifier, VPCMEClassifier, _logistic
 from labelkin._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
 from labelkin.neighbors import IBLRClassifier
-
-from .conftest import make_data
 
 
 @parametrize_with_checks([IBLRClassifier(), IBLRClassifier(add_features=True)])

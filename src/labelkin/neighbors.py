@@ -249,9 +249,9 @@ class IBLRClassifier(MultiLabelClassifier):
     --------
     >>> import numpy as np
     >>> from labelkin.neighbors import IBLRClassifier
-    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
-    >>> Y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [0, 1]])
-    >>> IBLRClassifier(n_neighbors=2).fit(X, Y).predict([[0.05], [1.15]])
+    >>> X = np.arange(12.0)[:, None]
+    >>> Y = np.array([[1, 0]] * 5 + [[1, 1]] * 2 + [[0, 1]] * 5)
+    >>> IBLRClassifier(n_neighbors=3).fit(X, Y).predict([[1.2], [10.2]])
     array([[1, 0],
            [0, 1]])
     """
