@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 
-from labelkin import model_selection
 from labelkin._stratify import (
     _deal,
     _deal_all,

@@ -18,9 +18,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.ensemble import _seeded
-from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues, _kernels
+from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
+from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
 
 
 def default_base() -> C45TreeClassifier:
@@ -91,7 +90,7 @@ class TrainingMatrix:
             if rows is not None:  # a row taken twice weighs two
                 weight = np.bincount(rows, minlength=len(y)).astype(np.float64)
             return copy(self.base)._fit_presorted(self.sorted, y, weight)
-        member = _seeded(clone(self.base), np.random.RandomState(seed))
+        member = seeded(clone(self.base), np.random.RandomState(seed))
         target = chosen.astype(np.int64)  # some classifiers write −1 into a copy
         if weight is not None:
             return member.fit(self.X, target, sample_weight=weight)
@@ -152,16 +151,7 @@ class QueryRows:
 
     def leaves(self, tree: C45TreeClassifier) -> Array:
         """Return the number of the leaf that each row falls into."""
-        nodes = tree.tree_
-        return _kernels().apply(
-            *self._values.arrays,
-            self._values.n_rows,
-            nodes.feature,
-            nodes.threshold,
-            nodes.children_left,
-            nodes.children_right,
-            tree._reach,
-        )
+        return tree._apply(self._values)
 
     def positive(self, member: Any) -> Array:
         """Return the probability of class 1 in a problem of classes 0 and 1."""
