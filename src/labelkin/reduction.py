@@ -41,8 +41,9 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sum of all. An int: at most so many dimensions. There are never more than labels.
     constraint : {"projection", "features"}, default="projection"
         What is orthonormal: MDDMp or MDDMf.
-    mu : float, default=0.1
-        μ, in [0, 1], only for MDDMf: how much the identity counts in the constraint. With 0
+    mu : float, default=0.5
+        μ, in [0, 1], only for MDDMf: how much the identity counts in the constraint (the
+        authors weigh both parts alike). With 0
         features that are nearly constant can get enormous coefficients; with 1 MDDMf is
         MDDMp.
     label_kernel : {"linear", "cosine"}, default="linear"
@@ -100,7 +101,7 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_components: float | int = 0.99,
         *,
         constraint: str = "projection",
-        mu: float = 0.1,
+        mu: float = 0.5,
         label_kernel: str = "linear",
     ) -> None:
         self.n_components = n_components
