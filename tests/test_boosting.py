@@ -9,19 +9,11 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin.boosting import AdaBoostPDTClassifier
 from labelkin.tree import C45TreeClassifier
 
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
-
-
-@parametrize_with_checks(
-    [AdaBoostPDTClassifier(), AdaBoostPDTClassifier(resampling=True, random_state=0)]
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def noisy_data(n=150, q=3, seed=0):

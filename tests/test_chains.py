@@ -10,40 +10,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_metrics import break_ties_as_mulan
 
 from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.metrics import evaluate
 from labelkin.tree import C45TreeClassifier, PresortedMatrix
-
-PURE = "a pure leaf says 0 or 1; the check wants probabilities strictly between"
-HARD = "the hard vote of several chains need not agree with their mean probability"
-
-
-def expected_failures(estimator):
-    failures = {}
-    if estimator.base_estimator is None:
-        failures["check_classifiers_multilabel_output_format_predict_proba"] = PURE
-    if getattr(estimator, "n_estimators", 1) > 1 and estimator.voting == "hard":
-        failures["check_classifier_multioutput"] = HARD
-        failures["check_classifiers_train"] = HARD
-    return failures
-
-
-@parametrize_with_checks(
-    [
-        BinaryRelevanceClassifier(),
-        BinaryRelevanceClassifier(LogisticRegression()),
-        ChainClassifier(),
-        ChainClassifier(LogisticRegression()),
-        ChainClassifier(n_estimators=3, voting="soft", random_state=0),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
 
 # -------------------------------------------------------------------- against scikit-learn
 

@@ -8,18 +8,11 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import MLkNNClassifier, VPCMEClassifier, _logistic
 from labelkin._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
 from labelkin.neighbors import IBLRClassifier
-
-
-@parametrize_with_checks([IBLRClassifier(), IBLRClassifier(add_features=True)])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
 
 # -------------------------------------------------------------------- against the definition
 

@@ -15,7 +15,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_metrics import break_ties_as_mulan
 
 from labelkin import labelsets
@@ -29,27 +28,6 @@ from labelkin.labelsets import (
 )
 from labelkin.metrics import average_precision, hamming_loss
 from labelkin.tree import C45TreeClassifier
-
-SURE = {
-    "check_classifiers_multilabel_output_format_predict_proba": (
-        "the check wants probabilities strictly between 0 and 1; a share of votes, or of the "
-        "samples of a leaf, can be 0 or 1"
-    )
-}
-
-
-@parametrize_with_checks(
-    [
-        LabelPowersetClassifier(),
-        LabelPowersetClassifier(DecisionTreeClassifier(random_state=0)),
-        RAkELClassifier(random_state=0),
-        RAkELClassifier(overlapping=False, random_state=0),
-    ],
-    expected_failed_checks=lambda estimator: SURE,
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
 
 # ---------------------------------------------------------------------------- the powerset
 

@@ -9,19 +9,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_metrics import break_ties_as_mulan
 
 from labelkin.metrics import average_precision, hamming_loss
 from labelkin.ranking import CalibratedLabelRankingClassifier as CLR
 from labelkin.ranking import pairs_with_samples
 from labelkin.tree import C45TreeClassifier
-
-
-@parametrize_with_checks([CLR(), CLR(GaussianNB())])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
-
 
 # ------------------------------------------------------------------------------ by hand
 

@@ -8,15 +8,9 @@ import pytest
 from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import MLkNNClassifier
 from labelkin.reduction import MDDM
-
-
-@parametrize_with_checks([MDDM(), MDDM(constraint="features")])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def data(n=60, k=12, q=4, seed=0):
