@@ -14,7 +14,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin.tree import C45TreeClassifier, PresortedMatrix
 
@@ -519,13 +518,6 @@ def test_neighbouring_floats_are_split():
 
 
 # --- interface ---------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [C45TreeClassifier(), C45TreeClassifier(nominal_features="binary", pruning=False)]
-)
-def test_sklearn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

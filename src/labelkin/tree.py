@@ -435,10 +435,10 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             )
         return mask
 
-    def _proba(self, rows: RowValues) -> NDArray[np.float64]:
-        """Class probabilities of rows wrapped before; many trees can share the wrapping."""
+    def _apply(self, rows: RowValues) -> NDArray[np.int32]:
+        """Return the leaf of rows wrapped before; many trees can share the wrapping."""
         tree = self.tree_
-        leaves = _kernels().apply(
+        return _kernels().apply(
             *rows.arrays,
             rows.n_rows,
             tree.feature,
@@ -447,7 +447,11 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             tree.children_right,
             self._reach,
         )
-        return (tree.value / tree.value.sum(axis=1, keepdims=True))[leaves]
+
+    def _proba(self, rows: RowValues) -> NDArray[np.float64]:
+        """Class probabilities of rows wrapped before."""
+        value = self.tree_.value
+        return (value / value.sum(axis=1, keepdims=True))[self._apply(rows)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of each class among the training samples of the leaf.
