@@ -32,7 +32,7 @@ class Factory:
         from sklearn.multiclass import OneVsRestClassifier
         from sklearn.utils import get_tags
 
-        from labelkin.ensemble import _seeded
+        from labelkin.base import seeded
 
         found = self._find()
         ready = hasattr(found, "fit") and not inspect.isclass(found)
@@ -43,7 +43,7 @@ class Factory:
                 "it must give a scikit-learn classifier."
             )
         if hasattr(model, "get_params"):
-            model = _seeded(model, np.random.RandomState(seed))
+            model = seeded(model, np.random.RandomState(seed))
             kind = get_tags(model).classifier_tags
             if kind is not None and not kind.multi_label:
                 return OneVsRestClassifier(model)
@@ -87,4 +87,4 @@ def user_method(text: str) -> Method:
         raise ValueError(f"--method {text!r}: {name!r} is a known method; choose another name.")
     factory = Factory(spec, str(Path.cwd()))
     factory(0)
-    return Method(name, name, factory, spec)
+    return Method(name, name, factory, spec, reference="")
