@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from labelkin.experiments.live import View
     from labelkin.experiments.methods import Method
+    from labelkin.experiments.protocol import Cell
     from labelkin.experiments.run import Plan, Summary
     from labelkin.experiments.sources import Source
+    from labelkin.metrics import Metric
 
 
 def command(
@@ -182,7 +184,7 @@ def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) 
     )
     if not console.is_terminal:
         return PlainView(heading, typer.echo)
-    titles = {name: plan.title(name) for name in plan.methods}
+    titles = {name: plan.short_title(name) for name in plan.methods}
     return LiveView(heading, console, titles, effective_n_jobs(jobs))
 
 
@@ -237,51 +239,43 @@ def _conclude(plan: "Plan", path: Path, summary: "Summary", console: "Console") 
 
 
 def _table(plan: "Plan", store: Any) -> "Table":
-    """Return the means of this plan's cells: by metric on one dataset, else by dataset."""
+    """Return the means of this plan's cells: a row a method, a column a metric."""
     from rich.table import Table
 
     from labelkin.metrics import METRICS, PAPER_METRICS
 
-    single = len(plan.sources) == 1
-    watched = PAPER_METRICS if single else ("average_precision",)
-    table = Table(box=None, pad_edge=True)
-    table.add_column(f"on {plan.sources[0].name}, %" if single else "Average precision, % ↑")
-    for name in plan.methods:
-        table.add_column(plan.title(name), justify="right")
-    for key in watched:
-        metric, values = METRICS[key], _values(plan, store, key)
-        for source in plan.sources:
-            found = [values.get((source.name, name), []) for name in plan.methods]
-            means = [_mean(each) for each in found]
-            # A mean over fewer folds than the others' is shown, but not compared.
-            whole = [len(each) == plan.protocol.repeats * plan.protocol.folds for each in found]
-            known = [m for m, w in zip(means, whole, strict=True) if w and m is not None]
-            best = (max if metric.greater_is_better else min)(known, default=None)
-            shown = [
-                _number(mean, mean == best, metric.percent)
-                + ("" if all_there or mean is None else "*")
-                for mean, all_there in zip(means, whole, strict=True)
-            ]
-            table.add_row(f"{metric.title} {metric.arrow}" if single else source.name, *shown)
+    n = len(plan.sources)
+    place = plan.sources[0].name if n == 1 else f"{n} datasets, mean"
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1))
+    table.add_column(f"{place}, %".replace(", ", ",\n"), no_wrap=True)
+    columns = []
+    for key in PAPER_METRICS:
+        metric = METRICS[key]
+        header = f"{metric.title} {metric.arrow}".replace(" ", "\n")
+        table.add_column(header, justify="right", no_wrap=True)
+        columns.append(_means(plan, store.metric(key), metric))
+    for row, name in enumerate(plan.methods):
+        table.add_row(plan.short_title(name), *(column[row] for column in columns))
     return table
 
 
-def _values(plan: "Plan", store: Any, metric: str) -> dict[tuple[str, str], list[float]]:
-    """Return the values of the plan's cells by dataset and method."""
-    values: dict[tuple[str, str], list[float]] = {}
-    stored = store.metric(metric)
+def _means(plan: "Plan", stored: "dict[Cell, float]", metric: "Metric") -> list[str]:
+    """Return each method's mean, the best bold; over fewer folds than others' with a star."""
+    values: dict[str, list[float]] = {name: [] for name in plan.methods}
     for cell in plan.cells():
         if cell in stored:
-            values.setdefault((cell.dataset, cell.method), []).append(stored[cell])
-    return values
+            values[cell.method].append(stored[cell])
+    expected = len(plan.cells()) // len(plan.methods)
+    means = {name: sum(found) / len(found) for name, found in values.items() if found}
+    comparable = [means[name] for name, found in values.items() if len(found) == expected]
+    best = (max if metric.greater_is_better else min)(comparable, default=None)
 
+    def text(name: str) -> str:
+        if name not in means:
+            return "–"
+        number = f"{means[name] * (100 if metric.percent else 1):.2f}"
+        if len(values[name]) < expected:
+            return f"{number}*"
+        return f"[bold]{number}[/]" if means[name] == best else number
 
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _number(value: float | None, best: bool, percent: bool) -> str:
-    if value is None:
-        return "–"
-    text = f"{100 * value:.2f}" if percent else f"{value:.2f}"
-    return f"[bold]{text}[/]" if best else text
+    return [text(name) for name in plan.methods]

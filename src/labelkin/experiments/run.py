@@ -59,6 +59,12 @@ class Plan:
         base, at, rest = method.partition("@")
         return self.registry[base].title + (f" {rest}" if at else "")
 
+    def short_title(self, method: str) -> str:
+        """Return only what is varied, where all are variants of one method."""
+        varied = {name.partition("@")[::2] for name in self.methods}
+        alone = len({base for base, _ in varied}) == 1 and all(rest for _, rest in varied)
+        return method.partition("@")[2] if alone else self.title(method)
+
 
 @dataclass(frozen=True)
 class Summary:
