@@ -1,5 +1,6 @@
 """``labelkin reproduce``: the paper's experiments, and one's own beside them."""
 
+import os
 import shlex
 import signal
 from collections.abc import Iterator
@@ -115,6 +116,8 @@ def command(
         protocol=Protocol(repeats or (1 if quick else 20), folds, stratified),
     )
     console = Console(highlight=False)
+    # After kill -9, joblib's janitor cleans up behind us and would report every piece.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     again = shlex.join(["labelkin", *(context.obj or [])])
     try:
         with _termination_as_interrupt():
