@@ -5,7 +5,7 @@ import sys
 import typer
 
 import labelkin
-from labelkin.cli import demo
+from labelkin.cli import demo, report
 
 app = typer.Typer(
     name="labelkin",
@@ -32,6 +32,7 @@ def _root(
 
 
 app.command("demo")(demo.command)
+app.command("report")(report.command)
 
 
 def run(argv: list[str]) -> int:

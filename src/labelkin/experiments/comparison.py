@@ -25,6 +25,12 @@ __all__ = ["COSTS", "MEASURES", "Comparison", "Measure", "Sweep", "check_results
 
 Test = Literal["paired", "corrected"]
 
+TESTS: dict[Test, str] = {
+    "paired": "paired t-test at 1 %, as in the paper",
+    "corrected": "corrected resampled t-test (Nadeau–Bengio) at 1 %",
+}
+"""The tests on one dataset, in words."""
+
 PAPER_DATASETS = (
     "yeast", "scene", "enron", "genbase", "medical", "arts", "business", "education",
     "entertainment", "health", "science", "social",

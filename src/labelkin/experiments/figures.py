@@ -19,6 +19,7 @@ from labelkin.experiments._extras import need
 from labelkin.experiments.comparison import MEASURES, Comparison, Measure, Sweep, method_title
 from labelkin.experiments.published import published
 from labelkin.experiments.statistics import complete_block, friedman, nemenyi
+from labelkin.experiments.tables import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,6 +108,8 @@ def inline_svg(svg: str, name: str, label: str) -> str:
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = svg.replace("url(#", f"url(#{prefix}-").replace(_INK, "currentColor")
+    # The blue is too dark for a dark page, which sets its own.
+    svg = svg.replace(f": {_COLOURS[0].lower()}", f": var(--blue, {_COLOURS[0]})")
     # Text without a colour of its own is black by default, and lost on a dark page.
     head, rest = svg.split(">", 1)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
@@ -138,8 +141,9 @@ def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figur
             ax=axes,
             alpha=result.alpha,
             text_h_margin=0.12,
-            label_fmt_left="{label}  {rank:.2f} ",
-            label_fmt_right=" {rank:.2f}  {label}",
+            # A page folds plain spaces; these stay.
+            label_fmt_left="{label}\u2002{rank:.2f}\u2009",
+            label_fmt_right="\u2009{rank:.2f}\u2002{label}",
             crossbar_props={"color": _PRINTED, "linewidth": 3, "solid_capstyle": "round"},
             marker_props={"color": _INK, "s": 14},
             elbow_props={"color": _INK, "linewidth": 0.9},
@@ -358,11 +362,10 @@ def _draw_heat(axes: "Axes", measure: Measure, table: Any) -> None:
     for (row, column), value in np.ndenumerate(table.to_numpy()):
         if np.isfinite(value):
             strong = abs(gain[row, column]) > 0.62 * most
-            text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
             axes.text(
                 column,
                 row,
-                text.replace("-", "−"),
+                signed(value),
                 ha="center",
                 va="center",
                 fontsize=7,

@@ -8,7 +8,7 @@ import numpy as np
 from labelkin.experiments.comparison import MEASURES, Comparison, Measure, method_title
 from labelkin.experiments.published import published
 from labelkin.experiments.statistics import complete_block, friedman, nemenyi, wilcoxon_holm
-from labelkin.experiments.tables import Cell, Table
+from labelkin.experiments.tables import Cell, Table, signed
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +49,7 @@ def headline(comparison: Comparison) -> str:
     """Return a sentence to quote: who leads, by which test, on how many datasets."""
     measure = headline_measure(comparison)
     if measure is None:
-        return "No cell has a result yet."
+        return "There is no result to compare yet."
     what = measure.title.lower() if measure.title[1].islower() else measure.title
     block = complete_block(comparison.means(measure))
     n, k = block.shape
@@ -64,7 +64,7 @@ def headline(comparison: Comparison) -> str:
     first = ranks.index[0]
     stand = (
         f"{titles[first]} has the best average rank in {what}, "
-        f"{ranks.iloc[0]:.2f} of {k} methods on {n} datasets"
+        f"{ranks.iloc[0]:.2f} among {k} methods on {n} datasets"
     )
     if k == 2:
         p = wilcoxon_holm(block)["p"].iloc[0]
@@ -124,20 +124,23 @@ def leaders(comparison: Comparison) -> str:
 
 def gaps(comparison: Comparison) -> list[str]:
     """Say plainly which methods were not run, or failed, on which datasets."""
+    where: dict[str, list[str]] = {}
     sentences = []
     for method in comparison.methods:
-        title = method_title(method)
         counts = {name: comparison.cells(name, method) for name in comparison.datasets}
         absent = [name for name, (run, _) in counts.items() if not run]
-        failed = [f"{name} ({bad} of {run})" for name, (run, bad) in counts.items() if bad]
+        failed = [f"{name} ({bad} of {run} cells)" for name, (run, bad) in counts.items() if bad]
         if absent:
             there = [name for name in comparison.datasets if name not in absent]
             most = len(absent) > max(len(there), 3)
-            where = f"only run on {listing(there)}" if most else f"not run on {listing(absent)}"
-            sentences.append(f"{title} was {where}.")
+            words = f"only run on {listing(there)}" if most else f"not run on {listing(absent)}"
+            where.setdefault(words, []).append(method_title(method))
         if failed:
-            sentences.append(f"{title} failed on {listing(failed)}.")
-    return sentences
+            sentences.append(f"{method_title(method)} failed on {listing(failed)}.")
+    return sentences + [
+        f"{listing(who)} {'was' if len(who) == 1 else 'were'} {words}."
+        for words, who in where.items()
+    ]
 
 
 # ------------------------------------------------------------------------ tables of tests
@@ -251,7 +254,7 @@ def agreement_table(comparison: Comparison) -> Table | None:
             rows[method] = method_title(method)
             columns[key] = measure.heading
             middle = float(np.median(found))
-            text = f"{middle:+.2f} ({near}/{len(found)})".replace("-", "−")
+            text = f"{signed(middle)} ({near}/{len(found)})"
             numbers = {"median difference": round(middle, 6), "within": near, "of": len(found)}
             cells[method, key] = Cell(text, numbers, middle)
     if not rows:

@@ -14,6 +14,7 @@ import numpy as np
 
 from labelkin.experiments.comparison import (
     MEASURES,
+    TESTS,
     Comparison,
     Measure,
     Sweep,
@@ -25,11 +26,6 @@ from labelkin.experiments.published import published, published_wins
 from labelkin.experiments.statistics import complete_block, friedman
 
 __all__ = ["Cell", "Table", "measure_table", "sweep_table", "wins_table"]
-
-_TESTS: dict[Test, str] = {
-    "paired": "paired t-test at 1 %, as in the paper",
-    "corrected": "corrected resampled t-test (Nadeau–Bengio) at 1 %",
-}
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,8 @@ class Table:
     """By row and column."""
     greater_is_better: bool | None = None
     """Direction of the values; None where rows differ in it or it has no meaning."""
+    marks: dict[Test, str] = field(default_factory=dict)
+    """What the marks mean, by test; files show those of the paper's."""
     foot: tuple[str, ...] = ()
     """Rows that sum up the others and stay below them."""
 
@@ -76,9 +74,9 @@ class Table:
             yield row, title, [self.cells.get((row, column), Cell()) for column in self.columns]
 
     @property
-    def has_published(self) -> bool:
-        """Whether any printed figure stands beneath a measured one."""
-        return any(cell.published for cell in self.cells.values())
+    def legend(self) -> str:
+        """What stands below the table in files."""
+        return " ".join(filter(None, [self.caption, self.marks.get("paired")]))
 
     # ---------------------------------------------------------------------- forms
 
@@ -89,14 +87,14 @@ class Table:
         lines.append(_md_row(["---", *["---:"] * len(self.columns)]))
         for _, title, cells in self.lines():
             lines.append(_md_row([_md(title), *map(_md_cell, cells)]))
-        return "\n".join([*lines, "", _md(self.caption), ""])
+        return "\n".join([*lines, "", _md(self.legend), ""])
 
     def to_latex(self) -> str:
         r"""Return a ``table`` environment; it needs the packages booktabs and graphicx."""
         lines = [
             r"\begin{table}[htbp]",
             r"\centering",
-            rf"\caption{{{_tex(self.title)}. {_tex(self.caption)}}}",
+            rf"\caption{{{_tex(self.title)}. {_tex(self.legend)}}}",
             rf"\label{{tab:{_slug(self.name)}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
@@ -205,6 +203,12 @@ def _slug(text: str) -> str:
 # --------------------------------------------------------------------------- building
 
 
+def signed(value: float) -> str:
+    """Return a difference with its sign, and zero without one."""
+    text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
+    return "0.00" if float(text) == 0 else text.replace("-", "−")
+
+
 def mean_std(values: np.ndarray, measure: Measure) -> tuple[str, dict[str, Any]]:
     """Return values as text and as numbers, scaled for print."""
     scaled = np.asarray(values, dtype=float) * measure.scale
@@ -246,12 +250,13 @@ def measure_table(
     return Table(
         name=f"{name}_{measure.name}",
         title=f"{title}: {measure.heading}",
-        caption=_caption(comparison, measure, cells),
+        caption=_caption(measure, cells),
         corner="Dataset",
         columns={method: method_title(method) for method in comparison.methods},
         rows=rows,
         cells=cells,
         greater_is_better=measure.greater_is_better,
+        marks=_marks(comparison, measure),
         foot=("foot",) if foot else (),
     )
 
@@ -312,21 +317,26 @@ def _printed_numbers(printed: Any) -> dict[str, Any]:
     }
 
 
-def _caption(comparison: Comparison, measure: Measure, cells: dict) -> str:
+def _caption(measure: Measure, cells: dict) -> str:
     """Say how the cells were made."""
     counts = [c.numbers["n"] for c in cells.values() if "n" in c.numbers]
     folds = "no fold" if not counts else _range(min(counts), max(counts)) + " folds"
     if measure.is_cost:
         return f"Mean over {folds}; the smallest in bold."
     parts = [f"Mean±standard deviation over {folds}; the best in bold."]
-    if comparison.reference and len(comparison.methods) > 1:
-        name = method_title(comparison.reference)
-        parts.append(f"•/○: {name} is better/worse, {_TESTS['paired']}.")
     if any(cell.published for cell in cells.values()):
         parts.append("Beneath: the figure published in the paper.")
     if any("†" in cell.text for cell in cells.values()):
         parts.append("†: some folds failed.")
     return " ".join(parts)
+
+
+def _marks(comparison: Comparison, measure: Measure) -> dict[Test, str]:
+    """Say what the marks mean."""
+    if comparison.reference is None or measure.is_cost or len(comparison.methods) < 2:
+        return {}
+    name = method_title(comparison.reference)
+    return {test: f"•/○: {name} is better/worse, {words}." for test, words in TESTS.items()}
 
 
 def _range(low: int, high: int) -> str:
@@ -359,7 +369,7 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     suffix = "" if test == "paired" else "_corrected"
     return Table(
         name=f"table4{suffix}",
-        title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, {_TESTS[test]}",
+        title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, {TESTS[test]}",
         caption="Over the datasets both methods were run on, at least two folds each."
         + (" Beneath: as published." if any(c.published for c in cells.values()) else ""),
         corner="Metric",

@@ -1,0 +1,332 @@
+"""Everything a run says, in one folder: tables, figures and one page that holds it all."""
+
+import base64
+import hashlib
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import labelkin
+from labelkin.experiments import figures, findings
+from labelkin.experiments._extras import need
+from labelkin.experiments.comparison import (
+    COSTS,
+    MEASURES,
+    TESTS,
+    Comparison,
+    Measure,
+    Sweep,
+    check_results,
+    method_title,
+    split_method,
+)
+from labelkin.experiments.methods import METHODS
+from labelkin.experiments.tables import (
+    Table,
+    latex_document,
+    measure_table,
+    sweep_table,
+    wins_table,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+__all__ = ["read_results", "write_report"]
+
+
+def read_results(path: Path) -> tuple["DataFrame", dict[str, Any]]:
+    """Return results and environment from a store or a ``results.csv``.
+
+    Parameters
+    ----------
+    path : Path
+        A store written by ``labelkin reproduce``, or a CSV with a row a cell.
+    """
+    pd = need("pandas", "the report")
+    if not path.is_file():
+        raise FileNotFoundError(2, "there is no such file of results", str(path))
+    if path.suffix.lower() == ".csv":
+        try:
+            return pd.read_csv(path, keep_default_na=True), {}
+        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read as a CSV of results: {error}.") from None
+    if not path.read_bytes()[:15] == b"SQLite format 3":
+        raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
+    from labelkin.experiments.store import Store
+
+    store = Store(path)
+    return store.results(), store.environment()
+
+
+def write_report(
+    results: "DataFrame",
+    out: Path | str,
+    environment: Mapping[str, Any] | None = None,
+    *,
+    reference: str | None = "vpcme",
+    source: str = "results.csv",
+) -> Path:
+    """Write ``results.csv``, ``tables/``, ``figures/`` and ``report.html`` into a folder.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A row a cell: see :mod:`labelkin.experiments.comparison`.
+    out : path
+        Folder to write into; made if absent. Files of an earlier report are replaced.
+    environment : mapping, optional
+        Versions and machine, shown as they are.
+    reference : str or None
+        The method that marks and wins refer to.
+    source : str
+        Name of the file the results are from, for the page's note on how to run again.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    for package in ("pandas", "scikit_posthocs", "jinja2"):
+        need(package, "the report")
+    frame = check_results(results)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    # All is made beside its place first, so that an error leaves the old report whole.
+    with tempfile.TemporaryDirectory(dir=out, prefix=".report-") as hidden:
+        made = Path(hidden) / "made"  # the hidden folder is closed to others; this is not
+        made.mkdir()
+        page = _write_all(made, frame, dict(environment or {}), reference, source)
+        shutil.copytree(made, out, dirs_exist_ok=True)
+    return out / page
+
+
+def _write_all(
+    folder: Path,
+    frame: "DataFrame",
+    environment: dict[str, Any],
+    reference: str | None,
+    source: str,
+) -> str:
+    frame.to_csv(folder / "results.csv", index=False)
+    content = _content(frame, reference, _Drawings(folder / "figures"))
+    _write_tables(folder / "tables", _all_tables(content))
+    page = _render(
+        content
+        | {
+            "version": labelkin.__version__,
+            "counts": _counts(frame),
+            "failures": _failures(frame),
+            "environment": list(_flat(environment)),
+            "commands": _commands(frame, source),
+        }
+    )
+    (folder / "report.html").write_text(page, encoding="utf-8")
+    return "report.html"
+
+
+def _content(frame: "DataFrame", reference: str | None, drawings: "_Drawings") -> dict[str, Any]:
+    """Compute all sentences, tables and figures, by the names the template has for them."""
+    main = Comparison.of(frame, reference)
+    parts = Comparison.of(frame, reference, components=True)
+    if not main:  # Group 4 alone was run: it is the comparison then
+        main, parts = parts, main
+    first = findings.headline_measure(main)
+    tests = [findings.friedman_table(main), findings.wilcoxon_table(main)]
+    return {
+        "headline": findings.headline(main),
+        "leaders": findings.leaders(main),
+        "agreement_sentences": findings.agreement(main),
+        "gaps": findings.gaps(main),
+        "reference": method_title(main.reference) if main.reference else "",
+        "methods": {name: method_title(name) for name in main.methods},
+        "datasets": main.datasets,
+        "first": first.name if first else "",
+        "metrics": [_metric(main, measure, drawings) for measure in _known(main, MEASURES)],
+        "wins": {test: wins_table(main, test) for test in TESTS},
+        "tests": [table for table in tests if table is not None],
+        "agreement": findings.agreement_table(main),
+        "heat": drawings.add(
+            "differences",
+            figures.draw_differences(main),
+            "Heat map of measured minus published figures",
+        ),
+        "sweeps": [_sweep(sweep, drawings) for sweep in Sweep.all_of(frame)],
+        "components": [
+            measure_table(parts, measure, name="figure2", title="Figure 2")
+            for measure in _known(parts, MEASURES)
+        ],
+        "bars": drawings.add(
+            "figure2", figures.draw_bars(parts), "Components of VPCME as grouped bars"
+        ),
+        "costs": [
+            measure_table(main, measure, name="cost", title="Cost of one fold")
+            for measure in _known(main, COSTS)
+        ],
+        "settings": {
+            METHODS[name].title: METHODS[name].settings
+            for name in [*main.methods, *parts.methods]
+            if name in METHODS
+        },
+    }
+
+
+def _known(comparison: Comparison, measures: dict[str, Measure]) -> list[Measure]:
+    """Return the measures that have any value."""
+    return [m for m in measures.values() if comparison.means(m).notna().any(axis=None)]
+
+
+def _metric(comparison: Comparison, measure: Measure, drawings: "_Drawings") -> dict[str, Any]:
+    diagram = figures.draw_critical_difference(comparison, measure)
+    label = f"Critical-difference diagram of {measure.title}"
+    return {
+        "measure": measure,
+        "table": measure_table(comparison, measure),
+        "cd": drawings.add(f"cd_{measure.name}", diagram, label),
+    }
+
+
+def _sweep(sweep: Sweep, drawings: "_Drawings") -> dict[str, Any]:
+    table = sweep_table(sweep)
+    drawing = drawings.add(table.name, figures.draw_sweep(sweep), table.title)
+    return {"sweep": sweep, "table": table, "figure": drawing}
+
+
+def _all_tables(content: dict[str, Any]) -> list[Table]:
+    tables = [
+        *(part["table"] for part in content["metrics"]),
+        *content["wins"].values(),
+        *content["tests"],
+        content["agreement"],
+        *(part["table"] for part in content["sweeps"]),
+        *content["components"],
+        *content["costs"],
+    ]
+    return [table for table in tables if table is not None]
+
+
+def _render(content: dict[str, Any]) -> str:
+    """Fill the template; all but our own script, style and figures is escaped."""
+    jinja2 = need("jinja2", "the report")
+    markup = need("markupsafe", "the report").Markup
+    script = _text("report.js")
+    templates = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return templates.get_template("report.html.j2").render(
+        **content,
+        script=markup(script),
+        # With its hash the browser runs this script, and no other that may slip in.
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=markup(_text("report.css")),
+        svg=markup,
+    )
+
+
+class _Drawings:
+    """Figures written to a folder, and kept to stand in the page."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def add(self, name: str, figure: "Figure | None", label: str) -> str:
+        """Write a figure and return it as part of a page; empty where there is none."""
+        if figure is None:
+            return ""
+        return figures.inline_svg(figures.save(figure, self.folder, name), name, escape(label))
+
+
+def _text(name: str) -> str:
+    folder = resources.files("labelkin.experiments") / "templates"
+    return (folder / name).read_text(encoding="utf-8")
+
+
+def _write_tables(folder: Path, tables: list[Table]) -> None:
+    folder.mkdir()
+    for table in tables:
+        for ending, text in (
+            ("md", table.to_markdown()),
+            ("tex", table.to_latex()),
+            ("csv", table.to_csv()),
+        ):
+            (folder / f"{table.name}.{ending}").write_text(text, encoding="utf-8")
+    (folder / "all.md").write_text("\n".join(t.to_markdown() for t in tables), encoding="utf-8")
+    (folder / "all.tex").write_text(latex_document(tables), encoding="utf-8")
+
+
+def _counts(frame: "DataFrame") -> str:
+    """Say how much was run."""
+    failed = int((frame["status"] != "ok").sum())
+    repeats, folds = frame["repeat"].nunique(), frame["fold"].nunique()
+    text = (
+        f"{len(frame):,} cells: {frame['dataset'].nunique()} datasets, "
+        f"{frame['method'].nunique()} methods and variants, "
+        f"up to {repeats} × {folds} folds"
+    )
+    return f"{text}; {failed:,} failed." if failed else f"{text}."
+
+
+def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
+    """Return one entry a dataset, method and error."""
+    failed = frame[frame["status"] != "ok"]
+    grouped = failed.groupby(["dataset", "method", "error"], sort=False)
+    return [
+        {
+            "dataset": dataset,
+            "method": method_title(method),
+            "count": len(rows),
+            "summary": (error.strip().splitlines() or ["no message"])[0],
+            "error": error,
+            "cells": ", ".join("r" + rows["repeat"].astype(str) + "f" + rows["fold"].astype(str)),
+        }
+        for (dataset, method, error), rows in grouped
+    ]
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every entry of a nested mapping as name and text."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key} ")
+        else:
+            yield f"{prefix}{key}", str(value)
+
+
+def _commands(frame: "DataFrame", source: str) -> list[str]:
+    """Return the commands that compute these cells again."""
+    store = shlex.quote(source if source.endswith(".db") else "results.db")
+    groups = frame["method"].map(_group_of)
+    commands = []
+    for group in ("table3", "figure1", "table5"):
+        rows = frame[groups == group]
+        if rows.empty:
+            continue
+        words = ["labelkin", "reproduce", group]
+        words += ["--datasets", shlex.quote(",".join(rows["dataset"].unique()))]
+        if group == "table3":
+            methods = list(rows["method"].unique())
+            words += ["--methods", ",".join(name for name in methods if name in METHODS)]
+            for name in methods:
+                if name not in METHODS:
+                    words += ["--method", shlex.quote(f"{name}=module:factory")]
+        words += ["--repeats", str(rows["repeat"].nunique())]
+        words += ["--folds", str(rows["fold"].nunique()), "--store", store]
+        commands.append(" ".join(words))
+    return [*commands, f"labelkin report {store} --out report"]
+
+
+def _group_of(method: str) -> str:
+    """Return which command runs a method; nothing for a setting of a user's own."""
+    _, parameter, _ = split_method(method)
+    return {"": "table3", "threshold": "figure1", "size": "table5"}.get(parameter, "")
