@@ -118,7 +118,8 @@ def check_results(frame: "DataFrame") -> "DataFrame":
         frame[name] = pd.to_numeric(column, errors="coerce").astype(float)
     if "status" not in frame:
         frame["status"] = "ok"
-    frame["error"] = frame["error"].fillna("").astype(str) if "error" in frame else ""
+    error = frame["error"].astype(object) if "error" in frame else pd.Series("", frame.index)
+    frame["error"] = error.where(error.notna(), "").astype(str)
     # A cell that failed has no figures, whatever is written beside it.
     frame.loc[frame["status"] != "ok", numbers] = np.nan
     twice = frame[frame.duplicated(_CELL)]
@@ -142,7 +143,7 @@ def method_title(name: str) -> str:
     return f"{title} {_PARAMETERS.get(parameter, parameter)}={value}" if parameter else title
 
 
-def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
     """Return names, the known ones first and in the known order, the rest as they come."""
     names = list(dict.fromkeys(names))
     known = [name for name in known if name in names]
@@ -151,7 +152,7 @@ def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
     """Return methods as the paper has them, the reference after them, then all others."""
-    names = _in_order(names, METHODS)
+    names = in_order(names, METHODS)
     paper = [name for name in names if column(name) in COLUMNS or name in COMPONENTS]
     paper.sort(key=lambda name: COLUMNS.index(column(name)) if column(name) in COLUMNS else -1)
     last = [] if reference is None else [reference]
@@ -201,7 +202,7 @@ class Comparison:
         if reference not in set(frame["method"]):
             reference = None
         methods = _methods_in_order(frame["method"], reference)
-        return cls(frame, methods, _in_order(frame["dataset"], PAPER_DATASETS), reference)
+        return cls(frame, methods, in_order(frame["dataset"], PAPER_DATASETS), reference)
 
     def __bool__(self) -> bool:
         return bool(self.methods)
@@ -295,7 +296,7 @@ class Sweep:
         for base, key in sorted(kinds, key=lambda kind: (kind[1] != "threshold", kind)):
             which = results["method"].map(lambda name, k=(base, key): names[name][:2] == k)
             frame = results[which]
-            for dataset in _in_order(frame["dataset"], PAPER_DATASETS):
+            for dataset in in_order(frame["dataset"], PAPER_DATASETS):
                 rows = frame[frame["dataset"] == dataset]
                 sweeps.append(cls(rows, base, key, dataset))
         return sweeps

@@ -112,8 +112,10 @@ def inline_svg(svg: str, name: str, label: str) -> str:
     svg = svg.replace(f": {_COLOURS[0].lower()}", f": var(--blue, {_COLOURS[0]})")
     # Text without a colour of its own is black by default, and lost on a dark page.
     head, rest = svg.split(">", 1)
+    width = re.search(r' width="([\d.]+pt)"', head)
     head = re.sub(r' (width|height)="[^"]*"', "", head)
-    return f'{head} role="img" aria-label="{label}" fill="currentColor">{rest}'
+    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
+    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
 
 
 # -------------------------------------------------------------------------- critical difference

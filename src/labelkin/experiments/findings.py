@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelkin.experiments.comparison import MEASURES, Comparison, Measure, method_title
-from labelkin.experiments.published import published
+from labelkin.experiments.published import REFERENCE, published
 from labelkin.experiments.statistics import complete_block, friedman, nemenyi, wilcoxon_holm
 from labelkin.experiments.tables import Cell, Table, signed
 
@@ -34,8 +34,8 @@ def listing(names: Sequence[str], word: str = "and") -> str:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as text: ``= 0.012`` or ``< 0.001``."""
-    return "< 0.001" if p < 0.001 else f"= {p:.2g}"
+    """Return a p-value as text: ``= 0.012`` or ``< 0.001``, unbroken."""
+    return "<\u00a00.001" if p < 0.001 else f"=\u00a0{p:.2g}"
 
 
 def headline_measure(comparison: Comparison) -> Measure | None:
@@ -50,7 +50,8 @@ def headline(comparison: Comparison) -> str:
     measure = headline_measure(comparison)
     if measure is None:
         return "There is no result to compare yet."
-    what = measure.title.lower() if measure.title[1].islower() else measure.title
+    proper = measure.title.startswith(("Hamming", "F1"))
+    what = measure.title if proper else measure.title.lower()
     block = complete_block(comparison.means(measure))
     n, k = block.shape
     titles = {name: method_title(str(name)) for name in block}
@@ -137,10 +138,24 @@ def gaps(comparison: Comparison) -> list[str]:
             where.setdefault(words, []).append(method_title(method))
         if failed:
             sentences.append(f"{method_title(method)} failed on {listing(failed)}.")
-    return sentences + [
+    sentences += [
         f"{listing(who)} {'was' if len(who) == 1 else 'were'} {words}."
         for words, who in where.items()
     ]
+    return sentences + _left_out(comparison)
+
+
+def _left_out(comparison: Comparison) -> list[str]:
+    """Say what the tests over datasets cannot count for its gaps."""
+    measure = headline_measure(comparison)
+    if measure is None or len(comparison.methods) < 2:
+        return []
+    block = complete_block(comparison.means(measure))
+    out = [method_title(name) for name in comparison.methods if name not in block]
+    out += [name for name in comparison.datasets if name not in block.index]
+    if not out:
+        return []
+    return [f"Average ranks and tests over datasets leave out {listing(out)} for these gaps."]
 
 
 # ------------------------------------------------------------------------ tables of tests
@@ -166,7 +181,7 @@ def friedman_table(comparison: Comparison) -> Table | None:
         for column, value in numbers.items():
             text = f"{value:.0f}" if column in "nk" else f"{value:.2f}"
             if column in ("p", "f_p"):
-                text = p_text(value).removeprefix("= ")
+                text = p_text(value).removeprefix("=\u00a0")
             known = not np.isnan(value)
             cells[key, column] = (
                 Cell(text, {"": value}, value) if known else Cell(hint="needs three methods")
@@ -205,7 +220,7 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
             sure = row["p_holm"] < _LEVEL
             better = (lead[method] > 0) == measure.greater_is_better
             cells[key, method] = Cell(
-                p_text(row["p_holm"]).removeprefix("= "),
+                p_text(row["p_holm"]).removeprefix("=\u00a0"),
                 {"p": row["p"], "p holm": row["p_holm"]},
                 row["p_holm"],
                 mark=("•" if better else "○") if sure else "",
@@ -281,7 +296,7 @@ def agreement(comparison: Comparison) -> list[str]:
             for dataset in comparison.datasets:
                 printed = published(dataset, method, measure.name)
                 tested = np.isfinite(comparison.p_value(dataset, method, measure))
-                if comparison.reference == "vpcme" and printed and printed.mark == "•" and tested:
+                if comparison.reference == REFERENCE and printed and printed.mark == "•" and tested:
                     wins += 1
                     held += comparison.mark(dataset, method, measure) == "•"
                     fair += comparison.mark(dataset, method, measure, "corrected") == "•"

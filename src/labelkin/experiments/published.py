@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-__all__ = ["COLUMNS", "Published", "column", "published", "published_wins"]
+__all__ = ["COLUMNS", "REFERENCE", "Published", "column", "published", "published_wins"]
 
 COLUMNS = ("rakel", "iblr", "clr", "cchains", "mlknn", "vpcme")
 """The columns of Table 3, in its order."""
+
+REFERENCE = "vpcme"
+"""The method the printed marks, wins and losses refer to."""
 
 # Methods that stand for a printed column under another name: the text of the paper says
 # k = q/2 for RAkEL, but the column is what k = 3 gives, so both are held against it.
@@ -35,8 +38,9 @@ class Published:
     mark: str
     """• where the paper calls VPCME better, ○ where worse, else nothing."""
 
-    def __str__(self) -> str:
-        return f"{self.mean:.2f}±{self.std:.2f}{self.mark}"
+    def text(self, *, marked: bool = True) -> str:
+        """Return the figure as printed, with or without its mark."""
+        return f"{self.mean:.2f}±{self.std:.2f}{self.mark if marked else ''}"
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:

@@ -15,13 +15,16 @@ import labelkin
 from labelkin.experiments import figures, findings
 from labelkin.experiments._extras import need
 from labelkin.experiments.comparison import (
+    COMPONENTS,
     COSTS,
     MEASURES,
+    PAPER_DATASETS,
     TESTS,
     Comparison,
     Measure,
     Sweep,
     check_results,
+    in_order,
     method_title,
     split_method,
 )
@@ -308,18 +311,18 @@ def _commands(frame: "DataFrame", source: str) -> list[str]:
     store = shlex.quote(source if source.endswith(".db") else "results.db")
     groups = frame["method"].map(_group_of)
     commands = []
-    for group in ("table3", "figure1", "table5"):
+    for group in ("table3", "figure1", "table5", "figure2"):
         rows = frame[groups == group]
         if rows.empty:
             continue
-        words = ["labelkin", "reproduce", group]
-        words += ["--datasets", shlex.quote(",".join(rows["dataset"].unique()))]
+        datasets = in_order(rows["dataset"], PAPER_DATASETS)
+        words = ["labelkin", "reproduce", group, "--datasets", shlex.quote(",".join(datasets))]
         if group == "table3":
-            methods = list(rows["method"].unique())
-            words += ["--methods", ",".join(name for name in methods if name in METHODS)]
-            for name in methods:
-                if name not in METHODS:
-                    words += ["--method", shlex.quote(f"{name}=module:factory")]
+            methods = in_order(rows["method"], METHODS)
+            known = [name for name in methods if name in METHODS]
+            words += ["--methods", ",".join(known)] if known else []
+            for name in methods[len(known) :]:
+                words += ["--method", shlex.quote(f"{name}=module:factory")]
         words += ["--repeats", str(rows["repeat"].nunique())]
         words += ["--folds", str(rows["fold"].nunique()), "--store", store]
         commands.append(" ".join(words))
@@ -328,5 +331,7 @@ def _commands(frame: "DataFrame", source: str) -> list[str]:
 
 def _group_of(method: str) -> str:
     """Return which command runs a method; nothing for a setting of a user's own."""
+    if method in COMPONENTS:
+        return "figure2"
     _, parameter, _ = split_method(method)
     return {"": "table3", "threshold": "figure1", "size": "table5"}.get(parameter, "")

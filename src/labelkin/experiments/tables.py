@@ -22,7 +22,7 @@ from labelkin.experiments.comparison import (
     best_of,
     method_title,
 )
-from labelkin.experiments.published import published, published_wins
+from labelkin.experiments.published import REFERENCE, published, published_wins
 from labelkin.experiments.statistics import complete_block, friedman
 
 __all__ = ["Cell", "Table", "measure_table", "sweep_table", "wins_table"]
@@ -161,6 +161,7 @@ _LATEX = str.maketrans(
         "±": r"$\pm$", "•": r"$\bullet$", "○": r"$\circ$", "↑": r"$\uparrow$",
         "↓": r"$\downarrow$", "Θ": r"$\Theta$", "−": "$-$", "×": r"$\times$",
         "–": "--", "†": r"$\dagger$", "…": r"\ldots{}", "≤": r"$\le$", "≥": r"$\ge$",
+        "χ": r"$\chi$", "²": "$^2$",
     }
 )  # fmt: skip
 
@@ -184,7 +185,9 @@ def _md_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    return _one_line(text).translate(_LATEX)
+    text = _one_line(text).translate(_LATEX)
+    # pdflatex stops at letters its fonts have not; a name in such letters loses them.
+    return "".join(c if c.isprintable() and ord(c) < 0x180 else "?" for c in text)
 
 
 def _tex_row(entries: list[str]) -> str:
@@ -285,7 +288,9 @@ def _measured(
     values = comparison.values(dataset, method, measure)
     printed = published(dataset, method, measure.name)
     run, failed = comparison.cells(dataset, method)
-    beneath = str(printed) if printed else ""
+    # Printed marks say how VPCME stands; they mislead beside those of another reference.
+    marked = comparison.reference in (REFERENCE, None)
+    beneath = printed.text(marked=marked) if printed else ""
     if not len(values):
         text, hint = ("failed", f"all {run} cells failed") if failed else ("–", "not run")
         return Cell(text, _printed_numbers(printed), published=beneath, hint=hint)
@@ -322,8 +327,9 @@ def _caption(measure: Measure, cells: dict) -> str:
     counts = [c.numbers["n"] for c in cells.values() if "n" in c.numbers]
     folds = "no fold" if not counts else _range(min(counts), max(counts)) + " folds"
     if measure.is_cost:
-        return f"Mean over {folds}; the smallest in bold."
-    parts = [f"Mean±standard deviation over {folds}; the best in bold."]
+        parts = [f"Mean over {folds}; the smallest in bold."]
+    else:
+        parts = [f"Mean±standard deviation over {folds}; the best in bold."]
     if any(cell.published for cell in cells.values()):
         parts.append("Beneath: the figure published in the paper.")
     if any("†" in cell.text for cell in cells.values()):
@@ -353,19 +359,21 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
         return None
     cells: dict[tuple[str, str], Cell] = {}
     rows = {}
+    comparable = comparison.reference == REFERENCE
     for key, measure in MEASURES.items():
         rows[key] = f"{measure.title} {measure.arrow}"
         for method in others:
             counts = comparison.wins(method, measure, test)
-            cells[key, method] = _wins_cell(counts, published_wins(key, method))
+            printed = published_wins(key, method) if comparable else None
+            cells[key, method] = _wins_cell(counts, printed)
     # The paper's total runs over its five metrics; F1 and recall would not compare.
     five = [key for key in MEASURES if published_wins(key, "mlknn")]
     rows["total"] = "Total of the paper's five"
     for method in others:
         totals = np.sum([comparison.wins(method, MEASURES[key], test) for key in five], axis=0)
-        cells["total", method] = _wins_cell(
-            (int(totals[0]), int(totals[1]), int(totals[2])), published_wins("total", method)
-        )
+        win, tie, loss = map(int, totals)
+        printed = published_wins("total", method) if comparable else None
+        cells["total", method] = _wins_cell((win, tie, loss), printed)
     suffix = "" if test == "paired" else "_corrected"
     return Table(
         name=f"table4{suffix}",
@@ -429,7 +437,7 @@ def _best_setting(values: dict[str, Any], measure: Measure) -> set[str]:
 
 def _sweep_cell(sweep: Sweep, setting: str, measure: Measure, found: Any, best: bool) -> Cell:
     printed = published(sweep.dataset, sweep.variant(setting), measure.name)
-    beneath = str(printed) if printed else ""
+    beneath = printed.text() if printed else ""
     if not len(found):
         return Cell("–", _printed_numbers(printed), published=beneath, hint="no result")
     text, numbers = mean_std(found.to_numpy(), measure)
