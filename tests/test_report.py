@@ -154,7 +154,7 @@ SITUATIONS = {
     ),
     "one fold": (
         lambda: paper_results(["yeast", "scene"], n_repeats=1, n_folds=1),
-        ["6 methods on 2 datasets", "1 folds"],
+        ["6 methods on 2 datasets", "over 1 fold;"],
     ),
     "no VPCME": (
         lambda: paper_results(methods=["mlknn", "iblr", "clr"]),

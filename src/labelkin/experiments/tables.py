@@ -296,7 +296,7 @@ def _measured(
         return Cell(text, _printed_numbers(printed), published=beneath, hint=hint)
     text, numbers = mean_std(values.to_numpy(), measure)
     mark = corrected = ""
-    hint = f"{len(values)} folds" if len(values) > 1 else "1 fold"
+    hint = _folds([len(values)])
     if failed:
         hint += f", {failed} failed"
         text += "†"
@@ -325,7 +325,7 @@ def _printed_numbers(printed: Any) -> dict[str, Any]:
 def _caption(measure: Measure, cells: dict) -> str:
     """Say how the cells were made."""
     counts = [c.numbers["n"] for c in cells.values() if "n" in c.numbers]
-    folds = "no fold" if not counts else _range(min(counts), max(counts)) + " folds"
+    folds = _folds(counts)
     if measure.is_cost:
         parts = [f"Mean over {folds}; the smallest in bold."]
     else:
@@ -345,8 +345,12 @@ def _marks(comparison: Comparison, measure: Measure) -> dict[Test, str]:
     return {test: f"•/○: {name} is better/worse, {words}." for test, words in TESTS.items()}
 
 
-def _range(low: int, high: int) -> str:
-    return f"{low}" if low == high else f"{low} to {high}"
+def _folds(counts: list[int]) -> str:
+    """Return over how many folds the cells run: 1 fold, 5 folds, 4 to 5 folds."""
+    if not counts:
+        return "no fold"
+    low, high = min(counts), max(counts)
+    return f"{low} to {high} folds" if low != high else f"{low} fold{'s' * (low != 1)}"
 
 
 def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
@@ -412,7 +416,7 @@ def sweep_table(sweep: Sweep) -> Table:
     number = {"size": "Table 5", "threshold": "Figure 1"}.get(sweep.parameter, "Sweep")
     printed = any(cell.published for cell in cells.values())
     counts = [c.numbers["n"] for c in cells.values() if "n" in c.numbers]
-    folds = f"{_range(min(counts), max(counts))} folds" if counts else "no fold"
+    folds = _folds(counts)
     name = {"size": "table5", "threshold": "figure1"}.get(sweep.parameter)
     if name is None or sweep.method != "vpcme":
         name = f"sweep_{_slug(sweep.method)}_{_slug(sweep.parameter)}"
@@ -442,5 +446,5 @@ def _sweep_cell(sweep: Sweep, setting: str, measure: Measure, found: Any, best: 
         return Cell("–", _printed_numbers(printed), published=beneath, hint="no result")
     text, numbers = mean_std(found.to_numpy(), measure)
     value = float(found.mean() * measure.scale)
-    hint = f"{len(found)} folds"
+    hint = _folds([len(found)])
     return Cell(text, numbers | _printed_numbers(printed), value, best, "", "", beneath, hint)
