@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
@@ -20,8 +21,6 @@ from labelkin.constraints import draw_constraints
 from labelkin.datasets import load_digit_scenes
 from labelkin.ensemble import reweight
 from labelkin.metrics import average_precision
-
-from .conftest import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
 

@@ -1,7 +1,5 @@
 """The splitters: exact sizes, even labels, scikit-learn's interface."""
 
-import doctest
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +11,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 
-from labelkin import model_selection
 from labelkin._stratify import (
     _deal,
     _deal_all,
@@ -414,9 +411,3 @@ def test_train_test_split_by_other_labels():
         train_test_split(X[:-1], Y)
     with pytest.raises(ValueError, match="test_size"):
         train_test_split(X, Y, test_size=1.5)
-
-
-def test_worked_examples():
-    result = doctest.testmod(model_selection)
-    assert result.attempted >= 6
-    assert result.failed == 0

@@ -1,13 +1,12 @@
 import numpy as np
 import pytest
+from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin import PairwiseConstraintProjection
 from labelkin.projection import TrainingRows, scatter_difference
-
-from .conftest import make_data
 
 
 def scatter_by_definition(X, pairs):

@@ -2,6 +2,7 @@ import re
 import shutil
 import sys
 import types
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,7 +13,7 @@ for package in ("matplotlib", "scikit_posthocs", "jinja2"):
     pytest.importorskip(package, reason="needs the extra report")
 
 from labelkin.experiments.comparison import MEASURES  # noqa: E402
-from labelkin.experiments.report import read_results, write_report  # noqa: E402
+from labelkin.experiments.report import Recorded, read_results, write_report  # noqa: E402
 from tests.experiment_results import (  # noqa: E402
     ENVIRONMENT,
     HOSTILE,
@@ -25,7 +26,7 @@ from tests.experiment_results import (  # noqa: E402
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "new" / "folder"
-    return write_report(full_results(), out, ENVIRONMENT, source="mine.db")
+    return write_report(Recorded(full_results(), ENVIRONMENT), out, source="mine.db")
 
 
 class Page(HTMLParser):
@@ -75,10 +76,10 @@ def test_everything_is_there(report):
 
 
 def test_results_csv_gives_the_same_report(report, tmp_path):
-    frame, environment = read_results(report.parent / "results.csv")
-    assert environment == {}
-    assert len(frame) == len(full_results())
-    again = write_report(frame, tmp_path, ENVIRONMENT, source="mine.db")
+    recorded = read_results(report.parent / "results.csv")
+    assert recorded.environment == {}
+    assert len(recorded.results) == len(full_results())
+    again = write_report(replace(recorded, environment=ENVIRONMENT), tmp_path, source="mine.db")
     assert again.read_text(encoding="utf-8") == report.read_text(encoding="utf-8")
 
 
@@ -101,12 +102,12 @@ def test_page_says_what_there_is(report):
     for words in (
         "VPCME has the best average rank in average precision",
         "Wilcoxon's signed-rank test",
-        "clr failed on enron (5 of 5 cells)",
+        "CLR failed on enron (5 of 5 cells)",
         "MemoryError: <b>no room</b>",
         "some <CPU> with 8 cores",
         "labelkin reproduce table3 --datasets",
         "labelkin reproduce figure2 --datasets yeast,scene,entertainment",
-        "--store mine.db",
+        "labelkin report mine.db --out report",
         "580 cells: 13 datasets",
     ):
         assert words in text, words
@@ -166,7 +167,7 @@ SITUATIONS = {
     ),
     "all failed": (_all_failed, ["There is no result to compare yet.", "ValueError: no"]),
     "sweep only": (_sweep_only, ["Table 5: VPCME on medical by S"]),
-    "components only": (_components_only, ["mddm"]),
+    "components only": (_components_only, ["MDDM"]),
     "one metric": (
         lambda: paper_results(["yeast", "scene"]).drop(columns=[*list(MEASURES)[1:], "fit_s"]),
         ["in Hamming loss"],
@@ -233,6 +234,18 @@ def test_command_opens_a_store(tmp_path, monkeypatch):
         def environment(self):
             return {"cpu": "very fast"}
 
+        def runs(self):
+            return [{"command": "labelkin reproduce table3 --seed <1>"}] * 2
+
+        def methods(self):
+            return {"vpcme": {"settings": "as the <store> says"}}
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.closed = True
+
     module = types.ModuleType("labelkin.experiments.store")
     module.Store = Store
     monkeypatch.setitem(sys.modules, "labelkin.experiments.store", module)
@@ -241,7 +254,8 @@ def test_command_opens_a_store(tmp_path, monkeypatch):
     assert run(store, "--out", tmp_path) == 0
     text = read(tmp_path / "report.html").text
     assert "very fast" in text
-    assert "--store results.db" in text
+    assert text.count("labelkin reproduce table3 --seed <1>") == 1
+    assert "as the <store> says" in text
 
 
 @pytest.mark.parametrize(
@@ -379,7 +393,7 @@ def test_filtering_methods_and_datasets(page):
     from selenium.webdriver.common.by import By
 
     before = js(page, SHOWN)
-    assert before["columns"][1:3] == ["rakel_k3", "iblr"]
+    assert before["columns"][1:3] == ["RAkEL (k = 3)", "IBLR-ML"]
     assert "vpcme" in before["best"]
     page.find_element(By.CSS_SELECTOR, ".filter summary").click()
     page.find_element(By.CSS_SELECTOR, '#method-filter input[value="vpcme"]').click()

@@ -304,8 +304,8 @@ def test_headline_where_nothing_can_be_told_apart():
 
 def test_gaps_are_said(comparison):
     text = " ".join(findings.gaps(comparison))
-    assert "clr failed on enron (5 of 5 cells) and science (1 of 5 cells)." in text
-    assert "rakel_k3, iblr, clr and cchains were not run on my data." in text
+    assert "CLR failed on enron (5 of 5 cells) and science (1 of 5 cells)." in text
+    assert "RAkEL (k = 3), IBLR-ML, CLR and CChains were not run on my data." in text
     assert f"{HOSTILE} was only run on yeast." in text
     assert "leave out" in text
     full = Comparison.of(check_results(paper_results(["yeast", "scene"])))

@@ -8,23 +8,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelkin.boosting import AdaBoostPDTClassifier
+    from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
-    from labelkin.neighbors import MLkNNClassifier
+    from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
+    from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import PairwiseConstraintProjection
+    from labelkin.ranking import CalibratedLabelRankingClassifier
+    from labelkin.reduction import MDDM
+    from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "MDDM",
+    "AdaBoostPDTClassifier",
     "BaggingVPCPClassifier",
+    "BinaryRelevanceClassifier",
+    "C45TreeClassifier",
+    "CalibratedLabelRankingClassifier",
+    "ChainClassifier",
+    "IBLRClassifier",
+    "LabelPowersetClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
+    "RAkELClassifier",
     "VPCMEClassifier",
 ]
 
 _HOME = {
+    "AdaBoostPDTClassifier": "boosting",
     "BaggingVPCPClassifier": "ensemble",
+    "BinaryRelevanceClassifier": "chains",
+    "C45TreeClassifier": "tree",
+    "CalibratedLabelRankingClassifier": "ranking",
+    "ChainClassifier": "chains",
+    "IBLRClassifier": "neighbors",
+    "LabelPowersetClassifier": "labelsets",
+    "MDDM": "reduction",
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
+    "RAkELClassifier": "labelsets",
     "VPCMEClassifier": "ensemble",
 }
 

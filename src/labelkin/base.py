@@ -44,6 +44,16 @@ def label_set_matrix(Y: Any) -> Array:
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
 
 
+def seeded(estimator: Any, rng: Any) -> Any:
+    """Give every random_state of an estimator, nested ones too, a seed of its own."""
+    seeds = {
+        name: int(rng.randint(2**31 - 1))
+        for name, value in sorted(estimator.get_params(deep=True).items())
+        if (name == "random_state" or name.endswith("__random_state")) and value is None
+    }
+    return estimator.set_params(**seeds) if seeds else estimator
+
+
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     """Base of our classifiers: `_proba` gives (n, q) probabilities, the rest follows.
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
@@ -47,7 +47,7 @@ class _Member:
         )
         W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
-        self.estimator = _seeded(clone(data.base), rng)
+        self.estimator = seeded(clone(data.base), rng)
         labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
         self.wrong = (labels != data.Y).any(axis=1)
 
@@ -81,7 +81,6 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self,
         base_estimator: Any = None,
         n_estimators: int = 30,
-        *,
         threshold: float | tuple[float, float] = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
@@ -392,16 +391,6 @@ def reweight(weights: Array, wrong: Array, error: float) -> Array:
     """
     raised = np.where(wrong, weights * (1 + error), weights)
     return raised / raised.sum()
-
-
-def _seeded(estimator: Any, rng: Any) -> Any:
-    """Give every random_state of an estimator, nested ones too, a seed of its own."""
-    seeds = {
-        name: int(rng.randint(2**31 - 1))
-        for name, value in sorted(estimator.get_params(deep=True).items())
-        if (name == "random_state" or name.endswith("__random_state")) and value is None
-    }
-    return estimator.set_params(**seeds) if seeds else estimator
 
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:

@@ -188,7 +188,6 @@ class PairwiseConstraintProjection(
     def __init__(
         self,
         threshold: float = 0.6,
-        *,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
         n_components: int | None = None,

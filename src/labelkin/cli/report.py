@@ -25,13 +25,14 @@ def command(
 
     from labelkin.experiments.report import read_results, write_report
 
-    frame, environment = read_results(results)
+    recorded = read_results(results)
+    frame = recorded.results
     names = sorted(set(frame["method"])) if "method" in frame else []
     if reference not in names and reference != "vpcme":
         raise ValueError(
             f"--reference {reference}: no such method in {results}; there are {', '.join(names)}."
         )
-    page = write_report(frame, out, environment, reference=reference, source=results.name)
+    page = write_report(recorded, out, reference=reference, source=str(results))
     console = Console(highlight=False)
     failed = int((frame["status"] != "ok").sum()) if "status" in frame else 0
     note = f", {failed:,} of them failed" if failed else ""

@@ -20,13 +20,7 @@ REFERENCE = "vpcme"
 
 # Methods that stand for a printed column under another name: the text of the paper says
 # k = q/2 for RAkEL, but the column is what k = 3 gives, so both are held against it.
-_ALIASES = {
-    "rakel_half": "rakel",
-    "rakel_k3": "rakel",
-    "iblr_ml": "iblr",
-    "chains": "cchains",
-    "cc": "cchains",
-}
+_ALIASES = {"rakel_k3": "rakel"}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ import hashlib
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -41,55 +42,73 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["read_results", "write_report"]
+__all__ = ["Recorded", "read_results", "write_report"]
 
 
-def read_results(path: Path) -> tuple["DataFrame", dict[str, Any]]:
-    """Return results and environment from a store or a ``results.csv``.
+@dataclass(frozen=True)
+class Recorded:
+    """Results with what was recorded beside them; a CSV has the results alone."""
+
+    results: "DataFrame"
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    commands: Sequence[str] = ()
+    """The command lines that were run."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What was set, by the method's name."""
+
+
+def read_results(path: Path | str) -> Recorded:
+    """Read results from a store or a ``results.csv``.
 
     Parameters
     ----------
-    path : Path
+    path : path
         A store written by ``labelkin reproduce``, or a CSV with a row a cell.
     """
     pd = need("pandas", "the report")
+    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
     if path.suffix.lower() == ".csv":
         try:
-            return pd.read_csv(path, keep_default_na=True), {}
+            return Recorded(pd.read_csv(path))
         except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} cannot be read as a CSV of results: {error}.") from None
-    if not path.read_bytes()[:15] == b"SQLite format 3":
-        raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
+            reason = str(error).strip().rstrip(".")
+            raise ValueError(f"{path} cannot be read as a CSV of results: {reason}.") from None
+    with path.open("rb") as file:
+        if file.read(15) != b"SQLite format 3":
+            raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
     from labelkin.experiments.store import Store
 
-    store = Store(path)
-    return store.results(), store.environment()
+    with Store(path) as store:
+        return Recorded(
+            store.results(),
+            store.environment(),
+            list(dict.fromkeys(run["command"] for run in store.runs())),
+            {name: method["settings"] for name, method in store.methods().items()},
+        )
 
 
 def write_report(
-    results: "DataFrame",
+    results: "DataFrame | Recorded",
     out: Path | str,
-    environment: Mapping[str, Any] | None = None,
     *,
     reference: str | None = "vpcme",
-    source: str = "results.csv",
+    source: str = "results.db",
 ) -> Path:
     """Write ``results.csv``, ``tables/``, ``figures/`` and ``report.html`` into a folder.
 
     Parameters
     ----------
-    results : DataFrame
-        A row a cell: see :mod:`labelkin.experiments.comparison`.
+    results : DataFrame or Recorded
+        A row a cell: see :mod:`labelkin.experiments.comparison`; or what
+        :func:`read_results` returns, with commands and environment.
     out : path
         Folder to write into; made if absent. Files of an earlier report are replaced.
-    environment : mapping, optional
-        Versions and machine, shown as they are.
     reference : str or None
         The method that marks and wins refer to.
     source : str
-        Name of the file the results are from, for the page's note on how to run again.
+        The file the results are from, for the page's note on how to run it again.
 
     Returns
     -------
@@ -98,36 +117,34 @@ def write_report(
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
         need(package, "the report")
-    frame = check_results(results)
+    recorded = results if isinstance(results, Recorded) else Recorded(results)
+    frame = check_results(recorded.results)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     # All is made beside its place first, so that an error leaves the old report whole.
     with tempfile.TemporaryDirectory(dir=out, prefix=".report-") as hidden:
         made = Path(hidden) / "made"  # the hidden folder is closed to others; this is not
         made.mkdir()
-        page = _write_all(made, frame, dict(environment or {}), reference, source)
+        page = _write_all(made, replace(recorded, results=frame), reference, source)
         shutil.copytree(made, out, dirs_exist_ok=True)
     return out / page
 
 
-def _write_all(
-    folder: Path,
-    frame: "DataFrame",
-    environment: dict[str, Any],
-    reference: str | None,
-    source: str,
-) -> str:
+def _write_all(folder: Path, recorded: Recorded, reference: str | None, source: str) -> str:
+    frame = recorded.results
     frame.to_csv(folder / "results.csv", index=False)
     content = _content(frame, reference, _Drawings(folder / "figures"))
     _write_tables(folder / "tables", _all_tables(content))
+    report = f"labelkin report {shlex.quote(source)} --out report"
     page = _render(
         content
         | {
             "version": labelkin.__version__,
             "counts": _counts(frame),
             "failures": _failures(frame),
-            "environment": list(_flat(environment)),
-            "commands": _commands(frame, source),
+            "settings": _settings(frame, recorded.settings),
+            "environment": list(_flat(recorded.environment)),
+            "commands": [*(recorded.commands or _commands(frame)), report],
         }
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
@@ -172,11 +189,6 @@ def _content(frame: "DataFrame", reference: str | None, drawings: "_Drawings") -
             measure_table(main, measure, name="cost", title="Cost of one fold")
             for measure in _known(main, COSTS)
         ],
-        "settings": {
-            METHODS[name].title: METHODS[name].settings
-            for name in [*main.methods, *parts.methods]
-            if name in METHODS
-        },
     }
 
 
@@ -297,6 +309,13 @@ def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
     ]
 
 
+def _settings(frame: "DataFrame", recorded: Mapping[str, str]) -> dict[str, str]:
+    """Return what each method's settings were, by title."""
+    names = in_order((split_method(name)[0] for name in frame["method"].unique()), METHODS)
+    known = {name: method.settings for name, method in METHODS.items()} | dict(recorded)
+    return {method_title(name): known[name] for name in names if known.get(name)}
+
+
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield every entry of a nested mapping as name and text."""
     for key, value in values.items():
@@ -306,9 +325,8 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield f"{prefix}{key}", str(value)
 
 
-def _commands(frame: "DataFrame", source: str) -> list[str]:
-    """Return the commands that compute these cells again."""
-    store = shlex.quote(source if source.endswith(".db") else "results.db")
+def _commands(frame: "DataFrame") -> list[str]:
+    """Return commands that compute these cells again, where none were recorded."""
     groups = frame["method"].map(_group_of)
     commands = []
     for group in ("table3", "figure1", "table5", "figure2"):
@@ -324,9 +342,9 @@ def _commands(frame: "DataFrame", source: str) -> list[str]:
             for name in methods[len(known) :]:
                 words += ["--method", shlex.quote(f"{name}=module:factory")]
         words += ["--repeats", str(rows["repeat"].nunique())]
-        words += ["--folds", str(rows["fold"].nunique()), "--store", store]
+        words += ["--folds", str(rows["fold"].nunique()), "--store", "results.db"]
         commands.append(" ".join(words))
-    return [*commands, f"labelkin report {store} --out report"]
+    return commands
 
 
 def _group_of(method: str) -> str:

@@ -1,0 +1,192 @@
+"""Many single-label classifiers on one matrix: prepared once, fitted and asked often.
+
+Label powersets, label pairs and boosted labels train tens to thousands of single-label
+classifiers on the rows of one matrix. For C4.5 trees its columns are sorted once for all of
+them; any other scikit-learn classifier is cloned and fitted as usual.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from labelkin._threads import map_threads, n_threads
+from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
+from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
+
+
+def default_base() -> C45TreeClassifier:
+    """Return WEKA's J48 as Mulan sees these data: columns of 0 and 1 are nominal."""
+    return C45TreeClassifier(nominal_features="binary")
+
+
+class SingleLabelBased(MultiLabelClassifier):
+    """A classifier made of single-label ones: it takes sparse data where they do."""
+
+    base_estimator: Any
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = default_base() if self.base_estimator is None else self.base_estimator
+        tags.input_tags.sparse = get_tags(base).input_tags.sparse
+        return tags
+
+
+class TrainingMatrix:
+    """A training matrix on which single-label classifiers are fitted.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Validated training rows.
+    base : estimator or None
+        Any scikit-learn classifier; None: `default_base`.
+    n_jobs : int, optional
+        Given to a base that has an ``n_jobs`` of its own and leaves it None.
+    """
+
+    def __init__(self, X: Matrix, base: Any = None, n_jobs: int | None = None) -> None:
+        self.X = X
+        self.base = default_base() if base is None else clone(base)
+        self.is_tree = isinstance(self.base, C45TreeClassifier)
+        self.takes_weights = self.is_tree or has_fit_parameter(self.base, "sample_weight")
+        if self.is_tree:
+            self.base._validate_params()
+            self.sorted = PresortedMatrix(X)
+        elif n_jobs is not None and self.base.get_params().get("n_jobs", 0) is None:
+            self.base.set_params(n_jobs=n_jobs)
+
+    def fit(
+        self, y: Array, *, rows: Array | None = None, weight: Array | None = None, seed: int = 0
+    ) -> Any:
+        """Fit one classifier.
+
+        Parameters
+        ----------
+        y : ndarray of int of shape (n_samples,)
+            Class of every row.
+        rows : ndarray of int, optional
+            Rows to train on, some perhaps more than once; None: all.
+        weight : ndarray of shape (n_samples,), optional
+            Sample weights; not together with `rows`.
+        seed : int
+            For a base with a ``random_state`` that is None.
+
+        Returns
+        -------
+        A fitted classifier. Where all its rows have one class it is a constant one.
+        """
+        chosen = y if rows is None else y[rows]
+        if (chosen == chosen[0]).all():
+            return DummyClassifier().fit(np.zeros((1, 1)), chosen[:1])
+        if self.is_tree:
+            if rows is not None:  # a row taken twice weighs two
+                weight = np.bincount(rows, minlength=len(y)).astype(np.float64)
+            return copy(self.base)._fit_presorted(self.sorted, y, weight)
+        member = seeded(clone(self.base), np.random.RandomState(seed))
+        target = chosen.astype(np.int64)  # some classifiers write −1 into a copy
+        if weight is not None:
+            return member.fit(self.X, target, sample_weight=weight)
+        return member.fit(self.X if rows is None else self.X[rows], target)
+
+    def with_labels(self, labels: Array) -> "TrainingMatrix":
+        """Return the matrix with labels as further columns, nominal ones to a C4.5 tree.
+
+        Only the new columns are sorted.
+        """
+        wider = copy(self)
+        wider.X = with_columns(self.X, labels)
+        if self.is_tree:
+            wider.sorted = self.sorted.with_columns(labels)
+            if not isinstance(self.base.nominal_features, str):
+                nominal = self.base._nominal_mask(self.sorted)
+                wider.base = clone(self.base)
+                wider.base.nominal_features = np.append(nominal, [True] * labels.shape[1])
+        return wider
+
+
+def with_columns(X: Matrix, columns: Array) -> Matrix:
+    """Return dense or CSR rows with dense columns added on the right."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
+    return np.hstack([X, columns], dtype=X.dtype)
+
+
+class QueryRows:
+    """Rows that many fitted members are asked about.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_queries, n_features)
+        Validated rows.
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        self.X = X
+        self.shape: tuple[int, int] = X.shape
+
+    @cached_property
+    def _values(self) -> RowValues:
+        return RowValues.of(self.X)
+
+    def proba(self, member: Any) -> Array:
+        """Return class probabilities, columns as in the member's ``classes_``.
+
+        They are 0 and 1 when the member can only name classes.
+        """
+        if len(member.classes_) == 1:
+            return np.ones((self.shape[0], 1))
+        if isinstance(member, C45TreeClassifier):
+            return member._proba(self._values)
+        if hasattr(member, "predict_proba"):
+            return member.predict_proba(self.X)
+        return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
+
+    def leaves(self, tree: C45TreeClassifier) -> Array:
+        """Return the number of the leaf that each row falls into."""
+        return tree._apply(self._values)
+
+    def positive(self, member: Any) -> Array:
+        """Return the probability of class 1 in a problem of classes 0 and 1."""
+        if len(member.classes_) == 1:
+            return np.full(self.shape[0], float(member.classes_[0] == 1))
+        return self.proba(member)[:, 1]
+
+
+def tally(
+    vote: Callable[[Any, Array], None], voters: Sequence[Any], shape: tuple[int, int], n_jobs: Any
+) -> Array:
+    """Let all voters vote, in threads, and add up.
+
+    Parameters
+    ----------
+    vote : callable
+        ``vote(voter, sheet)`` adds whole numbers to the sheet.
+    voters : sequence
+        What `vote` is called with.
+    shape : tuple of int
+        Shape of a sheet.
+    n_jobs : int or None
+        Threads. Each has one sheet, so memory does not grow with the number of voters.
+
+    Returns
+    -------
+    ndarray of int
+        The sum of the sheets.
+    """
+    threads = n_threads(n_jobs)
+
+    def count(first: int) -> Array:
+        sheet = np.zeros(shape, dtype=np.int64)
+        for voter in voters[first::threads]:
+            vote(voter, sheet)
+        return sheet
+
+    return np.sum(map_threads(count, range(threads), n_jobs), axis=0)

@@ -1,0 +1,44 @@
+"""Lines that tell how far a long fit has come."""
+
+import time
+from threading import Lock
+from typing import Any
+
+
+class Progress:
+    """Count finished steps and say so, from any thread.
+
+    Parameters
+    ----------
+    owner : object
+        The estimator that is being fitted.
+    unit : str
+        What is counted, in the plural.
+    total : int
+        How many steps there are.
+    verbose : int
+        0: silent; 1: about ten lines; more: a line for each step.
+    """
+
+    def __init__(self, owner: Any, unit: str, total: int, verbose: int) -> None:
+        self.name = type(owner).__name__
+        self.unit = unit
+        self.total = total
+        self.every = 1 if verbose > 1 else max(1, total // 10)
+        self.verbose = verbose
+        self.done = 0
+        self._lock = Lock()
+        self._started = time.perf_counter()
+
+    def step(self) -> None:
+        """Count one more step."""
+        if not self.verbose:
+            return
+        with self._lock:
+            self.done += 1
+            if self.done % self.every == 0 or self.done == self.total:
+                seconds = time.perf_counter() - self._started
+                print(
+                    f"[{self.name}] {self.done} of {self.total} {self.unit}, {seconds:.1f} s",
+                    flush=True,
+                )

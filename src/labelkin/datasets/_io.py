@@ -1,0 +1,111 @@
+"""Files: compressed or not, written whole or not at all, with errors that name the place."""
+
+import bz2
+import gzip
+import importlib
+import os
+import uuid
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+_COMPRESSIONS = (".gz", ".bz2")
+
+
+class FormatError(ValueError):
+    """A file is not what its format asks for; the message names the file and the line.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    message : str
+        What is wrong, and the cure.
+    line : int, optional
+        The line, counted from 1, where the format has lines.
+
+    """
+
+    def __init__(self, path: str | Path, message: str, line: int | None = None) -> None:
+        self.path, self.message, self.line = str(path), message, line
+        super().__init__(
+            f"{path}: {message}" if line is None else f"{path}, line {line}: {message}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        """Pickle by the three arguments, so that the error crosses processes unchanged."""
+        return type(self), (self.path, self.message, self.line)
+
+
+def strip_compression(path: str | Path) -> Path:
+    """Return the path without a final ``.gz`` or ``.bz2``."""
+    path = Path(path)
+    return path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
+
+
+@contextmanager
+def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file as bytes, decompressed by its suffix; damaged streams become `FormatError`."""
+    suffix = Path(path).suffix.lower()
+    with open(path, "rb") as raw:
+        file: BinaryIO = raw
+        if suffix == ".gz":
+            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw, mode="rb"))
+        elif suffix == ".bz2":
+            file = cast(BinaryIO, bz2.BZ2File(raw, mode="rb"))
+        try:
+            yield file
+        except (EOFError, zlib.error) as error:
+            raise FormatError(
+                path, f"the compressed file is damaged or cut short ({error})"
+            ) from error
+        except OSError as error:
+            if error.errno is not None:  # the disk's trouble, not the format's
+                raise
+            raise FormatError(path, f"not a valid {suffix} file ({error})") from error
+
+
+@contextmanager
+def open_for_writing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a temporary neighbour that takes the file's place only when all went well."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with open(temporary, "xb") as raw:
+            suffix = path.suffix.lower()
+            if suffix == ".gz":
+                # Neither name nor time in the header: equal data give equal bytes.
+                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as file:
+                    yield cast(BinaryIO, file)
+            elif suffix == ".bz2":
+                with bz2.BZ2File(raw, mode="wb") as file:
+                    yield cast(BinaryIO, file)
+            else:
+                yield raw
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Quote a piece of a file for a message, cut to a readable length."""
+    return repr(text if len(text) <= width else text[: width - 1] + "…")
+
+
+def reason(error: Exception, width: int = 200) -> str:
+    """One short line of a foreign error's message."""
+    return " ".join(str(error).split())[:width] or type(error).__name__
+
+
+def import_extra(module: str, extra: str = "data") -> Any:
+    """Import an optional dependency, or say in one sentence how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{package} is needed here and not installed; pip install 'labelkin[{extra}]'"
+        ) from error

@@ -1,0 +1,78 @@
+import bz2
+
+import numpy as np
+import pytest
+from datasets_samples import assert_same
+from sklearn.datasets import load_svmlight_file
+
+from labelkin.datasets import FormatError, read_libsvm, write_libsvm
+
+
+def svm(tmp_path, text, **options):
+    path = tmp_path / "set.svm"
+    path.write_text(text)
+    return read_libsvm(path, **options)
+
+
+def test_plain_file(tmp_path):
+    got = svm(tmp_path, "1,3 1:0.5 3:2 # note\n\n# a comment\n2:1\n3 1:-1e3\n")
+    assert_same(got, [[0.5, 0, 2], [0, 1, 0], [-1000, 0, 0]], [[1, 1], [0, 0], [0, 1]])
+    assert got.label_names == ["1", "3"]
+    assert got.feature_names is None
+
+
+def test_labels_and_features_can_be_declared(tmp_path):
+    text = "1,3 1:0.5\n2 2:1\n"
+    assert_same(
+        svm(tmp_path, text, labels=4, n_features=3),
+        [[0.5, 0, 0], [0, 1, 0]],
+        [[0, 1, 0, 1], [0, 0, 1, 0]],
+    )
+    named = svm(tmp_path, text, labels="a,b,c")  # ids from 1: 0 is absent, 3 is not
+    assert named.label_names == ["a", "b", "c"]
+    np.testing.assert_array_equal(named.target, [[1, 0, 1], [0, 1, 0]])
+
+
+def test_extreme_classification_head(tmp_path):
+    got = svm(tmp_path, "2 4 3\n0,2 0:1 3:2\n1 1:5\n")
+    assert_same(got, [[1, 0, 0, 2], [0, 5, 0, 0]], [[1, 0, 1], [0, 1, 0]])
+    with pytest.raises(FormatError, match="promises 3 rows, 2 follow"):
+        svm(tmp_path, "3 4 3\n0,2 0:1 3:2\n1 1:5\n")
+
+
+def test_scikit_learn_reads_what_we_write(tmp_path):
+    path = tmp_path / "w.svm.bz2"
+    write_libsvm(path, [[0.1, 0, 1 / 3], [0, 0, 0]], [[1, 1], [0, 0]], label_names=["a b", "ü"])
+    with bz2.open(path) as file:
+        data, ids = load_svmlight_file(file, multilabel=True)
+    np.testing.assert_array_equal(data.toarray(), [[0.1, 0, 1 / 3], [0, 0, 0]])
+    assert ids == [(0.0, 1.0), ()]
+    assert read_libsvm(path).label_names == ["a b", "ü"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 1:1\n1 a:1\n", "line 2: not a LibSVM row"),
+        ("1 1:1\n1 2\n", "line 2: not a LibSVM row"),
+        ("1 1:1\n\nx 2:1\n", "line 3: not a LibSVM row"),
+        ("1 2:1 1:1\n", "line 1: not a LibSVM row (Feature indices"),
+        ("1 -2:1\n", "line 1: not a LibSVM row"),
+        ("1 99999999999999999999:1\n", "line 1: not a LibSVM row"),
+        ("1.5 1:1\n", "a label id is not an integer"),
+        ("nan 1:1\n", "a label id is not an integer"),
+        ("1:1\n", "no label occurs; pass labels="),
+        ("", "no label occurs; pass labels="),
+        ("# labelkin {\n1 1:1\n", "line 1: the labelkin comment is damaged"),
+        ('# labelkin {"n_features": 1, "n_labels": 1}\n1 1:1\n', "label id 1 is out of range"),
+        ('# labelkin {"n_features": 1, "n_labels": 2, "label_names": ["a"]}\n', "line 1: "),
+        ('# labelkin {"n_features": 1, "n_labels": 2}\n1 3:1\n', "not a LibSVM row"),
+        ('# labelkin {"n_features": -1, "n_labels": 2}\n1 3:1\n', "set.svm"),
+        ("1 \0:1\n", "line 1: "),
+    ],
+)
+def test_bad_files(tmp_path, text, message):
+    with pytest.raises(FormatError) as caught:
+        svm(tmp_path, text)
+    assert message in str(caught.value)
+    assert str(tmp_path / "set.svm") in str(caught.value)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from datasets_samples import SHARED, assert_same, needs_shared
+from scipy import sparse
+
+from labelkin.datasets import FormatError, read_npz, write_npz
+
+NAMES = (
+    "yeast scene enron genbase medical arts business education entertainment health science social"
+)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", NAMES.split())
+def test_real_files_come_back_array_for_array(name, tmp_path):
+    got = read_npz(SHARED / f"{name}.npz")
+    assert sparse.issparse(got.data) == (name not in ("yeast", "scene"))
+    write_npz(
+        tmp_path / "copy.npz",
+        got.data,
+        got.target,
+        feature_names=got.feature_names,
+        label_names=got.label_names,
+        feature_n_values=got.feature_n_values,
+        split=got.split,
+    )
+    with np.load(SHARED / f"{name}.npz") as a, np.load(tmp_path / "copy.npz") as b:
+        assert sorted(a.files) == sorted(b.files)
+        for key in a.files:
+            assert a[key].dtype == b[key].dtype, key
+            np.testing.assert_array_equal(a[key], b[key])
+
+
+def parts(**changes):
+    arrays = {
+        "X_data": np.array([1.0, 2.0]),
+        "X_indices": np.array([0, 1], dtype=np.int32),
+        "X_indptr": np.array([0, 1, 2], dtype=np.int32),
+        "X_shape": np.array([2, 2]),
+        "Y": np.array([[1], [0]], dtype=np.uint8),
+    }
+    arrays.update(changes)
+    return {key: value for key, value in arrays.items() if value is not None}
+
+
+def test_minimal_file(tmp_path):
+    np.savez(tmp_path / "m.npz", **parts())
+    got = read_npz(tmp_path / "m.npz")
+    assert_same(got, [[1, 0], [0, 2]], [[1], [0]])
+    assert got.feature_names is None
+    assert got.split is None
+    np.testing.assert_array_equal(got.feature_n_values, [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Y": None}, "the array 'Y' is missing"),
+        ({"Y": np.array([[2], [0]])}, "Y is not a table of 0 and 1"),
+        ({"Y": np.array([["a"], ["b"]])}, "Y is not a table of 0 and 1"),
+        ({"Y": np.array([1, 0])}, "Y is not a table of 0 and 1"),
+        ({"Y": np.array([[1]])}, "X has 2 rows, Y has 1"),
+        ({"X_indices": np.array([0, 7])}, "no CSR matrix"),
+        ({"X_indices": np.array([0, -1])}, "no CSR matrix"),
+        ({"X_indptr": np.array([0, 5, 2])}, "no CSR matrix"),
+        ({"X_indptr": np.array([0.5, 1, 2])}, "X_indptr is no array of numbers"),
+        ({"X_shape": np.array([2])}, "no CSR matrix"),
+        ({"X_shape": np.array(3)}, "no CSR matrix"),
+        ({"X_data": np.array(["a", "b"])}, "X_data is no array of numbers"),
+        ({"X_data": np.array([None, 1], dtype=object)}, "not a readable .npz file"),
+        ({"label_names": np.array(["a", "b"])}, "label_names is not a vector of 1"),
+        ({"label_names": np.array([1])}, "label_names is not a vector of 1"),
+        ({"feature_names": np.array(["a", "a"])}, "two feature names are named 'a'"),
+        ({"split": np.array([0])}, "split is not a vector of 2"),
+        ({"feature_n_values": np.array([0.5, 1])}, "feature_n_values is not a vector"),
+    ],
+)
+def test_bad_arrays(tmp_path, changes, message):
+    np.savez(tmp_path / "b.npz", **parts(**changes))
+    with pytest.raises(FormatError) as caught:
+        read_npz(tmp_path / "b.npz")
+    assert message in str(caught.value)
+    assert str(tmp_path / "b.npz") in str(caught.value)
+
+
+def test_names_that_numpy_would_cut(tmp_path):
+    with pytest.raises(ValueError, match="NUL"):
+        write_npz(tmp_path / "a.npz", [[1.0]], [[1]], label_names=["a\0"])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,119 @@
+import sys
+
+import numpy as np
+import pytest
+from datasets_samples import assert_same
+from scipy import sparse
+
+from labelkin.datasets import FormatError, read, read_csv, read_parquet, write, write_parquet
+
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
+
+
+def table(tmp_path, text, **options):
+    path = tmp_path / "films.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_csv(path, **options)
+
+
+def test_csv(tmp_path):
+    text = 'drama,"a ""q"", b",n,comedy\n1,0.5,3,false\n0,,4,true\n1,nan,-1e-3,false\n'
+    got = table(tmp_path, text, labels="drama,comedy")
+    assert got.feature_names == ['a "q", b', "n"]
+    assert got.label_names == ["drama", "comedy"]
+    assert_same(got, [[0.5, 3], [np.nan, 4], [np.nan, -1e-3]], np.array([[1, 0], [0, 1], [1, 0]]))
+
+
+def test_types_are_told_by_the_whole_column(tmp_path):
+    rows = "".join(f"{i},{i % 2}\n" for i in range(200_000)) + "0.5,1\n"
+    got = table(tmp_path, "x,y\n" + rows, labels=-1)
+    assert got.data[-1, 0] == 0.5
+    assert got.data[7, 0] == 7
+
+
+def test_rows_may_be_wider_than_any_block(tmp_path):
+    name = "n" * 3_000_000
+    assert table(tmp_path, f"{name},y\n1,0\n2,1\n", labels="y").feature_names == [name]
+
+
+def test_numbers_round_as_float_does(tmp_path):
+    words = ["0.1", "1e-320", "123456789012345678901", "9007199254740993", "3.141592653589793238"]
+    got = table(tmp_path, "x,y\n" + "".join(f"{w},1\n" for w in words), labels="y")
+    np.testing.assert_array_equal(got.data[:, 0], [float(w) for w in words])
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "message"),
+    [
+        ("a,comedy\n1,1\n", "comdy", "no column 'comdy'. Columns that could be meant: comedy."),
+        ("a,comedy\n1,1\n", "zzz", "no column 'zzz'. Its columns are a, comedy."),
+        ("a,y\n1,1\n", None, "pass labels="),
+        ("a,y\n1,1\n", 2, "2 label columns are asked for, but the file has 2 columns"),
+        ("a,y\n1,2\n", "y", "label 'y' holds 2 in data row 1; it must be 0 or 1"),
+        ("a,y\n1,0\n2,\n", "y", "label 'y' is missing in data row 2"),
+        ("a,y\nx,1\n", "y", "column 'a' holds string values such as 'x', not numbers; encode"),
+        ("a,y\n2020-01-01,1\n", "y", "column 'a' holds date32[day] values"),
+        ("a,y,a\n1,1,1\n", "y", "line 1: two columns are named 'a'"),
+        ("a,y\n1,1\n1\n", "y", "line 3: not a CSV table (CSV parse error: Expected 2 columns"),
+        ("a,y\n1,1\n1,0,3\n", "y", "line 3: not a CSV table"),
+        ("", "y", "not a CSV table"),
+        ("y\n1\n", "y", "no feature column is left"),
+        (b"a,y\n1,\xff\n", "y", "films.csv"),
+        (b"\xff\xfe,y\n1,1\n", "y", "films.csv"),
+        ('a,y\n1,"1\n', "y", "films.csv"),
+    ],
+)
+def test_bad_csv(tmp_path, text, labels, message):
+    with pytest.raises(FormatError) as caught:
+        table(tmp_path, text, labels=labels)
+    assert message in str(caught.value)
+    assert str(tmp_path / "films.csv") in str(caught.value)
+
+
+def test_csv_drop(tmp_path):
+    got = table(tmp_path, "id,a,y\nfoo,1,1\n", labels="y", drop="id")
+    assert got.feature_names == ["a"]
+
+
+def test_parquet_remembers_labels_kinds_and_sparsity(tmp_path):
+    path = tmp_path / "t.parquet"
+    data = sparse.random(25_000, 3, density=0.1, format="csr", random_state=0)
+    data.data = np.ceil(data.data)
+    target = np.arange(25_000)[:, None] % 2
+    write(path, data, target, label_names=["l"], feature_n_values=[0, 2, 2])
+    got = read(path)
+    assert sparse.issparse(got.data)
+    assert_same(got, data, target)
+    np.testing.assert_array_equal(got.feature_n_values, [0, 2, 2])
+    assert read_parquet(path, labels="x3").label_names == ["x3"]
+
+
+def test_foreign_parquet(tmp_path):
+    import pyarrow.parquet
+
+    columns = {"a": [1, None], "b": [1.5, 2.5], "y": [True, False], "t": ["x", "y"]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "f.parquet")
+    got = read_parquet(tmp_path / "f.parquet", labels="y", drop="t")
+    assert_same(got, [[1, 1.5], [np.nan, 2.5]], np.array([[1], [0]]))
+    with pytest.raises(FormatError, match="column 't' holds string values"):
+        read_parquet(tmp_path / "f.parquet", labels="y")
+    with pytest.raises(FormatError, match="does not say which columns are labels"):
+        read_parquet(tmp_path / "f.parquet")
+    pyarrow.parquet.write_table(pyarrow.table([[1], [2]], names=["a", "a"]), tmp_path / "d.parquet")
+    with pytest.raises(FormatError, match="two columns are named 'a'"):
+        read_parquet(tmp_path / "d.parquet", labels="a")
+    for metadata in ("{", "[]", '{"label_names": [1]}', '{"feature_n_values": {"a": -1}}'):
+        foreign = pyarrow.table(columns).replace_schema_metadata({"labelkin": metadata})
+        pyarrow.parquet.write_table(foreign, tmp_path / "m.parquet")
+        with pytest.raises(FormatError, match=r"m\.parquet"):
+            read_parquet(tmp_path / "m.parquet", drop="t")
+
+
+def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
+        read_csv(tmp_path / "x.csv", labels="y")
+    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
+        write_parquet(tmp_path / "x.parquet", [[1.0]], [[1]])
