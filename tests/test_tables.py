@@ -195,6 +195,9 @@ def test_csv_has_numbers(comparison):
 def test_wins_table(comparison):
     table = wins_table(comparison)
     assert table.cells["hamming_loss", "mlknn"].published == "5/7/0"
+    assert table.cells["total", "cchains"].published == "54/5/1"
+    assert table.cells["hamming_loss", "clr"].published == "7/3/1"  # enron, a tie, failed here
+    assert table.cells["f1", "mlknn"].published == ""
     win, tie, loss = comparison.wins("mlknn", AP)
     assert table.cells["average_precision", "mlknn"].text == f"{win}/{tie}/{loss}"
     assert win + tie + loss == 13

@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-__all__ = ["COLUMNS", "REFERENCE", "Published", "column", "published", "published_wins"]
+__all__ = [
+    "COLUMNS", "PRINTED_METRICS", "REFERENCE", "Published", "column", "published", "published_wins",
+]  # fmt: skip
 
 COLUMNS = ("rakel", "iblr", "clr", "cchains", "mlknn", "vpcme")
 """The columns of Table 3, in its order."""
+
+PRINTED_METRICS = (
+    "hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision",
+)  # fmt: skip
+"""The metrics of Table 3, in its order."""
 
 REFERENCE = "vpcme"
 """The method the printed marks, wins and losses refer to."""

@@ -284,10 +284,10 @@ def _counts(frame: "DataFrame") -> str:
     """Say how much was run."""
     failed = int((frame["status"] != "ok").sum())
     repeats, folds = frame["repeat"].nunique(), frame["fold"].nunique()
+    datasets, methods = frame["dataset"].nunique(), frame["method"].nunique()
     text = (
-        f"{len(frame):,} cells: {frame['dataset'].nunique()} datasets, "
-        f"{frame['method'].nunique()} methods and variants, "
-        f"up to {repeats} × {folds} folds"
+        f"{len(frame):,} cells: {datasets} dataset{'s' * (datasets != 1)}, "
+        f"{methods} methods and variants, up to {repeats} × {folds} folds"
     )
     return f"{text}; {failed:,} failed." if failed else f"{text}."
 

@@ -22,7 +22,7 @@ from labelkin.experiments.comparison import (
     best_of,
     method_title,
 )
-from labelkin.experiments.published import REFERENCE, published, published_wins
+from labelkin.experiments.published import PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.statistics import complete_block, friedman
 
 __all__ = ["Cell", "Table", "measure_table", "sweep_table", "wins_table"]
@@ -267,7 +267,7 @@ def measure_table(
 def _foot(block: Any, measure: Measure) -> tuple[str, dict[tuple[str, str], Cell]]:
     """Return the line below a table: average ranks, or mean costs, where all were run."""
     n, k = block.shape
-    if n < 1 or k < 2:
+    if n < 2 or k < 2:
         return "", {}
     if measure.is_cost:
         values, title, text = block.mean(), "mean", measure.number
@@ -279,7 +279,7 @@ def _foot(block: Any, measure: Measure) -> tuple[str, dict[tuple[str, str], Cell
         ("foot", method): Cell(text(value), {"mean": round(value, 6)}, value, best=method in lowest)
         for method, value in values.items()
     }
-    return f"{title} ({n} dataset{'s' * (n != 1)})", cells
+    return f"{title} ({n} datasets)", cells
 
 
 def _measured(
@@ -362,28 +362,25 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     if comparison.reference is None or not others:
         return None
     cells: dict[tuple[str, str], Cell] = {}
-    rows = {}
-    comparable = comparison.reference == REFERENCE
-    for key, measure in MEASURES.items():
-        rows[key] = f"{measure.title} {measure.arrow}"
-        for method in others:
-            counts = comparison.wins(method, measure, test)
-            printed = published_wins(key, method) if comparable else None
-            cells[key, method] = _wins_cell(counts, printed)
-    # The paper's total runs over its five metrics; F1 and recall would not compare.
-    five = [key for key in MEASURES if published_wins(key, "mlknn")]
+    rows = {key: f"{measure.title} {measure.arrow}" for key, measure in MEASURES.items()}
     rows["total"] = "Total of the paper's five"
     for method in others:
-        totals = np.sum([comparison.wins(method, MEASURES[key], test) for key in five], axis=0)
-        win, tie, loss = map(int, totals)
-        printed = published_wins("total", method) if comparable else None
-        cells["total", method] = _wins_cell((win, tie, loss), printed)
+        # The paper's total runs over its five metrics; F1 and recall would not compare.
+        measured, printed_too = [], []
+        for key, measure in MEASURES.items():
+            counts = comparison.wins(method, measure, test)
+            printed = _printed_wins(comparison, method, measure)
+            cells[key, method] = _wins_cell(counts, printed)
+            if key in PRINTED_METRICS:
+                measured.append(counts)
+                printed_too += [printed] if printed else []
+        cells["total", method] = _wins_cell(_sum(measured), _sum(printed_too))
     suffix = "" if test == "paired" else "_corrected"
     return Table(
         name=f"table4{suffix}",
         title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, {TESTS[test]}",
         caption="Over the datasets both methods were run on, at least two folds each."
-        + (" Beneath: as published." if any(c.published for c in cells.values()) else ""),
+        + (" Beneath: as published for these." if any(c.published for c in cells.values()) else ""),
         corner="Metric",
         columns={method: method_title(method) for method in others},
         rows=rows,
@@ -392,11 +389,38 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     )
 
 
-def _wins_cell(counts: tuple[int, int, int], printed: tuple[int, int, int] | None) -> Cell:
+def _printed_wins(
+    comparison: Comparison, method: str, measure: Measure
+) -> tuple[int, int, int] | None:
+    """Count the printed marks of those datasets that are counted here too.
+
+    Over all twelve datasets these are the counts of the paper's own Table 4.
+    """
+    if comparison.reference != REFERENCE:
+        return None
+    found = [
+        published(name, method, measure.name)
+        for name in comparison.datasets
+        if np.isfinite(comparison.p_value(name, method, measure))
+    ]
+    marks = [printed.mark for printed in found if printed]
+    return (marks.count("•"), marks.count(""), marks.count("○")) if marks else None
+
+
+def _sum(counts: list[tuple[int, int, int]]) -> tuple[int, int, int] | None:
+    """Return wins, ties and losses over several metrics; None of none."""
+    if not counts:
+        return None
+    win, tie, loss = (sum(column) for column in zip(*counts, strict=True))
+    return win, tie, loss
+
+
+def _wins_cell(counts: tuple[int, int, int] | None, printed: tuple[int, int, int] | None) -> Cell:
     beneath = "/".join(map(str, printed)) if printed else ""
-    if not sum(counts):
+    if counts is None or not sum(counts):
         return Cell("–", {"published": beneath}, published=beneath, hint="not run")
-    numbers = dict(zip(("win", "tie", "loss"), counts, strict=True)) | {"published": beneath}
+    numbers: dict[str, Any] = dict(zip(("win", "tie", "loss"), counts, strict=True))
+    numbers["published"] = beneath
     text = "/".join(map(str, counts))
     return Cell(text, numbers, float(counts[0] - counts[2]), published=beneath)
 
