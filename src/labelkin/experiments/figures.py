@@ -84,6 +84,7 @@ def save(figure: "Figure", folder: Path, name: str) -> str:
     """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
     with _style():
         figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
+        figure.set_layout_engine("none")  # laid out once is enough
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
     (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")

@@ -71,7 +71,9 @@ def read_results(path: Path | str) -> Recorded:
         raise FileNotFoundError(2, "there is no such file of results", str(path))
     if path.suffix.lower() == ".csv":
         try:
-            return Recorded(pd.read_csv(path))
+            # Only an empty field is a gap: a dataset may be called NA, or 01.
+            names = {"dataset": str, "method": str}
+            return Recorded(pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""]))
         except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
             reason = str(error).strip().rstrip(".")
             raise ValueError(f"{path} cannot be read as a CSV of results: {reason}.") from None
