@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin.experiments._extras import need
+from labelkin.datasets._io import import_extra
 from labelkin.experiments.comparison import MEASURES, Comparison, Measure, Sweep, method_title
 from labelkin.experiments.published import published
 from labelkin.experiments.statistics import complete_block, friedman, nemenyi
@@ -59,7 +59,7 @@ _STYLE = {
 
 @contextmanager
 def _style() -> Iterator[None]:
-    matplotlib = need("matplotlib", "a figure")
+    matplotlib = import_extra("matplotlib", "report")
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
@@ -130,7 +130,7 @@ def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figur
     block = complete_block(comparison.means(measure))
     if block.shape[0] < 2 or block.shape[1] < 2:
         return None
-    posthocs = need("scikit_posthocs", "a critical-difference diagram")
+    posthocs = import_extra("scikit_posthocs", "report")
     result = friedman(block, greater_is_better=measure.greater_is_better)
     # Two names that print alike must stay two.
     titles = dict(zip(block, _distinct(_short(method_title(m)) for m in block), strict=True))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import labelkin
+from labelkin.datasets._io import import_extra
 from labelkin.experiments import figures, findings
-from labelkin.experiments._extras import need
 from labelkin.experiments.comparison import (
     COMPONENTS,
     COSTS,
@@ -65,7 +65,7 @@ def read_results(path: Path | str) -> Recorded:
     path : path
         A store written by ``labelkin reproduce``, or a CSV with a row a cell.
     """
-    pd = need("pandas", "the report")
+    pd = import_extra("pandas", "report")
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
@@ -118,7 +118,7 @@ def write_report(
         The page.
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
-        need(package, "the report")
+        import_extra(package, "report")
     recorded = results if isinstance(results, Recorded) else Recorded(results)
     frame = check_results(recorded.results)
     out = Path(out)
@@ -230,8 +230,8 @@ def _all_tables(content: dict[str, Any]) -> list[Table]:
 
 def _render(content: dict[str, Any]) -> str:
     """Fill the template; all but our own script, style and figures is escaped."""
-    jinja2 = need("jinja2", "the report")
-    markup = need("markupsafe", "the report").Markup
+    jinja2 = import_extra("jinja2", "report")
+    markup = import_extra("markupsafe", "report").Markup
     script = _text("report.js")
     templates = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),
