@@ -5,7 +5,7 @@ import sys
 import typer
 
 import labelkin
-from labelkin.cli import datasets, demo
+from labelkin.cli import datasets, demo, report
 
 app = typer.Typer(
     name="labelkin",
@@ -32,6 +32,7 @@ def _root(
 
 
 app.command("demo")(demo.command)
+app.command("report")(report.command)
 app.add_typer(datasets.app, name="datasets")
 
 
