@@ -26,8 +26,9 @@ REFERENCE = "vpcme"
 """The method the printed marks, wins and losses refer to."""
 
 # Methods that stand for a printed column under another name: the text of the paper says
-# k = q/2 for RAkEL, but the column is what k = 3 gives, so both are held against it.
-_ALIASES = {"rakel_k3": "rakel"}
+# k = q/2 for RAkEL, but the column is what k = 3 gives; ML-kNN's and IBLR-ML's columns are what
+# features scaled by their range give, as in WEKA. Either is held against the column.
+_ALIASES = {"iblr_scaled": "iblr", "mlknn_scaled": "mlknn", "rakel_k3": "rakel"}
 
 
 @dataclass(frozen=True)
