@@ -5,7 +5,7 @@ import sys
 import typer
 
 import labelkin
-from labelkin.cli import datasets, demo, reproduce
+from labelkin.cli import datasets, demo, report, reproduce
 
 app = typer.Typer(
     name="labelkin",
@@ -32,6 +32,7 @@ def _root(
 
 
 app.command("demo")(demo.command)
+app.command("report")(report.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("reproduce")(reproduce.command)
 
