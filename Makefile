@@ -29,7 +29,7 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench-installed
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo
