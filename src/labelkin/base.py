@@ -1,15 +1,21 @@
-"""What every classifier here shares: label matrices in, label matrices out.
+"""What the estimators here share: label matrices in, label matrices or projections out.
 
 A multi-label target is an (n, q) matrix of 0 and 1. A one-dimensional target with two
 classes is taken as well, as scikit-learn's own classifiers do, and answered in kind.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.utils import Tags, assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
@@ -54,7 +60,7 @@ def seeded(estimator: Any, rng: Any) -> Any:
     return estimator.set_params(**seeds) if seeds else estimator
 
 
-class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of our classifiers: `_proba` gives (n, q) probabilities, the rest follows.
 
     A subclass validates with `_validate_fit` in its ``fit``, and implements
@@ -118,8 +124,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             return np.ones((len(proba), 1))
         return np.column_stack([1 - proba[:, 0], proba[:, 0]])
 
+    @abstractmethod
     def _proba(self, X: Matrix) -> Array:
-        raise NotImplementedError
+        """Return P(label = 1) of validated rows as an (n, q) array."""
 
     def _labels(self, X: Matrix) -> Array:
         """Labels of validated rows: those more likely than not."""
@@ -162,4 +169,52 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
+        return tags
+
+
+class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of linear transformers learned from label sets: z = Wᵀx, W's columns in a row each.
+
+    A subclass sets ``components_`` of shape (d, n_features) in its ``fit``.
+    """
+
+    components_: Array
+
+    def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
+        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+
+    def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
+        """Return the label sets that go with validated rows."""
+        if Y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        check_consistent_length(rows, Y)
+        return label_set_matrix(Y)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Project samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, d)
+        """
+        check_is_fitted(self)
+        return self._validate_rows(X, reset=False) @ self.components_.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -1,6 +1,7 @@
 """VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
 
 import time
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from numbers import Integral, Real
@@ -128,8 +129,9 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         warn_if_missing(self.projections_[0])
         return self
 
+    @abstractmethod
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
-        raise NotImplementedError
+        """Train a member for each seed, and set ``sample_weights_``."""
 
     def _base(self) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
-from sklearn.utils import Tags
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labelkin.base import FLOATS, Array, Matrix, label_set_matrix
+from labelkin.base import Array, LinearProjection, Matrix
 from labelkin.constraints import ConstraintSampler
 
 # A sparse matrix this small, and not very sparse, is multiplied faster as a dense one.
@@ -127,9 +120,7 @@ class TrainingRows:
         return vectors if self.basis is None else self.basis.T @ vectors
 
 
-class PairwiseConstraintProjection(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class PairwiseConstraintProjection(LinearProjection):
     """Linear projection learned from must-link and cannot-link pairs (Eq. 3–7).
 
     With S_C and S_M the scatter of the differences over the cannot-links and over the
@@ -220,14 +211,9 @@ class PairwiseConstraintProjection(
         -------
         self
         """
-        training = TrainingRows(self._validate(X, reset=True))
-        if Y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        check_consistent_length(training.rows, Y)
-        sampler = ConstraintSampler(label_set_matrix(Y))
-        self._draw_and_learn(training, sampler, sample_weight, self.random_state)
+        rows = self._validate_rows(X, reset=True)
+        sampler = ConstraintSampler(self._validate_label_sets(rows, Y))
+        self._draw_and_learn(TrainingRows(rows), sampler, sample_weight, self.random_state)
         warn_if_missing(self)
         return self
 
@@ -249,7 +235,7 @@ class PairwiseConstraintProjection(
         -------
         self
         """
-        training = TrainingRows(self._validate(X, reset=True))
+        training = TrainingRows(self._validate_rows(X, reset=True))
         n = training.rows.shape[0]
         pulled, pushed = (
             _check_pairs(must_link, n, "must_link"),
@@ -294,36 +280,6 @@ class PairwiseConstraintProjection(
         signs = np.sign(directions[largest, np.arange(directions.shape[1])])
         self.components_ = np.ascontiguousarray((directions * signs).T)
         return vectors * signs
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Project samples: z = Wᵀx.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, d)
-        """
-        check_is_fitted(self)
-        return self._validate(X, reset=False) @ self.components_.T
-
-    def _validate(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:

@@ -7,22 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.preprocessing import normalize
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import _deterministic_vector_sign_flip
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labelkin.base import FLOATS, Array, Matrix, label_set_matrix
+from labelkin.base import Array, LinearProjection, Matrix
 
 
-class MDDM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MDDM(LinearProjection):
     """Multi-label dimensionality reduction via dependence maximisation (Zhang & Zhou, 2010).
 
     The dependence between projected samples and labels is measured by the Hilbert-Schmidt
@@ -124,14 +117,9 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        rows = self._validate_rows(X, reset=True)
         dtype = rows.dtype
-        if Y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        check_consistent_length(rows, Y)
-        labels = label_set_matrix(Y).astype(np.float64)
+        labels = self._validate_label_sets(rows, Y).astype(np.float64)
         if self.label_kernel == "cosine":
             labels = normalize(labels)
         # HX for dense rows; sparse ones stay as they are, and the centred labels see to it.
@@ -169,34 +157,6 @@ class MDDM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         share = np.cumsum(eigenvalues[:rank]) / eigenvalues[:rank].sum()
         # The last share is 1 but for rounding.
         return min(int(np.searchsorted(share, self.n_components - 1e-12)) + 1, rank)
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Project samples: z = Pᵀx.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, d)
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        return rows @ self.components_.T
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _whitening(rows: Matrix, mu: float) -> Array:
