@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from conftest import make_data
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -12,7 +13,6 @@ from labelkin.experiments.memory import PeakMemory
 from labelkin.experiments.methods import METHODS, Method
 from labelkin.experiments.protocol import Cell
 from labelkin.metrics import PAPER_METRICS, evaluate
-from tests.conftest import make_data
 
 X, Y = make_data(n=80, q=3)
 TEST = np.arange(0, 80, 5)

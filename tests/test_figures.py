@@ -8,6 +8,8 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
+from experiment_results import cells, full_results, paper_results  # noqa: E402
+
 from labelkin.experiments.comparison import (  # noqa: E402
     MEASURES,
     Comparison,
@@ -23,7 +25,6 @@ from labelkin.experiments.figures import (  # noqa: E402
     inline_svg,
     save,
 )
-from tests.experiment_results import cells, full_results, paper_results  # noqa: E402
 
 AP = MEASURES["average_precision"]
 ODD = "数 $x_1 {0} & <b>\n" + "long" * 20

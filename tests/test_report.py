@@ -11,15 +11,16 @@ pd = pytest.importorskip("pandas")
 for package in ("matplotlib", "scikit_posthocs", "jinja2"):
     pytest.importorskip(package, reason="needs the extra report")
 
-from labelkin.experiments.comparison import MEASURES  # noqa: E402
-from labelkin.experiments.report import Recorded, read_results, write_report  # noqa: E402
-from tests.experiment_results import (  # noqa: E402
+from experiment_results import (  # noqa: E402
     ENVIRONMENT,
     HOSTILE,
     cells,
     full_results,
     paper_results,
 )
+
+from labelkin.experiments.comparison import MEASURES  # noqa: E402
+from labelkin.experiments.report import Recorded, read_results, write_report  # noqa: E402
 
 
 @pytest.fixture(scope="module")

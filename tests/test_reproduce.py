@@ -7,10 +7,10 @@ import subprocess
 import time
 
 import pytest
+from experiments_samples import LABELKIN, OWN_METHODS, figures
 
 from labelkin.cli import main
 from labelkin.experiments.store import Store
-from tests.experiments import LABELKIN, OWN_METHODS, figures
 
 pytest.importorskip("typer")
 
@@ -152,10 +152,13 @@ def test_killed_at_random_moments_the_results_are_the_same():
     assert main([*SLOW, "--jobs", "1", "--store", "whole.db"]) == 0
     chance = random.Random(0)
     kills = 0
+    # From "before the store exists" to "amid the cells"; the first three come before any
+    # machine could be done.
+    moments = [0.3, 0.8, 1.3, chance.uniform(1, 4), chance.uniform(1, 4)]
     for attempt in range(12):
         process = start(*SLOW, "--jobs", "2")
-        try:  # from "before the store exists" to "amid the cells"
-            process.wait(timeout=chance.uniform(1, 4) if attempt < 5 else 60)
+        try:
+            process.wait(timeout=moments[attempt] if attempt < len(moments) else 60)
         except subprocess.TimeoutExpired:
             process.kill()
             kills += 1

@@ -2,6 +2,8 @@ import random
 
 import numpy as np
 import pytest
+from conftest import make_data
+from experiments_samples import OWN_METHODS, figures
 
 from labelkin.experiments import run as module
 from labelkin.experiments.factories import user_method
@@ -12,8 +14,6 @@ from labelkin.experiments.protocol import Cell, Protocol
 from labelkin.experiments.run import Plan, make_jobs, run
 from labelkin.experiments.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.store import Store
-from tests.conftest import make_data
-from tests.experiments import OWN_METHODS, figures
 
 
 class Made(Source):

@@ -3,6 +3,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -106,13 +107,15 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
     path = tmp_path / "results.db"
     code = (
         "import os, signal, sys\n"
-        "from tests.test_store import Store, begin, row\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from test_store import Store, begin, row\n"
         "store = Store(sys.argv[1], write=True)\n"
         "begin(store)\n"
         "store.add([row()])\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    here = os.path.dirname(__file__)
+    done = subprocess.run([sys.executable, "-c", code, str(path), here], check=False)
     assert done.returncode == -9
     with Store(path) as store:
         assert store.done() == {Cell("d", "m", 0, 0)}
@@ -151,7 +154,7 @@ def test_files_that_are_no_stores(tmp_path):
     text = tmp_path / "text.db"
     text.write_text("dataset,method\n" * 200)
     foreign = tmp_path / "foreign.db"
-    with sqlite3.connect(foreign) as db:
+    with closing(sqlite3.connect(foreign)) as db, db:
         db.execute("CREATE TABLE mine (x)")
     db.close()
     for file in (text, foreign):
@@ -163,7 +166,7 @@ def test_files_that_are_no_stores(tmp_path):
 
 
 def test_another_version(path):
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db, db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(ValueError, match="version 99"):

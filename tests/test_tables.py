@@ -9,6 +9,8 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
+from experiment_results import HOSTILE, cells, full_results, paper_results  # noqa: E402
+
 from labelkin.experiments import findings  # noqa: E402
 from labelkin.experiments.comparison import (  # noqa: E402
     COSTS,
@@ -25,7 +27,6 @@ from labelkin.experiments.tables import (  # noqa: E402
     sweep_table,
     wins_table,
 )
-from tests.experiment_results import HOSTILE, cells, full_results, paper_results  # noqa: E402
 
 AP, HL = MEASURES["average_precision"], MEASURES["hamming_loss"]
 

@@ -134,12 +134,14 @@ class Store:
         if write:
             return sqlite3.connect(self.path, timeout=30, **options)
         address = f"file:{quote(str(self.path.resolve()))}?mode=ro"
+        db = sqlite3.connect(address, uri=True, timeout=30, **options)
         try:
-            db = sqlite3.connect(address, uri=True, timeout=30, **options)
             db.execute("SELECT * FROM sqlite_master LIMIT 1").fetchone()
             return db
-        except sqlite3.OperationalError:
-            if self.path.with_name(self.path.name + "-wal").exists():
+        except sqlite3.DatabaseError as error:
+            db.close()
+            has_log = self.path.with_name(self.path.name + "-wal").exists()
+            if has_log or not isinstance(error, sqlite3.OperationalError):
                 raise
             # In a folder that cannot be written to, a reader has no place for its log.
             return sqlite3.connect(address + "&immutable=1", uri=True, **options)
