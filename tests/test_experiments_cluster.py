@@ -112,3 +112,17 @@ def _stored(path):
             return len(store.done())
     except (ValueError, OSError):
         return 0
+
+
+def test_an_outcome_that_went_with_its_worker_is_computed_again():
+    """Finished, but lost before it was fetched: that is no result, and no failure."""
+    distributed = pytest.importorskip("distributed")
+    from labelkin.experiments.cluster import _Run
+
+    class Lost:
+        status = "finished"
+
+        def result(self):
+            raise distributed.CancelledError
+
+    assert _Run(None, distributed)._outcome(Lost(), None) is None

@@ -75,14 +75,22 @@ class _Run:
         completed = self.distributed.as_completed(out, loop=self.client.loop)
         for future in completed:
             task = out.pop(future)
-            if future.status == "finished":
-                yield future.result()
-            elif future.status == "error":
-                yield self._failure(future, task)
-            else:  # its data were on workers that are gone
-                again = self._submit(task, fresh=True)
-                out[again] = task
-                completed.add(again)
+            outcome = self._outcome(future, task)
+            if outcome is not None:
+                yield outcome
+                continue
+            again = self._submit(task, fresh=True)
+            out[again] = task
+            completed.add(again)
+
+    def _outcome(self, future: Any, task: Task) -> Outcome | None:
+        """Return what came out; None: the data, or the outcome, went with a worker."""
+        if future.status == "error":
+            return self._failure(future, task)
+        try:
+            return future.result() if future.status == "finished" else None
+        except self.distributed.CancelledError:
+            return None
 
     def _submit(self, task: Task, *, fresh: bool = False) -> Any:
         job = task.job
