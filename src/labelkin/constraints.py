@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
+from labelkin._array import like, to_numpy
 from labelkin._labels import check_labels
 from labelkin.base import Array
 
@@ -49,7 +50,7 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
             f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
         )
     shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    return _dice(shared, np.diff(left.indptr) + np.diff(right.indptr))
+    return like(_dice(shared, np.diff(left.indptr) + np.diff(right.indptr)), Y_left)
 
 
 def draw_constraints(
@@ -72,17 +73,18 @@ def draw_constraints(
     Returns
     -------
     must_link, cannot_link : ndarray of shape (n_pairs, 2)
-        Row indices.
+        Row indices. The draw runs on the host: the pairs are the same wherever Y lies.
     """
     sampler = ConstraintSampler(Y)
     n = sampler.n_samples
-    return sampler.draw(
+    must_link, cannot_link = sampler.draw(
         threshold,
         n if n_must_link is None else n_must_link,
         n if n_cannot_link is None else n_cannot_link,
         sample_weight,
         random_state,
     )
+    return like(must_link, Y), like(cannot_link, Y)
 
 
 class ConstraintSampler:
@@ -158,7 +160,7 @@ class ConstraintSampler:
     def _check_weights(self, sample_weight: ArrayLike | None) -> Array:
         if sample_weight is None:
             return np.full(self.n_samples, 1 / self.n_samples)
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(to_numpy(sample_weight), dtype=np.float64)
         if weights.shape != (self.n_samples,):
             raise ValueError(
                 f"sample_weight must have one entry per sample, shape ({self.n_samples},), "
@@ -311,7 +313,7 @@ class _WeightedSets:
 
 def _label_sets(Y: Any) -> sparse.csr_array:
     """Return label sets as CSR, every stored entry 1."""
-    return sparse.csr_array(check_labels(Y, "Y"), dtype=np.int64)
+    return sparse.csr_array(check_labels(to_numpy(Y), "Y"), dtype=np.int64)
 
 
 def _distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
