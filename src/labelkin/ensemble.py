@@ -48,7 +48,7 @@ class _Member:
             threshold=float(rng.uniform(*ensemble._threshold_range())),
             n_must_link=ensemble.n_must_link,
             n_cannot_link=ensemble.n_cannot_link,
-            random_state=seed,
+            random_state=int(seed),
         )
         W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_

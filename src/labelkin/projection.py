@@ -74,7 +74,7 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
 
 
 def positive_eigenvectors(
-    difference: Array, n_components: int | None = None
+    difference: Array, n_components: int | None = None, dtype: Any = None
 ) -> tuple[Array, Array]:
     """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5).
 
@@ -84,6 +84,8 @@ def positive_eigenvectors(
         S_C − r·S_M.
     n_components : int, optional
         Keep at most so many.
+    dtype : dtype, optional
+        Precision of the samples, when it is less than that of `difference`.
 
     Returns
     -------
@@ -98,7 +100,8 @@ def positive_eigenvectors(
     values, vectors = xp.linalg.eigh(difference)
     k = values.shape[0]
     # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
-    tolerance = k * float(xp.finfo(values.dtype).eps) * xp.max(xp.abs(values))
+    eps = float(xp.finfo(values.dtype if dtype is None else dtype).eps)
+    tolerance = k * eps * xp.max(xp.abs(values))
     d = max(1, int(xp.count_nonzero(values > tolerance)))
     if n_components is not None:
         d = min(d, n_components)
@@ -300,7 +303,7 @@ class PairwiseConstraintProjection(LinearProjection):
             return self.components_ if training.basis is None else training.basis
         difference, scaling = training.scatter_difference(self.must_link_, self.cannot_link_)
         vectors, self.eigenvalues_ = positive_eigenvectors(
-            astype(difference, "float64"), self.n_components
+            astype(difference, "float64"), self.n_components, rows.dtype
         )
         self.scaling_ = float(scaling)
         vectors = astype(vectors, rows.dtype)
