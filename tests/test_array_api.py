@@ -67,8 +67,9 @@ class Library:
     ],
     ids=["strict", "strict-device1", "torch-cpu", "torch-cuda", "cupy"],
 )
-def library(request):
+def library(request, monkeypatch):
     found = Library(*request.param)
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     with dispatching():
         yield found
 

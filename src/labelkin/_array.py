@@ -232,17 +232,13 @@ def _is_host(array: Any) -> bool:
 
 @contextmanager
 def dispatching() -> Iterator[None]:
-    """Switch scikit-learn's dispatch on; SciPy's own switch, which it asks for, as well."""
-    before = os.environ.get("SCIPY_ARRAY_API")
-    os.environ["SCIPY_ARRAY_API"] = "1"
-    try:
-        with config_context(array_api_dispatch=True):
-            yield
-    finally:
-        if before is None:
-            del os.environ["SCIPY_ARRAY_API"]
-        else:
-            os.environ["SCIPY_ARRAY_API"] = before
+    """Switch scikit-learn's dispatch on in this thread.
+
+    It asks for SciPy's own switch as well, which is set for good: other threads may need it.
+    """
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")
+    with config_context(array_api_dispatch=True):
+        yield
 
 
 def as_device_array(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
