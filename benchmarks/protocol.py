@@ -67,7 +67,6 @@ def cell(task):
     """Fit, predict and measure one fold of one repeat."""
     from labelkin import VPCMEClassifier
     from labelkin._array import dispatching, like
-    from labelkin.ensemble import _last
     from labelkin.metrics import METRICS, evaluate
 
     name, repeat, fold, members, device = task
@@ -78,7 +77,7 @@ def cell(task):
         model = VPCMEClassifier(n_estimators=members, random_state=5 * repeat + fold)
         model.fit(X[there_train], Y[train])
         # Probabilities and labels from one search; predict_proba and predict would make two.
-        proba, votes = _last(model._staged(model._validate_predict(X[there_test])))
+        proba, votes = model._outcome(model._validate_predict(X[there_test]))
         figures = evaluate(Y_there[there_test], proba, model._vote(proba, votes))
         return [figures[m] * (100 if METRICS[m].percent else 1) for m in SHOWN]
 

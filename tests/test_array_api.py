@@ -250,7 +250,29 @@ def test_staged_predictions(library):
     stages = list(model.staged_predict_proba(library(X)))
     assert len(stages) == 3
     assert all(map(library.holds, stages))
-    np.testing.assert_array_equal(to_numpy(stages[-1]), to_numpy(model.predict_proba(library(X))))
+    labels = list(model.staged_predict(library(X)))
+    np.testing.assert_array_equal(to_numpy(labels[-1]), to_numpy(model.predict(library(X))))
+
+
+def test_members_asked_together_or_in_turn(library, monkeypatch):
+    """Members of unequal dimension, ties between rows and an even number of votes."""
+    rng = np.random.RandomState(0)
+    X = rng.randint(0, 3, (300, 8)).astype(float)
+    Y = (X @ rng.standard_normal((8, 4)) > 0).astype(int)
+    Q = library(X[:25])
+    model = VPCMEClassifier(n_estimators=6, threshold=(0.2, 0.9), random_state=0)
+    model.fit(library(X), library(Y))
+    assert len({p.components_.shape[0] for p in model.projections_}) > 1
+    asked = [Q @ p.components_.T for p in model.projections_]
+    together = MLkNNClassifier._proba_together(model.estimators_, asked)
+    for proba, estimator, Z in zip(to_numpy(together), model.estimators_, asked, strict=True):
+        np.testing.assert_allclose(proba, to_numpy(estimator.predict_proba(Z)), atol=1e-12)
+    at_once = to_numpy(model.predict_proba(Q)), to_numpy(model.predict(Q))
+    monkeypatch.setattr(_array, "_BUDGET", 100_000)
+    monkeypatch.setattr(_array, "_CELLS", 10_000)
+    assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
+    np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
+    np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
 
 
 # ------------------------------------------------------------------ constraints and metrics

@@ -18,6 +18,8 @@ from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix
 
 _GROUP = 16
+# Distances of several members that are computed at once where nothing is gained by more.
+_CELLS_TOGETHER = 2**20
 # So many values are sorted rather than searched, where sorting is a single call.
 _SORTED = 256
 
@@ -151,6 +153,46 @@ class NeighborSearch:
         return moved
 
 
+def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Array | None:
+    """Ask several searches among equally many rows on a device at once.
+
+    Parameters
+    ----------
+    searches : list of S NeighborSearch
+        With the same number of neighbours; the number of features may differ.
+    queries : list of S arrays of shape (n_queries, n_features)
+        The rows to ask each of them for.
+
+    Returns
+    -------
+    array of int of shape (S, n_queries, n_neighbors) or None
+        None where all distances together would be too large.
+    """
+    columns = [search.columns for search in searches]
+    xp, device = namespace(*columns)
+    n, m = columns[0].shape[1], queries[0].shape[0]
+    height = max(c.shape[0] for c in columns)
+    room = block_rows(n, itemsize(columns[0]), device, most=_CELLS_TOGETHER // n)
+    if searches[0].n_neighbors == 0 or len(searches) * (m + height) > room:
+        return None
+
+    def stack(parts: list[Array], width: int) -> Array:
+        # Rows of zeros leave a distance as it is.
+        return xp.stack(
+            [
+                xp.concat([zeros[: height - p.shape[0], :width], p]) if p.shape[0] < height else p
+                for p in parts
+            ]
+        )
+
+    zeros = xp.zeros((height, max(n, m)), dtype=columns[0].dtype, device=device)
+    ones = xp.ones((1, m), dtype=columns[0].dtype, device=device)
+    moved = [Q - search.offset for search, Q in zip(searches, queries, strict=True)]
+    asked = stack([xp.concat([Q.T, ones]) for Q in moved], m)
+    distances = xp.matrix_transpose(stack(columns, n)) @ asked
+    return _smallest_in_groups(xp.matrix_transpose(distances), searches[0].n_neighbors, xp)
+
+
 def _whole_mean(X: Array) -> Array | None:
     """Return the mean row in whole numbers; None where it is known to be zero."""
     xp, _ = namespace(X)
@@ -189,24 +231,25 @@ def _smallest_below(values: Array, k: int) -> Array:
 def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
     """Look into the k groups of the smallest minima: shapes never depend on the data.
 
-    A group is a run of columns. The k groups that come first by minimum, ties by position,
+    A group is a run of columns. `values` may have any number of dimensions, the last one is
+    searched. The k groups that come first by minimum, ties by position,
     hold the k smallest values, ties by position: a value in any other group has k minima
     before it, each smaller, or equal and further left.
     """
-    m, n = values.shape
+    *rows, n = values.shape
     size = _group_size(n, k)
     if size == 1:
-        return xp.argsort(values, axis=1, stable=True)[:, :k]
+        return xp.argsort(values, axis=-1, stable=True)[..., :k]
     device = values.device
     if n % size:
-        far = xp.full((m, -n % size), math.inf, dtype=values.dtype, device=device)
-        values = xp.concat([values, far], axis=1)
-    minima = xp.min(xp.reshape(values, (m, -1, size)), axis=2)
-    groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=1)
+        far = xp.full((*rows, -n % size), math.inf, dtype=values.dtype, device=device)
+        values = xp.concat([values, far], axis=-1)
+    minima = xp.min(xp.reshape(values, (*rows, -1, size)), axis=-1)
+    groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=-1)
     within = xp.arange(size, dtype=groups.dtype, device=device)
-    places = xp.reshape(groups[:, :, None] * size + within, (m, k * size))
-    candidates = xp.take_along_axis(values, places, axis=1)
-    return xp.take_along_axis(places, _smallest_in_groups(candidates, k, xp), axis=1)
+    places = xp.reshape(groups[..., None] * size + within, (*rows, k * size))
+    candidates = xp.take_along_axis(values, places, axis=-1)
+    return xp.take_along_axis(places, _smallest_in_groups(candidates, k, xp), axis=-1)
 
 
 def _group_size(n: int, k: int) -> int:

@@ -218,11 +218,22 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             return proba > 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
+    def _outcome(self, X: Matrix) -> tuple[Array, Array]:
+        """Mean probability and share of votes of all members; on a device, asked at once."""
+        if is_foreign(X) and all(type(e) is MLkNNClassifier for e in self.estimators_):
+            proba = MLkNNClassifier._proba_together(
+                self.estimators_, [X @ p.components_.T for p in self.projections_]
+            )
+            if proba is not None:
+                xp, _ = namespace(proba)
+                return xp.mean(proba, axis=0), xp.mean(astype(proba > 0.5, proba.dtype), axis=0)
+        return _last(self._staged(X))
+
     def _proba(self, X: Matrix) -> Array:
-        return _last(self._staged(X))[0]
+        return self._outcome(X)[0]
 
     def _labels(self, X: Matrix) -> Array:
-        return self._vote(*_last(self._staged(X)))
+        return self._vote(*self._outcome(X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

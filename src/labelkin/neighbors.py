@@ -25,7 +25,7 @@ from labelkin._array import (
 )
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
-from labelkin._search import NeighborSearch
+from labelkin._search import NeighborSearch, query_together
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 
@@ -202,6 +202,22 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    @staticmethod
+    def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
+        """Probabilities of several models fitted to the same labels, (S, n, q), on a device.
+
+        None where they are too large to be asked at once.
+        """
+        neighbors = query_together([model._counts.search for model in models], queries)
+        if neighbors is None:
+            return None
+        xp, _ = namespace(neighbors)
+        S, m, k = neighbors.shape
+        sums = neighbor_sums(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
+        counts = xp.reshape(sums, (S, m, -1))
+        posteriors = xp.stack([model._posterior.T for model in models])
+        return xp.take_along_axis(posteriors, counts, axis=1)
 
 
 class IBLRClassifier(MultiLabelClassifier):
