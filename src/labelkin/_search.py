@@ -13,7 +13,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from labelkin._array import astype, block_rows, convert_arrays, is_numpy, itemsize, namespace
+from labelkin._array import (
+    astype,
+    block_rows,
+    convert_arrays,
+    is_numpy,
+    itemsize,
+    namespace,
+    take_along,
+)
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix
 
@@ -248,8 +256,8 @@ def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
     groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=-1)
     within = xp.arange(size, dtype=groups.dtype, device=device)
     places = xp.reshape(groups[..., None] * size + within, (*rows, k * size))
-    candidates = xp.take_along_axis(values, places, axis=-1)
-    return xp.take_along_axis(places, _smallest_in_groups(candidates, k, xp), axis=-1)
+    candidates = take_along(values, places, axis=-1)
+    return take_along(places, _smallest_in_groups(candidates, k, xp), axis=-1)
 
 
 def _group_size(n: int, k: int) -> int:

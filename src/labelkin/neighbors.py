@@ -21,6 +21,7 @@ from labelkin._array import (
     like,
     namespace,
     neighbor_sums,
+    take_along,
     to_numpy,
 )
 from labelkin._logistic import logistic_coefficients
@@ -187,18 +188,19 @@ class MLkNNClassifier(MultiLabelClassifier):
             absent = (1 - prior)[:, None] * likelihood[0, :, :]
             # 0/0, only without smoothing: a label that is constant in training, or a count
             # never met. Neither says anything beyond the prior.
-            present = xp.where(xp.isnan(present), 0.0, present)
-            absent = xp.where(xp.isnan(absent), 0.0, absent)
+            if s == 0:
+                present = xp.where(xp.isnan(present), 0.0, present)
+                absent = xp.where(xp.isnan(absent), 0.0, absent)
             posterior = present / (present + absent)
-        posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
+            if s == 0:
+                posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
         self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
         self._posterior = astype(posterior, dtype)
 
     def _posterior_of(self, counts: Array) -> Array:
-        xp, _ = namespace(counts)
-        if is_numpy(xp):
+        if is_numpy(namespace(counts)[0]):
             return self._posterior[np.arange(counts.shape[1]), counts]
-        return xp.take_along_axis(self._posterior.T, counts, axis=0)
+        return take_along(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
@@ -217,7 +219,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         sums = neighbor_sums(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
         counts = xp.reshape(sums, (S, m, -1))
         posteriors = xp.stack([model._posterior.T for model in models])
-        return xp.take_along_axis(posteriors, counts, axis=1)
+        return take_along(posteriors, counts, axis=1)
 
 
 class IBLRClassifier(MultiLabelClassifier):

@@ -19,6 +19,8 @@ from labelkin._array import (
     itemsize,
     like,
     namespace,
+    take_along,
+    take_rows,
     to_numpy,
 )
 from labelkin.base import Array, LinearProjection, Matrix
@@ -309,7 +311,7 @@ class PairwiseConstraintProjection(LinearProjection):
         vectors = astype(vectors, rows.dtype)
         directions = training.in_features(vectors)
         largest = xp.argmax(xp.abs(directions), axis=0)
-        signs = xp.sign(xp.take_along_axis(directions, largest[None, :], axis=0))
+        signs = xp.sign(take_along(directions, largest[None, :], axis=0))
         self.components_ = contiguous((directions * signs).T)
         return vectors * signs
 
@@ -357,7 +359,7 @@ def _pair_scatter(X: Array, pairs: Array) -> Array:
     scatter = xp.zeros((k, k), dtype=X.dtype, device=device)
     for start in range(0, n_pairs, rows):
         i, j = pairs[start : start + rows, 0], pairs[start : start + rows, 1]
-        differences = xp.take(X, i, axis=0) - xp.take(X, j, axis=0)
+        differences = take_rows(X, i) - take_rows(X, j)
         scatter = scatter + differences.T @ differences
     return scatter / (2 * max(n_pairs, 1))
 
