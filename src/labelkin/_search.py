@@ -97,9 +97,7 @@ class NeighborSearch:
         m = n if Q is None else Q.shape[0]
         if k == 0 or m == 0:
             return xp.zeros((m, k), dtype=xp.int64, device=device)
-        if Q is not None and self.offset is not None:
-            Q = Q.toarray() if sparse.issparse(Q) else Q
-            Q = Q - self.offset
+        Q = None if Q is None else self._move(Q)
         rows = block_rows(n, 8 if on_host else itemsize(self.columns), device)
 
         def block(start: int) -> Array:
@@ -115,6 +113,12 @@ class NeighborSearch:
         starts = range(0, m, rows)
         found = map_threads(block, starts, n_jobs) if on_host else [block(s) for s in starts]
         return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+    def _move(self, Q: Matrix) -> Matrix:
+        """Move queries as the training rows were."""
+        if self.offset is None:
+            return Q
+        return (Q.toarray() if sparse.issparse(Q) else Q) - self.offset
 
     def _queries(self, Q: Matrix | None, start: int, stop: int) -> Matrix:
         """Return some rows of Q; without Q, of the training rows."""
@@ -195,7 +199,7 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
 
     zeros = xp.zeros((height, max(n, m)), dtype=columns[0].dtype, device=device)
     ones = xp.ones((1, m), dtype=columns[0].dtype, device=device)
-    moved = [Q - search.offset for search, Q in zip(searches, queries, strict=True)]
+    moved = [search._move(Q) for search, Q in zip(searches, queries, strict=True)]
     asked = stack([xp.concat([Q.T, ones]) for Q in moved], m)
     distances = xp.matrix_transpose(stack(columns, n)) @ asked
     return _smallest_in_groups(xp.matrix_transpose(distances), searches[0].n_neighbors, xp)

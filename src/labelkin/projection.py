@@ -311,7 +311,8 @@ class PairwiseConstraintProjection(LinearProjection):
         vectors = astype(vectors, rows.dtype)
         directions = training.in_features(vectors)
         largest = xp.argmax(xp.abs(directions), axis=0)
-        signs = xp.sign(take_along(directions, largest[None, :], axis=0))
+        entries = take_along(directions, largest[None, :], axis=0)
+        signs = entries / xp.abs(entries)
         self.components_ = contiguous((directions * signs).T)
         return vectors * signs
 
