@@ -55,6 +55,8 @@ class Library:
             self.device = self.module.Device(device)
 
     def __call__(self, array):
+        if self.device is None:
+            return self.module.asarray(np.array(array))
         return self.module.asarray(np.array(array), device=self.device)
 
     def holds(self, array):
