@@ -42,3 +42,15 @@ def check_labels(Y: Any, name: str) -> Any:
             "and turn scores into labels with a threshold."
         )
     return array.astype(np.int8)
+
+
+def label_names(model: Any) -> list[str]:
+    """Name the labels of a fitted classifier: columns of its Y, else numbers from 0.
+
+    After a one-dimensional target there is one label: the second class.
+    """
+    if hasattr(model, "label_names_"):
+        return [str(name) for name in model.label_names_]
+    if getattr(model, "_one_target", False):
+        return [str(model.classes_[-1])]
+    return [str(number) for number in range(len(model.classes_))]
