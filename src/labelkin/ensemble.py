@@ -17,6 +17,7 @@ from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
+from labelkin.explain import Explanation, explain
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
 
@@ -228,6 +229,21 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """
         for proba, votes in self._staged(self._validate_predict(X)):
             yield self._as_target(self._vote(proba, votes))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Say on which training samples and votes the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain(self, x)
 
 
 class VPCMEClassifier(_ConstraintEnsemble):
