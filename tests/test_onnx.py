@@ -286,3 +286,14 @@ def test_missing_extra(scenes, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"onnx is needed .* pip install 'labelkin\[onnx\]'"):
         to_onnx(model)
+
+
+@pytest.mark.parametrize("name", ["yeast", "enron", "medical"])
+def test_the_papers_data(name, paper_data):
+    """Documents that occur twice are equally near to every other one."""
+    X, Y, folds = paper_data(name)
+    X = X.toarray() if sparse.issparse(X) else X
+    test = folds[0]
+    train = np.setdiff1d(np.arange(len(X)), test)[:900]
+    model = VPCMEClassifier(n_estimators=5, random_state=0).fit(X[train], Y[train])
+    assert_same(model, X[test])

@@ -5,6 +5,8 @@ returns, and the answer changes with the number of threads. Here a tie always go
 sample that comes first in the training data.
 """
 
+from hashlib import blake2b
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
@@ -41,6 +43,9 @@ class NeighborSearch:
                 self.offset, X = offset, X - offset
         self.X = X
         self.squared_norms = row_norms(X, squared=True)
+        self._first = first_of_equals(X)
+        if self._first is not None:
+            self._copies = np.flatnonzero(self._first != np.arange(X.shape[0]))
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find the neighbours of each row of `Q`.
@@ -96,8 +101,26 @@ class NeighborSearch:
             Q = Q.toarray() if sparse.issparse(Q) else Q
             np.matmul(-2 * Q, self.X.T, out=distances)
         distances += self.squared_norms
+        if self._first is not None:
+            # The product may round equal columns differently, by where they stand.
+            distances[:, self._copies] = distances[:, self._first[self._copies]]
         padded[:, n:] = np.inf
         return padded
+
+
+def first_of_equals(X: Matrix) -> Array | None:
+    """Return for each row the first that equals it; None when no two do."""
+    if sparse.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
+    elif isinstance(X, np.ndarray):
+        contents = (row.tobytes() for row in X)
+    else:
+        return None
+    seen: dict[bytes, int] = {}
+    keys = (blake2b(content, digest_size=16).digest() for content in contents)
+    first = np.array([seen.setdefault(key, i) for i, key in enumerate(keys)])
+    return None if len(seen) == len(first) else first
 
 
 def _smallest(values: Array, k: int) -> Array:

@@ -50,7 +50,7 @@ class _Member:
         W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
+        labels = _fit_and_predict(self.estimator, data.training.project(W), data.Y)
         self.wrong = (labels != data.Y).any(axis=1)
 
 

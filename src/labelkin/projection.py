@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from labelkin._search import first_of_equals
 from labelkin.base import Array, LinearProjection, Matrix
 from labelkin.constraints import ConstraintSampler
 
@@ -100,6 +101,7 @@ class TrainingRows:
     def __init__(self, X: Matrix) -> None:
         n, k = X.shape
         self.n_features = k
+        self._first = first_of_equals(X)
         self.basis = _row_space(X) if k > n else None
         if self.basis is not None:
             self.rows = X @ self.basis.T
@@ -110,6 +112,15 @@ class TrainingRows:
         # Moving all rows leaves the scatter as it is, but far from the origin it loses digits.
         dense = not sparse.issparse(self.rows)
         self._centred = self.rows - self.rows.mean(axis=0) if dense else self.rows
+
+    def project(self, W: Array) -> Array:
+        """Return the rows projected; equal samples stay equal to the last digit.
+
+        A matrix product may round equal rows differently, by where they stand, and so
+        undo ties between neighbours.
+        """
+        Z = self.rows @ W
+        return Z if self._first is None else Z[self._first]
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M and r, in these coordinates."""

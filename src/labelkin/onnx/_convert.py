@@ -178,17 +178,22 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Rows) -> str:
     search, labels, k = counts.search, counts.Y, counts.n_neighbors
     if k == 0:  # a lone training sample: look at it, and see no label
         labels, k = np.zeros_like(labels), 1
-    X = search.X.toarray() if sparse.issparse(search.X) else search.X
+    X, norms = search.X, search.squared_norms
+    X = X.toarray() if sparse.issparse(X) else X
+    if search._first is not None:  # equal samples stand once, and get one distance
+        kept, place = np.unique(search._first, return_inverse=True)
+        X, norms = X[kept], norms[kept]
     rows = graph.promote(rows, X.dtype)
     name = rows.name
     if search.offset is not None:
         name = graph.op("Sub", name, search.offset.astype(rows.dtype))
     twice = graph.op("Mul", name, np.array(-2, dtype=rows.dtype))
     product = graph.op("MatMul", twice, X.T.astype(rows.dtype))
-    norms = search.squared_norms
     if norms.dtype != rows.dtype:
         product = graph.cast(product, norms.dtype)
     distances = graph.op("Add", product, norms)
+    if search._first is not None:
+        distances = graph.op("Gather", distances, place, axis=1)
     _, nearest = graph.ops(
         "TopK", distances, np.array([k]), outputs=["", ""], axis=1, largest=0, sorted=1
     )
