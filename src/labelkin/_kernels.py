@@ -22,7 +22,9 @@ RADIAL = ("rbf", "laplacian")
 _SOUGHT_ON = 600
 _REFINED_ON = 3000
 # The width's square stays within 2^±_REACH of where the search starts.
-_REACH = 16
+_REACH = 8
+# A step must lower the error by this share: beyond lies a plateau.
+_WORTHWHILE = 1e-4
 # The search for a width looks at every third ridge.
 _COARSE = 3
 
@@ -303,7 +305,7 @@ def descend_width(
         width = origin * 2 ** (exponent / 2)
         spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
         value = loo_ridge(spectrum, Y, ridges[::_COARSE], shrinkage).error
-        if value < found.error:
+        if value < (1 - _WORTHWHILE) * found.error:
             found.width, found.error, found.spectrum = width, value, spectrum
         return value
 
@@ -324,7 +326,7 @@ def _descend(error: Callable[[float], float], step: float) -> None:
         for neighbour in (best - step, best + step):
             if neighbour not in known and abs(neighbour) <= _REACH:
                 known[neighbour] = error(neighbour)
-        lowest = min(known, key=known.__getitem__)  # of equal ones the first met
-        if lowest == best:
+        lowest = min(known, key=known.__getitem__)
+        if known[lowest] >= (1 - _WORTHWHILE) * known[best]:
             return
         best = lowest

@@ -112,7 +112,7 @@ class RidgeSpectrum:
         xp, _ = get_namespace(self.vectors)
         n = self.vectors.shape[0]
         blocks = [
-            self.vectors[start : start + _BLOCK, :] ** 2 @ shrinkage
+            self.vectors[start : min(start + _BLOCK, n), :] ** 2 @ shrinkage
             for start in range(0, n, _BLOCK)
         ]
         left = 1 - 1 / n - xp.concat(blocks, axis=0)

@@ -303,4 +303,4 @@ def _blocks(X: Matrix, width: int) -> Iterator[Matrix]:
     """Yield some rows at a time, so that arrays of `width` columns stay small."""
     size = max(1, _BLOCK_CELLS // width)
     for start in range(0, X.shape[0], size):
-        yield X[start : start + size]
+        yield X[start : min(start + size, X.shape[0]), :]
