@@ -19,6 +19,7 @@ from labelkin import (
     MDDM,
     BaggingVPCPClassifier,
     IBLRClassifier,
+    KernelRidgeLOOClassifier,
     MLkNNClassifier,
     PairwiseConstraintProjection,
     VPCMEClassifier,
@@ -37,7 +38,7 @@ def run(exported, X):
     return session.run(["probabilities", "labels"], {"X": X})
 
 
-def assert_same(model, X, dtype=np.float64):
+def assert_same(model, X, dtype=np.float64, atol=1e-5):
     exported = to_onnx(model, dtype=dtype)
     onnx.checker.check_model(exported, full_check=True)
     X = np.ascontiguousarray(X, dtype=dtype)
@@ -45,7 +46,7 @@ def assert_same(model, X, dtype=np.float64):
     expected = model.predict_proba(X)
     assert probabilities.dtype == dtype
     assert probabilities.shape == expected.shape
-    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=atol)
     np.testing.assert_array_equal(labels, model.predict(X))
 
 
@@ -297,3 +298,36 @@ def test_the_papers_data(name, paper_data):
     train = np.setdiff1d(np.arange(len(X)), test)[:900]
     model = VPCMEClassifier(n_estimators=5, random_state=0).fit(X[train], Y[train])
     assert_same(model, X[test])
+
+
+KERNELS = [
+    KernelRidgeLOOClassifier(),
+    KernelRidgeLOOClassifier("laplacian"),
+    KernelRidgeLOOClassifier("linear"),
+    KernelRidgeLOOClassifier("cosine", scale=True),
+    KernelRidgeLOOClassifier(max_exact=100, n_landmarks=80, random_state=0),
+    VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", KERNELS, ids=str)
+def test_kernels(model, scenes):
+    X, Y, test = scenes
+    assert_same(model.fit(X, Y), test)
+    assert_same(model.fit(X + 1000, Y), test + 1000)
+    # float32 leaves Python's own probabilities about so many digits.
+    assert_same(model.fit(X.astype(np.float32), Y), test, np.float32, atol=1e-3)
+
+
+def test_other_kernels(scenes):
+    X, Y, test = scenes
+    wide, wide_test = np.hstack([X, X**2, np.sqrt(X)]), np.hstack([test, test**2, np.sqrt(test)])
+    for kernel in ("linear", "cosine"):  # more features than samples
+        assert_same(KernelRidgeLOOClassifier(kernel).fit(wide, Y), wide_test)
+    zero = np.vstack([test, np.zeros_like(test[:1])])
+    assert_same(KernelRidgeLOOClassifier("cosine").fit(X, Y), zero)
+    assert_same(KernelRidgeLOOClassifier().fit(sparse.csr_array(X), Y), test)
+    assert_same(KernelRidgeLOOClassifier("precomputed").fit(X @ X.T, Y), test @ X.T)
+    own = KernelRidgeLOOClassifier(lambda A, B: A @ B.T).fit(X, Y)
+    with pytest.raises(ValueError, match="callable kernel cannot be exported"):
+        to_onnx(own)

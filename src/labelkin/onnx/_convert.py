@@ -18,8 +18,10 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from labelkin._kernels import KernelColumns
 from labelkin.base import Array, LinearProjection
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier, NeighborCounts
 from labelkin.onnx._graph import Graph, Rows
 
@@ -79,6 +81,18 @@ def _(model: IBLRClassifier, graph: Graph, rows: Rows) -> Answer:
         inputs = graph.op("Concat", inputs, wide.name, axis=1)
     score = graph.op("Add", graph.op("MatMul", inputs, model.coef_.T), model.intercept_)
     return _likely(graph, graph.op("Sigmoid", score))
+
+
+@classify.register
+def _(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Answer:
+    columns = _kernel_columns(model, graph, rows)
+    coef = np.asarray(model._coef)
+    columns = graph.promote(columns, coef.dtype)
+    scores = graph.op("MatMul", columns.name, coef.astype(columns.dtype))
+    scores = graph.op("Add", scores, np.asarray(model._offset).astype(columns.dtype))
+    scores = graph.promote(Rows(scores, columns.dtype), np.float64).name
+    odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
+    return _likely(graph, graph.op("Sigmoid", odds))
 
 
 @classify.register(VPCMEClassifier)
@@ -199,3 +213,51 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Rows) -> str:
     )
     seen = graph.cast(graph.op("Gather", labels.astype(np.uint8), nearest), np.int32)
     return graph.op("ReduceSum", seen, np.array([1]), keepdims=0)
+
+
+def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Rows:
+    """Add the kernel values between the rows and the training samples, or the landmarks."""
+    if model.kernel == "precomputed":
+        return rows
+    if callable(model.kernel):
+        raise ValueError(
+            "KernelRidgeLOOClassifier with a callable kernel cannot be exported to ONNX; choose "
+            "'rbf', 'laplacian', 'linear' or 'cosine'."
+        )
+    if model.scale_ is not None:
+        rows = graph.promote(rows, model.scale_.dtype)
+        rows = _by_column(graph, "Div", rows, model.scale_)
+    if model.kernel == "cosine":
+        rows = rows._replace(name=_unit_rows(graph, rows))
+    if not isinstance(model._columns, KernelColumns):  # few features: the rows themselves
+        return rows
+    X = model._columns.rows.X
+    X = X.toarray() if sparse.issparse(X) else X
+    if model.width_ is None:
+        return graph.project(rows, X)
+    # Far from the origin |x|² − 2x·z + |z|² loses digits.
+    offset = X.mean(axis=0)
+    X = X - offset
+    rows = graph.promote(rows, X.dtype)
+    rows = _by_column(graph, "Sub", rows, offset)
+    own = graph.op("ReduceSum", graph.op("Mul", rows.name, rows.name), np.array([1]), keepdims=1)
+    product = graph.op("MatMul", rows.name, (-2 * X.T).astype(rows.dtype))
+    norms = (X * X).sum(axis=1).astype(rows.dtype)
+    distances = graph.op("Add", graph.op("Add", product, own), norms)
+    distances = graph.op("Max", distances, np.array(0, dtype=rows.dtype))
+    if model.kernel == "laplacian":
+        distances, factor = graph.op("Sqrt", distances), -1 / model.width_
+    else:
+        factor = -0.5 / model.width_**2
+    return rows._replace(
+        name=graph.op("Exp", graph.op("Mul", distances, np.array(factor, dtype=rows.dtype)))
+    )
+
+
+def _unit_rows(graph: Graph, rows: Rows) -> str:
+    """Add rows of length 1; rows of zeros stay."""
+    zero, one = np.array(0, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
+    squares = graph.op("Mul", rows.name, rows.name)
+    norms = graph.op("Sqrt", graph.op("ReduceSum", squares, np.array([1]), keepdims=1))
+    positive = graph.op("Greater", norms, zero)
+    return graph.op("Div", rows.name, graph.op("Where", positive, norms, one))

@@ -29,8 +29,9 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     ----------
     model : fitted classifier
         `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
-        `MLkNNClassifier`, `IBLRClassifier`; or a pipeline or a search that ends in one, with
-        scalers, `SimpleImputer`, `PairwiseConstraintProjection` and `MDDM` before it.
+        `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` but for callable
+        kernels; or a pipeline or a search that ends in one, with scalers, `SimpleImputer`,
+        `PairwiseConstraintProjection` and `MDDM` before it.
     dtype : {float32, float64}, default=float64
         Type of the numbers that will be given as ``X``, and of the probabilities. Inside, the
         arithmetic is done in the types in which the classifier does it.
