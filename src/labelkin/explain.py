@@ -1,7 +1,6 @@
 """What a prediction rests on: the nearest training samples, their labels, the votes."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -273,6 +272,8 @@ def _as_text(header: list[str], rows: list[list[str]]) -> str:
 
 
 def _as_html(title: str, header: list[str], rows: list[list[str]]) -> str:
+    from html import escape
+
     def row(cells: list[str], kind: str) -> str:
         return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
 
