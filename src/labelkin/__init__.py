@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from labelkin.boosting import AdaBoostPDTClassifier
     from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+    from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import PairwiseConstraintProjection
@@ -29,6 +30,7 @@ __all__ = [
     "CalibratedLabelRankingClassifier",
     "ChainClassifier",
     "IBLRClassifier",
+    "KernelRidgeLOOClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
@@ -44,6 +46,7 @@ _HOME = {
     "CalibratedLabelRankingClassifier": "ranking",
     "ChainClassifier": "chains",
     "IBLRClassifier": "neighbors",
+    "KernelRidgeLOOClassifier": "kernel",
     "LabelPowersetClassifier": "labelsets",
     "MDDM": "reduction",
     "MLkNNClassifier": "neighbors",

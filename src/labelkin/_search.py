@@ -7,6 +7,7 @@ sample that comes first in the training data.
 
 import math
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,9 @@ class NeighborSearch:
         if is_numpy(xp):
             self.X = X
             self.squared_norms = row_norms(X, squared=True)
+            self._first = first_of_equals(X)
+            if self._first is not None:
+                self._copies = np.flatnonzero(self._first != np.arange(X.shape[0]))
             return
         # One product [−2x, |x|²]·[q, 1] gives all distances: no second pass adds the norms.
         # Columns at infinity fill the last group of `_smallest`.
@@ -151,6 +155,9 @@ class NeighborSearch:
             Q = Q.toarray() if sparse.issparse(Q) else Q
             np.matmul(-2 * Q, self.X.T, out=distances)
         distances += self.squared_norms
+        if self._first is not None:
+            # The product may round equal columns differently, by where they stand.
+            distances[:, self._copies] = distances[:, self._first[self._copies]]
         padded[:, n:] = np.inf
         return padded
 
@@ -213,6 +220,21 @@ def _whole_mean(X: Array) -> Array | None:
         return offset if offset.any() else None
     # Elsewhere a look at it would have to wait for the device.
     return astype(xp.round(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0]), X.dtype)
+
+
+def first_of_equals(X: Matrix) -> Array | None:
+    """Return for each row the first that equals it; None when no two do."""
+    if sparse.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
+    elif isinstance(X, np.ndarray):
+        contents = (row.tobytes() for row in X)
+    else:
+        return None
+    seen: dict[bytes, int] = {}
+    keys = (blake2b(content, digest_size=16).digest() for content in contents)
+    first = np.array([seen.setdefault(key, i) for i, key in enumerate(keys)])
+    return None if len(seen) == len(first) else first
 
 
 def _smallest(values: Array, k: int) -> Array:

@@ -40,7 +40,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 from labelkin._array import astype, is_foreign, is_numpy, like, namespace, to_numpy
-from labelkin._labels import check_labels
+from labelkin._labels import as_target, check_labels
 
 Array = Any  # a NumPy array, or one of another library on its device: see `labelkin._array`
 Matrix = Any  # a dense array or a SciPy CSR matrix
@@ -60,8 +60,7 @@ def label_matrix(Y: Any, name: str = "Y") -> Array:
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
-    Y = to_numpy(Y)
-    labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+    labels = as_target(to_numpy(Y))
     if labels.ndim == 2:
         return label_matrix(labels)
     classes = column_or_1d(labels)
@@ -107,13 +106,14 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(self, "label_names_"):
             del self.label_names_
         Y = to_numpy(Y)
-        labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+        labels = as_target(Y)
         check_consistent_length(X, labels)
         self._one_target = labels.ndim == 1
         if self._one_target:
             return X, self._validate_one_target(labels)
         labels = label_matrix(labels)
-        self.classes_ = [np.array([0, 1])] * labels.shape[1]
+        # An array, not a list of arrays: cross_val_predict asks for its shape.
+        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels

@@ -18,6 +18,7 @@ from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
+from labelkin.explain import Explanation, explain
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
 
@@ -53,7 +54,7 @@ class _Member:
         W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.labels)
+        labels = _fit_and_predict(self.estimator, data.training.project(W), data.labels)
         xp, _ = namespace(labels)
         self.wrong = to_numpy(xp.any(astype(labels, "bool") != data.present, axis=1))
 
@@ -270,6 +271,21 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """
         for proba, votes in self._staged(self._validate_predict(X, "staged_predict")):
             yield self._as_target(self._vote(proba, votes))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Say on which training samples and votes the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain(self, x)
 
 
 class VPCMEClassifier(_ConstraintEnsemble):

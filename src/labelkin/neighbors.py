@@ -29,6 +29,7 @@ from labelkin._progress import Progress
 from labelkin._search import NeighborSearch, query_together
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.explain import Explanation, explain
 
 
 class NeighborCounts:
@@ -204,6 +205,21 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Say on which training samples the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain(self, x)
 
     @staticmethod
     def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:

@@ -23,6 +23,7 @@ from labelkin._array import (
     take_rows,
     to_numpy,
 )
+from labelkin._search import first_of_equals
 from labelkin.base import Array, LinearProjection, Matrix
 from labelkin.constraints import ConstraintSampler
 
@@ -126,6 +127,7 @@ class TrainingRows:
     def __init__(self, X: Matrix) -> None:
         n, k = X.shape
         self.n_features = k
+        self._first = first_of_equals(X)
         self.basis = _row_space(X) if k > n else None
         if self.basis is not None:
             self.rows = X @ self.basis.T
@@ -137,6 +139,15 @@ class TrainingRows:
         dense = not sparse.issparse(self.rows)
         xp, _ = namespace(self.rows)
         self._centred = self.rows - xp.mean(self.rows, axis=0) if dense else self.rows
+
+    def project(self, W: Array) -> Array:
+        """Return the rows projected; equal samples stay equal to the last digit.
+
+        A matrix product may round equal rows differently, by where they stand, and so
+        undo ties between neighbours.
+        """
+        Z = self.rows @ W
+        return Z if self._first is None else Z[self._first]
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M and r, in these coordinates."""
