@@ -81,7 +81,7 @@ def main():
         figures, times = measure(name, options.method)
         # Compared as they are written, to two places.
         measured = figures.mean(axis=0).round(2)
-        gain = (measured - expected) * SIGN
+        gain = ((measured - expected) * SIGN).round(2) + 0.0
         above = int(((measured - published) * SIGN > 0).sum())
         gains.append(gain)
         beaten += above

@@ -84,7 +84,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     ----------
     loo_proba_ : ndarray of shape (n_samples, n_labels)
         Calibrated probabilities of the training samples, from `loo_scores_`. A sample is
-        left out of the regression; the width, the ridges and the two numbers a label of
+        left out of the regression; the scale, the width, the ridges and the two numbers a label of
         the calibration are those of the whole training set.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
