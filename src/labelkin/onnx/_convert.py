@@ -65,9 +65,10 @@ def final_estimator(model: Any) -> Any:
 def _(model: MLkNNClassifier, graph: Graph, rows: Rows) -> Answer:
     counts = _neighbor_counts(model._counts, graph, rows)
     # P(l | c) of label l and count c stands at l(k + 1) + c.
-    starts = np.arange(len(model._posterior), dtype=np.int32) * model._posterior.shape[1]
+    posterior = model._posterior.astype(np.float64)
+    starts = np.arange(len(posterior), dtype=np.int32) * posterior.shape[1]
     places = graph.op("Add", counts, starts)
-    return _likely(graph, graph.op("Gather", model._posterior.ravel(), places))
+    return _likely(graph, graph.op("Gather", posterior.ravel(), places))
 
 
 @classify.register
@@ -77,7 +78,8 @@ def _(model: IBLRClassifier, graph: Graph, rows: Rows) -> Answer:
     if model._with_features:
         wide = graph.promote(rows, np.float64)
         inputs = graph.op("Concat", inputs, wide.name, axis=1)
-    score = graph.op("Add", graph.op("MatMul", inputs, model.coef_.T), model.intercept_)
+    coef, intercept = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+    score = graph.op("Add", graph.op("MatMul", inputs, coef.T), intercept)
     return _likely(graph, graph.op("Sigmoid", score))
 
 
