@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelkin.boosting import AdaBoostPDTClassifier
     from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
+    from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
@@ -28,6 +29,7 @@ __all__ = [
     "C45TreeClassifier",
     "CalibratedLabelRankingClassifier",
     "ChainClassifier",
+    "DecisionClassifier",
     "IBLRClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
@@ -43,6 +45,7 @@ _HOME = {
     "C45TreeClassifier": "tree",
     "CalibratedLabelRankingClassifier": "ranking",
     "ChainClassifier": "chains",
+    "DecisionClassifier": "decisions",
     "IBLRClassifier": "neighbors",
     "LabelPowersetClassifier": "labelsets",
     "MDDM": "reduction",
