@@ -68,10 +68,8 @@ def test_shared_thresholds_are_optimal(name, at_least_one, seed):
     decision = LabelDecision(name, at_least_one=at_least_one).fit(Y, S)
     assert len(np.unique(decision.thresholds_)) == 1
     sets = [t < S for t in every_cut(S)]
-    if at_least_one and name != "micro_f1":  # micro F1 fills afterwards
+    if at_least_one:
         sets = [filled(Z, S) for Z in sets]
-    if name == "micro_f1":
-        decision.at_least_one_ = False
     best = max(value(name, Y, Z) for Z in sets)
     assert value(name, Y, decision.apply(S)) == pytest.approx(best, abs=1e-12)
 
@@ -87,10 +85,12 @@ def test_thresholds_of_single_labels_are_optimal(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cardinality_is_as_near_as_a_cut_can_be(seed):
+@pytest.mark.parametrize("at_least_one", [False, True])
+def test_cardinality_is_as_near_as_a_cut_can_be(seed, at_least_one):
     Y, S = sample(seed=seed)
-    Z = LabelDecision("cardinality").fit(Y, S).apply(S)
-    nearest = min(abs(int((t < S).sum()) - Y.sum()) for t in every_cut(S))
+    Z = LabelDecision("cardinality", at_least_one=at_least_one).fit(Y, S).apply(S)
+    sets = [filled(t < S, S) if at_least_one else t < S for t in every_cut(S)]
+    nearest = min(abs(int(each.sum()) - Y.sum()) for each in sets)
     assert abs(int(Z.sum()) - Y.sum()) == nearest
 
 

@@ -40,9 +40,7 @@ def agreement(predicted: Any, shared: Any, true: Any, q: int) -> Array:
     return 1 - (predicted + true - 2 * shared) / q
 
 
-def values_at_cuts(
-    Y: Array, scores: Array, value: RowValue, at_least_one: bool = False
-) -> tuple[Array, Array]:
+def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Array]:
     """Return all scores in falling order, and the sum of row values with the first j cells taken.
 
     Parameters
@@ -51,8 +49,6 @@ def values_at_cuts(
         Label sets and scores.
     value : callable
         ``value(predicted, shared, true, q)``, the value of a row.
-    at_least_one : bool
-        Whether a row's top label is taken from the start.
 
     Returns
     -------
@@ -66,8 +62,6 @@ def values_at_cuts(
     shared = np.zeros((n, q + 1))
     np.cumsum(np.take_along_axis(Y, order, axis=1), axis=1, out=shared[:, 1:])
     steps = value(np.arange(q + 1), shared, shared[:, -1:], q)
-    if at_least_one:
-        steps[:, 0] = steps[:, 1]
     cells = np.take_along_axis(scores, order, axis=1).ravel()
     # Stable: cells of a row with equal scores keep their order.
     falling = np.argsort(-cells, kind="stable")
@@ -79,7 +73,8 @@ def best_cut(ordered: Array, values: Array, reference: float) -> float:
     """Return the threshold t of the best cut: what scores above t is taken.
 
     Of equally good cuts the one nearest to the reference wins, and of the thresholds that make
-    the same cut the reference itself if it does, else the middle between two scores.
+    the same cut the reference itself if it does, else the middle between two scores. Scores of ∞
+    are always taken.
 
     Parameters
     ----------
@@ -90,7 +85,7 @@ def best_cut(ordered: Array, values: Array, reference: float) -> float:
     reference : float
         Where to stay unless something is gained.
     """
-    possible = np.concatenate([[True], ordered[1:] < ordered[:-1], [True]])
+    possible = np.append(ordered < np.insert(ordered[:-1], 0, np.inf), True)
     best = values[possible].max()
     rounding = 1e-10 * max(1.0, abs(best))
     candidates = np.flatnonzero(possible & (values >= best - rounding))

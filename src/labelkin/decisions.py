@@ -50,13 +50,19 @@ __all__ = ["DECISIONS", "DecisionClassifier", "LabelDecision", "expected_f1_sets
 
 # ----------------------------------------------------------------------------- decision
 
-_BY_ROW: dict[str, RowValue] = {"f1": f1, "jaccard": jaccard, "subset_accuracy": subset}
+# One threshold for all labels, or one for each.
+_SHARED: dict[str, RowValue] = {
+    "f1": f1,
+    "jaccard": jaccard,
+    "subset_accuracy": subset,
+    "micro_f1": f1,
+}
 _BY_LABEL: dict[str, RowValue] = {
     "hamming_loss": agreement,
     "macro_f1": f1,
     "weighted_f1": f1,
 }
-_TARGETS = (*_BY_ROW, *_BY_LABEL, "micro_f1")
+_TARGETS = (*_SHARED, *_BY_LABEL)
 
 DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", "expected_f1", *_TARGETS)
 """What ``decision=`` takes."""
@@ -201,6 +207,7 @@ class LabelDecision(BaseEstimator):
         self.at_least_one_ = self.at_least_one is True
         cut = float(self.cut)
         if self.decision == "cardinality" and len(Y):
+            scores = _top_first(scores) if self.at_least_one_ else scores
             ordered = np.sort(scores, axis=None)[::-1]
             cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), cut)
         self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
@@ -218,12 +225,11 @@ class LabelDecision(BaseEstimator):
     def _thresholds(self, Y: Array, scores: Array, at_least_one: bool) -> Array:
         """Return the best thresholds on these rows, single labels' ones shrunk."""
         q, cut = Y.shape[1], float(self.cut)
-        if self.metric_ in _BY_ROW:
-            cuts = values_at_cuts(Y, scores, _BY_ROW[self.metric_], at_least_one)
-            return np.full(q, best_cut(*cuts, cut))
-        if self.metric_ == "micro_f1":
-            cuts = values_at_cuts(Y.reshape(1, -1), scores.reshape(1, -1), f1)
-            return np.full(q, best_cut(*cuts, cut))
+        if self.metric_ in _SHARED:
+            scores = _top_first(scores) if at_least_one else scores
+            if self.metric_ == "micro_f1":  # all cells as one row
+                Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
+            return np.full(q, best_cut(*values_at_cuts(Y, scores, _SHARED[self.metric_]), cut))
         value = _BY_LABEL[str(self.metric_)]
         shared = best_cut(*values_at_cuts(Y.T, scores.T, value), cut)
         own = [
@@ -259,6 +265,16 @@ class LabelDecision(BaseEstimator):
         return _above(array, self.thresholds_, self.at_least_one_)
 
 
+def _top_first(scores: Array) -> Array:
+    """Put each row's top score, the first of equal ones, above every threshold.
+
+    With a threshold shared by all labels that is to fill the rows it would leave empty.
+    """
+    scores = scores.copy()
+    scores[np.arange(len(scores)), scores.argmax(axis=1)] = np.inf
+    return scores
+
+
 def _above(scores: Array, thresholds: Array, at_least_one: bool) -> Array:
     return _fill(scores > thresholds, scores, at_least_one, ~np.isposinf(thresholds))
 
@@ -277,7 +293,8 @@ def _fill(sets: Array, scores: Array, at_least_one: bool, allowed: Any = True) -
 
 def _has(method: str) -> Callable[[Any], bool]:
     def check(self: "DecisionClassifier") -> bool:
-        return hasattr(getattr(self, "estimator_", None) or self._given(), method)
+        fitted = getattr(self, "estimator_", None)
+        return hasattr(self._given() if fitted is None else fitted, method)
 
     return check
 
@@ -320,6 +337,9 @@ class DecisionClassifier(MultiLabelClassifier):
         The fitted decision.
     thresholds_ : ndarray of shape (n_labels,)
         Its thresholds.
+    training_scores_ : ndarray of shape (n_samples, n_labels)
+        The honest scores of the training rows, for another `LabelDecision`, or to calibrate.
+        NaN where there are none.
     scores_from_ : {"fit_loo_proba", "oob_proba_", "loo_proba_", "cv", None}
         Where the honest scores come from. None: none were needed, or there was a single row.
     classes_ : list of n_labels arrays [0, 1]
@@ -414,7 +434,8 @@ class DecisionClassifier(MultiLabelClassifier):
         if scores is None and needs_scores and len(Y) > 1:
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, Y, rng)
-        self.decision_.fit(Y, np.full(Y.shape, np.nan) if scores is None else scores)
+        self.training_scores_ = np.full(Y.shape, np.nan) if scores is None else scores
+        self.decision_.fit(Y, self.training_scores_)
         self.thresholds_ = self.decision_.thresholds_
         return self
 
