@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from labelkin.projection import PairwiseConstraintProjection
     from labelkin.ranking import CalibratedLabelRankingClassifier
     from labelkin.reduction import MDDM
+    from labelkin.selection import SelectByConstraints
     from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ __all__ = [
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
     "RAkELClassifier",
+    "SelectByConstraints",
     "VPCMEClassifier",
 ]
 
@@ -52,6 +54,7 @@ _HOME = {
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "labelsets",
+    "SelectByConstraints": "selection",
     "VPCMEClassifier": "ensemble",
 }
 
