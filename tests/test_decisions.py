@@ -1,6 +1,7 @@
 """Cuts against brute force, and the classifier that applies them."""
 
 import itertools
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -298,12 +299,25 @@ def test_leave_one_out_scores_are_used_where_there_are_some(data):
     X, Y = data
     model = DecisionClassifier(decision="f1").fit(X, Y)
     assert model.scores_from_ == "fit_loo_proba"
-    loo = MLkNNClassifier().fit_loo_proba(X, Y)
+    strict = "strict" in signature(MLkNNClassifier.fit_loo_proba).parameters
+    loo = MLkNNClassifier().fit_loo_proba(X, Y, **({"strict": True} if strict else {}))
     expected = LabelDecision("f1").fit(Y, loo)
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
     proba = MLkNNClassifier().fit(X, Y).predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X), proba)
     np.testing.assert_array_equal(model.predict(X), expected.apply(proba))
+
+
+def test_strict_leave_one_out_is_asked_for(data):
+    X, Y = data
+
+    class Strict(MLkNNClassifier):
+        def fit_loo_proba(self, X, Y, strict=False):
+            super().fit_loo_proba(X, Y)
+            return np.where(Y, 0.2, 0.1) + 0.6 * strict
+
+    model = DecisionClassifier(Strict(), "micro_f1").fit(X, Y)
+    np.testing.assert_allclose(model.thresholds_, 0.75)
 
 
 @pytest.mark.parametrize("name", ["oob_proba_", "loo_proba_"])

@@ -10,6 +10,7 @@ for any multi-label classifier.
 """
 
 from collections.abc import Callable
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -306,7 +307,8 @@ class DecisionClassifier(MultiLabelClassifier):
     scores of the training rows that did not see their labels, so nothing but training data is
     used, and nothing is judged on itself:
 
-    - what the classifier itself offers: ``fit_loo_proba(X, Y)``, or ``oob_proba_`` or
+    - what the classifier itself offers: ``fit_loo_proba(X, Y)`` (with ``strict=True``, where it
+      has that), or ``oob_proba_`` or
       ``loo_proba_`` after ``fit``; else
     - out-of-fold scores, at the cost of `cv` more fits.
 
@@ -456,7 +458,9 @@ class DecisionClassifier(MultiLabelClassifier):
         self.scores_from_ = None
         if needs_scores and hasattr(estimator, "fit_loo_proba"):
             self.scores_from_ = "fit_loo_proba"
-            scores = estimator.fit_loo_proba(X, target)
+            # Where it can be had, the sample's labels say nothing at all about its scores.
+            strict = "strict" in signature(estimator.fit_loo_proba).parameters
+            scores = estimator.fit_loo_proba(X, target, **({"strict": True} if strict else {}))
         else:
             estimator.fit(X, target)
             for name in ("oob_proba_", "loo_proba_"):
