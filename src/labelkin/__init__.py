@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelkin.boosting import AdaBoostPDTClassifier
     from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
+    from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from labelkin.projection import PairwiseConstraintProjection
     from labelkin.ranking import CalibratedLabelRankingClassifier
     from labelkin.reduction import MDDM
+    from labelkin.selection import SelectByConstraints
     from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
@@ -29,12 +31,14 @@ __all__ = [
     "C45TreeClassifier",
     "CalibratedLabelRankingClassifier",
     "ChainClassifier",
+    "DecisionClassifier",
     "IBLRClassifier",
     "KernelRidgeLOOClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
     "RAkELClassifier",
+    "SelectByConstraints",
     "VPCMEClassifier",
 ]
 
@@ -45,6 +49,7 @@ _HOME = {
     "C45TreeClassifier": "tree",
     "CalibratedLabelRankingClassifier": "ranking",
     "ChainClassifier": "chains",
+    "DecisionClassifier": "decisions",
     "IBLRClassifier": "neighbors",
     "KernelRidgeLOOClassifier": "kernel",
     "LabelPowersetClassifier": "labelsets",
@@ -52,6 +57,7 @@ _HOME = {
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "labelsets",
+    "SelectByConstraints": "selection",
     "VPCMEClassifier": "ensemble",
 }
 
