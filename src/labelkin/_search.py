@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from labelkin._threads import map_threads
+from labelkin._threads import map_anywhere
 from labelkin.base import Array, Matrix
 
 # A block of distances stays in cache; its size must not depend on the number of threads.
@@ -76,7 +76,7 @@ class NeighborSearch:
                 distances[diagonal, start + diagonal] = np.inf
             return _smallest(distances, k)
 
-        found = map_threads(block, range(0, Q.shape[0], rows), n_jobs)
+        found = map_anywhere(block, range(0, Q.shape[0], rows), n_jobs)
         return np.concatenate(found) if found else np.empty((0, k), dtype=np.intp)
 
     def _distances(self, Q: Matrix) -> Array:

@@ -4,6 +4,7 @@ import time
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._scoring import estimator_labels, estimator_scores
-from labelkin._threads import map_threads, n_threads
+from labelkin._threads import map_anywhere, n_at_a_time
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import MLkNNClassifier
@@ -153,7 +154,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (self.threshold, self.threshold) if number else self.threshold
 
     def _after_member(self, number: int, error: float) -> None:
-        """Show progress; called after each member, in the order in which they end."""
+        """Show progress; called after each member."""
         if self.verbose:
             seconds = time.perf_counter() - self._started
             print(
@@ -166,9 +167,9 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """Yield (probabilities, labels) of each member in turn, computed in threads."""
         q = len(self.classes_) if not self._one_target else 1
 
-        def output(m: int) -> tuple[Array, Array]:
-            Z = X @ self.projections_[m].components_.T
-            estimator = self.estimators_[m]
+        def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
+            projection, estimator = member
+            Z = X @ projection.components_.T
             if not hasattr(estimator, "predict_proba"):
                 labels = estimator_labels(estimator, Z)
                 return labels.astype(np.float64), labels
@@ -178,8 +179,9 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             return proba, estimator_labels(estimator, Z)
 
         # Batch by batch, so that only a batch of outputs is held at a time.
-        for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
-            yield from map_threads(output, range(batch.start, batch.stop), self.n_jobs)
+        members = list(zip(self.projections_, self.estimators_, strict=True))
+        for batch in gen_batches(len(members), n_at_a_time(self.n_jobs)):
+            yield from map_anywhere(output, members[batch], self.n_jobs)
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
@@ -362,16 +364,16 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
-        done: list[int] = []
+        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        number = count(1)
 
         def train(seed: int) -> _Member:
-            member = _Member(self, data, seed, None)
-            done.append(seed)
-            self._after_member(len(done), member.wrong.mean())
-            return member
+            return _Member(self, data, seed, None)
 
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
-        return map_threads(train, seeds, self.n_jobs)
+        def tell(member: _Member) -> None:
+            self._after_member(next(number), member.wrong.mean())
+
+        return map_anywhere(train, seeds, self.n_jobs, tell)
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:
