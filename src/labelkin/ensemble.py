@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._scoring import estimator_labels, estimator_scores
-from labelkin._threads import map_anywhere, n_at_a_time
-from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
+from labelkin._threads import map_anywhere, map_threads, n_at_a_time
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
@@ -51,22 +51,35 @@ class _Member:
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
         labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
-        self.wrong = (labels != data.Y).any(axis=1)
+        self.wrong = data.misclassified(labels)
 
 
 class _TrainingData:
     """What all members share, prepared once."""
 
     def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
-        self.Y = Y
-        self.training = TrainingRows(X)
-        self.sampler = ConstraintSampler(Y)
+        self.Y: Any = Y
         self.base = base
+        self.training: Any
+        self.in_blocks = in_blocks(X)
+        if self.in_blocks:
+            from labelkin import _dask
+
+            self.training, self.sampler = _dask.training_data(X, Y, base)
+        else:
+            self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
+
+    def misclassified(self, labels: Any) -> Array:
+        """Tell which samples' label sets are not the true ones."""
+        if self.in_blocks:
+            return self.Y.misclassified(labels)
+        return (labels != self.Y).any(axis=1)
 
 
 class _ConstraintEnsemble(MultiLabelClassifier):
     """Members in constraint projections, and their vote."""
 
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -373,7 +386,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         def tell(member: _Member) -> None:
             self._after_member(next(number), member.wrong.mean())
 
-        return map_anywhere(train, seeds, self.n_jobs, tell)
+        run = map_threads if data.in_blocks else map_anywhere
+        return run(train, seeds, self.n_jobs, tell)
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:

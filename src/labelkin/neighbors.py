@@ -15,7 +15,7 @@ from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
 from labelkin._search import NeighborSearch
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 
 
 class NeighborCounts:
@@ -47,6 +47,27 @@ class NeighborCounts:
         ones = np.ones(m * k, dtype=np.int32)
         chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(self.Y)))
         return chosen @ self.Y
+
+
+def count_histogram(counts: Array, Y: Array, width: int) -> Array:
+    """Return how many samples have, or do not have, a label and c neighbours with it.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_samples, n_labels)
+        Neighbours with the label.
+    Y : ndarray of shape (n_samples, n_labels)
+        Labels, 0 or 1.
+    width : int
+        One more than the largest possible count.
+
+    Returns
+    -------
+    ndarray of int of shape (2, n_labels, width)
+    """
+    q = Y.shape[1]
+    cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
+    return np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
 
 
 class MLkNNClassifier(MultiLabelClassifier):
@@ -106,6 +127,7 @@ class MLkNNClassifier(MultiLabelClassifier):
            [1, 1]])
     """
 
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
@@ -154,19 +176,20 @@ class MLkNNClassifier(MultiLabelClassifier):
             P(label = 1).
         """
         X, Y = self._validate_fit(X, Y)
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.fit_mlknn(self, X, Y)
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
         counts = self._counts()
-        self._estimate(counts, Y)
+        self._estimate(count_histogram(counts, Y, self._counts.n_neighbors + 1))
         return self._posterior_of(counts)
 
-    def _estimate(self, counts: Array, Y: Array) -> None:
-        n, q = Y.shape
-        width = self._counts.n_neighbors + 1
+    def _estimate(self, histogram: Array) -> None:
+        width = histogram.shape[2]
         s = self.smoothing
-        # One histogram of (has the label, label, count) over all cells.
-        cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        histogram = np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
         totals = histogram.sum(axis=2)
+        n = totals[:, 0].sum()
         with np.errstate(invalid="ignore"):
             self.prior_ = (s + totals[1]) / (2 * s + n)
             self.likelihood_ = (s + histogram) / (s * width + totals)[:, :, None]
