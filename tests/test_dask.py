@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import joblib
 import numpy as np
@@ -215,9 +214,7 @@ def test_sparse_blocks(model, here):
     dX = da.from_array(X, chunks=(50, 8)).map_blocks(sparse.csr_matrix)
     near, far = fitted_twice(model, X, Y, dX, sparse.csr_matrix(Y))
     assert_same_model(near, far)
-    np.testing.assert_allclose(
-        far.predict_proba(dX).compute(), near.predict_proba(X), atol=1e-8
-    )
+    np.testing.assert_allclose(far.predict_proba(dX).compute(), near.predict_proba(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=by_name)

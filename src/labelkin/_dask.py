@@ -19,24 +19,22 @@ from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import assert_all_finite, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import _check_n_features, check_consistent_length, check_is_fitted
 
-from labelkin._search import NeighborSearch
+from labelkin import _dask_tasks as on_worker
 from labelkin.base import Array, Matrix
-from labelkin.constraints import ConstraintSampler, _distinct_rows, _label_sets
+from labelkin.constraints import ConstraintSampler
 
 # A sum over blocks goes through sums of so many.
 _ARITY = 8
 # Rows of one task when the queries are not in blocks themselves.
 _QUERY_ROWS = 2**14
-
-# Of one space: squared distances, row indices and label sets of neighbours, each (m, k).
-Found = tuple[Array, Array, Array]
 
 
 class RowBlocks:
@@ -79,7 +77,7 @@ class RowBlocks:
             X = copy(X).compute_chunk_sizes()
         X = X.rechunk({1: -1})
         dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
-        checked = _task(_checked)
+        checked = _task(on_worker.checked_rows)
         blocks = [checked(block, dtype) for block in X.to_delayed().ravel()]
         return cls(blocks, np.array(X.chunks[0], dtype=np.intp), X.shape[1], dtype)
 
@@ -115,13 +113,13 @@ class RowBlocks:
         """Return the projected rows as blocks of their own, each computed once."""
         if self.W is None:
             return self
-        project, W = _task(_project), _constant(self.W)
+        project, W = _task(on_worker.project_rows), _constant(self.W)
         blocks = [project(block, W) for block in self.row_blocks]
         return RowBlocks(blocks, self.sizes, self.W.shape[1], self.dtype)
 
     def gather(self) -> Matrix:
         """Bring all rows here."""
-        return _stack(_compute(self.projected().row_blocks))
+        return on_worker.stack(_compute(self.projected().row_blocks))
 
 
 class LabelSets:
@@ -142,7 +140,7 @@ class LabelSets:
         """Read an (n, q) matrix of 0 and 1, in memory or a Dask array in blocks of any shape."""
         if not hasattr(Y, "__dask_graph__"):
             return cls(ConstraintSampler(Y))
-        distinct = _task(_distinct_sets)
+        distinct = _task(on_worker.distinct_sets)
         blocks = Y.rechunk({1: -1}).to_delayed().ravel()
         parts = _compute([distinct(block) for block in blocks])
         sampler = ConstraintSampler(sparse.vstack([sets for sets, _ in parts], format="csr"))
@@ -166,7 +164,7 @@ class LabelSets:
 
     def misclassified(self, labels: Any) -> Array:
         """Tell which rows of a Dask array of predicted labels are not the true sets."""
-        differ, first, tasks = _task(_differ), 0, []
+        differ, first, tasks = _task(on_worker.differ), 0, []
         for block, size in zip(labels.to_delayed().ravel(), labels.chunks[0], strict=True):
             of_row = self.sampler.set_of_sample[first : first + size]
             tasks.append(differ(block, of_row, self.sets))
@@ -175,7 +173,7 @@ class LabelSets:
 
     def gather(self) -> Array:
         """Return the (n, q) matrix."""
-        return _labels_of(self.sampler.set_of_sample, self.sampler.label_sets)
+        return on_worker.labels_of(self.sampler.set_of_sample, self.sampler.label_sets)
 
 
 class BlockTraining:
@@ -199,7 +197,7 @@ class BlockTraining:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4)."""
         pairs = np.concatenate([must_link, cannot_link])
         cannot = np.arange(len(pairs)) >= len(must_link)
-        [total] = _compute([_tree(_add, list(self._pieces(pairs, cannot)))])
+        [total] = _compute([_tree(on_worker.add, list(self._pieces(pairs, cannot)))])
         pulled = total[0] / (2 * max(len(must_link), 1))
         pushed = total[1] / (2 * max(len(cannot_link), 1))
         trace = np.trace(pulled)
@@ -213,13 +211,13 @@ class BlockTraining:
         No task needs more rows than about twice the largest block.
         """
         rows = self.rows
-        take, scatter = _task(_take), _task(_scatter)
+        take, scatter = _task(on_worker.take_rows), _task(on_worker.pair_scatter)
         block = np.searchsorted(rows.starts, pairs[:, 0], side="right") - 1
         order = np.argsort(block, kind="stable")
         ends = np.searchsorted(block[order], np.arange(len(rows.sizes) + 1))
         for b, own in enumerate(rows.row_blocks):
-            for batch in gen_batches(ends[b + 1] - ends[b], int(rows.sizes.max())):
-                piece = order[ends[b] :][batch]
+            for low in range(ends[b], ends[b + 1], int(rows.sizes.max())):
+                piece = order[low : min(low + rows.sizes.max(), ends[b + 1])]
                 needed, right = np.unique(pairs[piece, 1], return_inverse=True)
                 cuts = np.searchsorted(needed, rows.starts)
                 partners = [
@@ -265,7 +263,7 @@ class BlockCounts:
         return self._count(found)
 
     def _count(self, found: list[Any]) -> list[Any]:
-        count = _task(_count_in_first_space)
+        count = _task(on_worker.count_in_first_space)
         return [count(block, self.labels.sets) for block in found]
 
     def __reduce__(self) -> Any:
@@ -274,7 +272,7 @@ class BlockCounts:
         return NeighborCounts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
 
 
-def validate_fit(estimator: Any, X: Any, Y: Any) -> tuple[RowBlocks, LabelSets]:
+def validate_fit(estimator: Any, X: Any, Y: Any) -> tuple[Any, Any]:
     """Validate training data in blocks, as ``_validate_fit`` does data in memory."""
     rows = X if isinstance(X, RowBlocks) else RowBlocks.of(X)
     if Y is None:
@@ -314,9 +312,7 @@ def fit_projection(projection: Any, X: Any, Y: Any, sample_weight: Any) -> None:
     )
 
 
-def training_data(
-    rows: RowBlocks, labels: LabelSets, base: Any
-) -> tuple[BlockTraining, ConstraintSampler]:
+def training_data(rows: Any, labels: Any, base: Any) -> tuple[BlockTraining, ConstraintSampler]:
     """Return what the members of an ensemble learn from; the rows are kept on the workers."""
     from labelkin.neighbors import MLkNNClassifier
 
@@ -328,7 +324,7 @@ def training_data(
     return BlockTraining(rows.persist()), labels.sampler
 
 
-def fit_mlknn(estimator: Any, rows: RowBlocks, labels: LabelSets) -> Any:
+def fit_mlknn(estimator: Any, rows: Any, labels: Any) -> Any:
     """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities.
 
     Returns
@@ -336,16 +332,21 @@ def fit_mlknn(estimator: Any, rows: RowBlocks, labels: LabelSets) -> Any:
     dask.array.Array of shape (n_samples, n_labels)
         The label counts behind it stay on the workers as long as it lives.
     """
+    if estimator.neighbors != "exact":
+        raise ValueError(
+            f"neighbors={estimator.neighbors!r} is not offered on Dask arrays, whose blocks are "
+            "searched exactly; choose neighbors='exact'."
+        )
     estimator._counts = BlockCounts(rows, labels, estimator.n_neighbors)
     counts = _persist(estimator._counts.of_training())
     width = estimator._counts.n_neighbors + 1
-    tally = _task(_histogram)
+    tally = _task(on_worker.histogram_of)
     tables = [
         tally(block, of_row, labels.sets, width)
         for block, of_row in zip(counts, labels.of_blocks(rows), strict=True)
     ]
-    estimator._estimate(_compute([_tree(_add, tables)])[0])
-    look_up, posterior = _task(_look_up), _constant(estimator._posterior)
+    estimator._estimate(_compute([_tree(on_worker.add, tables)])[0])
+    look_up, posterior = _task(on_worker.look_up), _constant(estimator._posterior)
     blocks = [look_up(block, posterior) for block in counts]
     return _as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1])))
 
@@ -358,18 +359,18 @@ def predict(model: Any, X: Any, method: str) -> Any:
     counts = _block_counts(model)
     if counts is None:
         meta = getattr(model, method)(np.zeros((1, model.n_features_in_), queries.dtype))[:0]
-        ask, held = _task(_ask), _constant(model)
+        ask, held = _task(on_worker.ask), _constant(model)
         blocks = [ask(held, block, method, meta) for block in queries.row_blocks]
         return _as_dask_array(blocks, queries.sizes, meta)
     light = clone(model)
     light.classes_, light._one_target = model.classes_, model._one_target
     posteriors = [member._posterior for member in getattr(model, "estimators_", [model])]
-    meta = _answer(light, posteriors, [_nothing()] * len(posteriors), None, method)
-    spaces = [part.rows.W for part in counts]
-    found = _nearest(
-        queries, counts[0].rows, counts[0].labels, counts[0].n_neighbors, spaces, True
+    meta = on_worker.answer_from(
+        light, posteriors, [on_worker.nothing_found()] * len(posteriors), None, method
     )
-    answer, lights, tables = _task(_answer), _constant(light), _constant(posteriors)
+    spaces = [part.rows.W for part in counts]
+    found = _nearest(queries, counts[0].rows, counts[0].labels, counts[0].n_neighbors, spaces, True)
+    answer, lights, tables = _task(on_worker.answer_from), _constant(light), _constant(posteriors)
     blocks = [answer(lights, tables, block, counts[0].labels.sets, method) for block in found]
     return _as_dask_array(blocks, queries.sizes, meta)
 
@@ -385,7 +386,7 @@ def transform(projection: Any, X: Any) -> Any:
 def _block_counts(model: Any) -> list[BlockCounts] | None:
     """Return the counts of all members of a model fitted in blocks; None: it is in memory."""
     members = getattr(model, "estimators_", [model])
-    counts = [getattr(member, "_counts", None) for member in members]
+    counts: list[Any] = [getattr(member, "_counts", None) for member in members]
     return counts if isinstance(counts[0], BlockCounts) else None
 
 
@@ -417,7 +418,7 @@ def _nearest(
     list of Delayed
         For each block of queries, a list of `Found`, one a space.
     """
-    search, merge = _task(_nearest_in_block), _task(_merge)
+    search, merge = _task(on_worker.nearest_in_block), _task(on_worker.merge_found)
     held = _constant(spaces)
     of_blocks = labels.of_blocks(rows)
     asked = (rows if queries is None else queries).row_blocks
@@ -439,160 +440,6 @@ def _nearest(
         ]
         found.append(_tree(lambda group: merge(group, k), parts, apply=True))
     return found
-
-
-# Tasks: what runs on the workers, on plain arrays.
-
-
-def _checked(block: Matrix, dtype: Any) -> Matrix:
-    block = sparse.csr_array(block) if sparse.issparse(block) else np.asarray(block)
-    block = block.astype(dtype, copy=False)
-    assert_all_finite(block.data if sparse.issparse(block) else block, input_name="X")
-    return block
-
-
-def _distinct_sets(Y: Any) -> tuple[sparse.csr_array, Array]:
-    if not Y.shape[0]:
-        return sparse.csr_array((0, Y.shape[1]), dtype=np.int64), np.empty(0, dtype=np.intp)
-    return _distinct_rows(_label_sets(Y))
-
-
-def _project(block: Matrix, W: Array | None) -> Matrix:
-    return block if W is None else block @ W
-
-
-def _take(block: Matrix, rows: Array) -> Matrix:
-    return block[rows]
-
-
-def _scatter(block: Matrix, partners: list, left: Array, right: Array, cannot: Array) -> Array:
-    """Sum (x_i − x_j)(x_i − x_j)ᵀ over must-links and over cannot-links: (2, k, k)."""
-    difference = block[left] - _stack(partners)[right]
-    sums = []
-    for kind in (False, True):
-        chosen = difference[cannot == kind]
-        product = chosen.T @ chosen
-        sums.append(product.toarray() if sparse.issparse(product) else product)
-    return np.array(sums, dtype=np.float64)
-
-
-def _nearest_in_block(
-    queries: Matrix | None,
-    block: Matrix,
-    of_row: Array,
-    start: int,
-    spaces: list[Any],
-    k: int,
-    project_queries: bool,
-) -> list[Found]:
-    """Find neighbours in one block; without queries, of its own rows, themselves left out."""
-    found = []
-    for W in spaces:
-        rows = _project(block, W)
-        own = queries is None
-        Q = rows if own else _project(queries, W if project_queries else None)
-        nearest = NeighborSearch(rows, min(k, rows.shape[0] - own)) if rows.shape[0] else None
-        index = np.empty((Q.shape[0], 0), dtype=np.intp)
-        if nearest is not None:
-            index = nearest.query(None if own else Q, n_jobs=1)
-        found.append((_squared_distances(Q, rows, index), index + start, of_row[index]))
-    return found
-
-
-def _squared_distances(Q: Matrix, rows: Matrix, index: Array) -> Array:
-    """Distances from differences, so that they do not depend on how rows are blocked."""
-    distances = np.empty(index.shape)
-    for j in range(index.shape[1]):
-        other = rows[index[:, j]]
-        if sparse.issparse(Q):
-            difference = Q - other
-            distances[:, j] = difference.multiply(difference).sum(axis=1)
-        else:
-            difference = Q - (other.toarray() if sparse.issparse(other) else other)
-            distances[:, j] = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
-    return distances
-
-
-def _merge(parts: list[list[Found]], k: int) -> list[Found]:
-    """Keep the k nearest of each row; of equally distant ones those that come first."""
-    merged = []
-    for space in zip(*parts, strict=True):
-        distance, index, sets = (np.concatenate(part, axis=1) for part in zip(*space, strict=True))
-        order = np.lexsort((index, distance), axis=1)[:, :k]
-        merged.append(
-            tuple(np.take_along_axis(part, order, axis=1) for part in (distance, index, sets))
-        )
-    return merged  # type: ignore[return-value]
-
-
-def _count_in_first_space(found: list[Found], label_sets: Any) -> Array:
-    return _count(found[0], label_sets)
-
-
-def _count(found: Found, label_sets: Any) -> Array:
-    """Add up the label sets of the neighbours."""
-    sets = found[2]
-    m, k = sets.shape
-    ones = np.ones(m * k, dtype=np.int32)
-    shape = (m, label_sets.shape[0])
-    chosen = sparse.csr_array((ones, sets.ravel(), np.arange(m + 1) * k), shape=shape)
-    return (chosen @ label_sets).toarray()
-
-
-def _histogram(counts: Array, of_row: Array, label_sets: Any, width: int) -> Array:
-    from labelkin.neighbors import count_histogram
-
-    return count_histogram(counts, _labels_of(of_row, label_sets), width)
-
-
-def _look_up(counts: Array, posterior: Array) -> Array:
-    return posterior[np.arange(counts.shape[1]), counts]
-
-
-def _labels_of(of_row: Array, label_sets: Any) -> Array:
-    return label_sets[of_row].toarray().astype(np.uint8)
-
-
-def _differ(labels: Array, of_row: Array, label_sets: Any) -> Array:
-    return (labels != _labels_of(of_row, label_sets)).any(axis=1)
-
-
-def _ask(model: Any, block: Matrix, method: str, meta: Array) -> Array:
-    return getattr(model, method)(block) if block.shape[0] else meta
-
-
-def _nothing() -> Found:
-    return np.empty((0, 0)), np.empty((0, 0), dtype=np.intp), np.empty((0, 0), dtype=np.intp)
-
-
-def _answer(
-    light: Any, posteriors: list[Array], found: list[Found], label_sets: Any, method: str
-) -> Array:
-    """Let a model that holds no rows answer from the neighbours that were found."""
-    if label_sets is None:
-        label_sets = sparse.csr_array((1, len(posteriors[0])), dtype=np.int64)
-    probas = [
-        _look_up(_count(part, label_sets), posterior)
-        for part, posterior in zip(found, posteriors, strict=True)
-    ]
-    light = copy(light)
-    if hasattr(light, "_member_outputs"):
-        light._member_outputs = lambda _: ((proba, proba > 0.5) for proba in probas)
-    else:
-        light._proba = lambda _: probas[0]
-    if method == "predict_proba":
-        return light._as_proba(light._proba(None))
-    return light._as_target(light._labels(None))
-
-
-def _add(parts: list[Array]) -> Array:
-    return np.sum(parts, axis=0)
-
-
-def _stack(parts: list[Matrix]) -> Matrix:
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
 
 
 # Dask, which is only imported when a Dask array has come in.
@@ -653,11 +500,15 @@ def _persist(tasks: Sequence[Any]) -> list[Any]:
 
 
 def _as_dask_array(blocks: list[Any], sizes: Array, meta: Array) -> Any:
-    """Return blocks of rows as one Dask array."""
+    """Return blocks of rows, empty ones too, as one Dask array."""
     import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
 
-    arrays = [
-        da.from_delayed(block, (int(size), *meta.shape[1:]), meta=meta)
-        for block, size in zip(blocks, sizes, strict=True)
-    ]
-    return da.concatenate(arrays)
+    name = f"labelkin-{uuid4().hex}"
+    further = (0,) * (meta.ndim - 1)
+    layer: dict[Any, Any] = {
+        (name, i, *further): (on_worker.same, block.key) for i, block in enumerate(blocks)
+    }
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
+    chunks = (tuple(map(int, sizes)), *((width,) for width in meta.shape[1:]))
+    return da.Array(graph, name, chunks, meta=meta)

@@ -1,5 +1,7 @@
 """ML-kNN and IBLR-ML: what the labels of the nearest neighbours say."""
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,8 +11,9 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._approximate import ApproximateSearch
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
 from labelkin._search import NeighborSearch
@@ -31,13 +34,22 @@ class NeighborCounts:
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
         Threads of the search.
+    search : callable, default=NeighborSearch
+        ``search(X, n_neighbors)`` gives what finds the neighbours.
     """
 
-    def __init__(self, X: Matrix, Y: Array, n_neighbors: int, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Array,
+        n_neighbors: int,
+        n_jobs: int | None = None,
+        search: Callable[[Matrix, int], Any] = NeighborSearch,
+    ) -> None:
         self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
         self.n_jobs = n_jobs
         self.Y = Y
-        self.search = NeighborSearch(X, self.n_neighbors)
+        self.search = search(X, self.n_neighbors)
 
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
@@ -95,9 +107,19 @@ class MLkNNClassifier(MultiLabelClassifier):
     n_jobs : int, default=None
         Threads of the neighbour search; None: as many as BLAS would use. The results are
         the same for every value.
+    neighbors : {"exact", "approximate"}, default="exact"
+        "approximate": most of the nearest neighbours, found in time that grows with n log n
+        instead of n², for data of many thousand samples. Needs
+        ``pip install 'labelkin[approximate]'``.
+    n_candidates : int, default=64
+        Of an approximate search: how many samples it keeps in view. More find more of the
+        true neighbours, and take more time; ``recall_`` tells what they find.
 
     Attributes
     ----------
+    recall_ : float
+        Of an approximate search: the share of the true neighbours that it finds, measured
+        on 100 training samples.
     prior_ : ndarray of shape (n_labels,)
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
@@ -132,14 +154,24 @@ class MLkNNClassifier(MultiLabelClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "neighbors": [StrOptions({"exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
-        self, n_neighbors: int = 10, *, smoothing: float = 1.0, n_jobs: int | None = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothing: float = 1.0,
+        n_jobs: int | None = None,
+        neighbors: str = "exact",
+        n_candidates: int = 64,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
         self.n_jobs = n_jobs
+        self.neighbors = neighbors
+        self.n_candidates = n_candidates
 
     def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
@@ -180,10 +212,17 @@ class MLkNNClassifier(MultiLabelClassifier):
             from labelkin import _dask
 
             return _dask.fit_mlknn(self, X, Y)
-        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
+        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
+        if self.neighbors == "approximate":
+            self.recall_ = self._counts.search.recall
         counts = self._counts()
         self._estimate(count_histogram(counts, Y, self._counts.n_neighbors + 1))
         return self._posterior_of(counts)
+
+    def _search(self) -> Callable[[Matrix, int], Any]:
+        if self.neighbors == "exact":
+            return NeighborSearch
+        return partial(ApproximateSearch, n_candidates=self.n_candidates)
 
     def _estimate(self, histogram: Array) -> None:
         width = histogram.shape[2]
