@@ -140,6 +140,8 @@ class LabelSets:
         """Read an (n, q) matrix of 0 and 1, in memory or a Dask array in blocks of any shape."""
         if not hasattr(Y, "__dask_graph__"):
             return cls(ConstraintSampler(Y))
+        if hasattr(Y, "to_dask_array"):
+            Y = Y.to_dask_array()
         distinct = _task(on_worker.distinct_sets)
         blocks = Y.rechunk({1: -1}).to_delayed().ravel()
         parts = _compute([distinct(block) for block in blocks])

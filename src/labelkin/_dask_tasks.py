@@ -17,6 +17,7 @@ Found = tuple[Array, Array, Array]
 
 
 def checked_rows(block: Matrix, dtype: Any) -> Matrix:
+    """Return a block as finite floats, dense or CSR."""
     block = sparse.csr_array(block) if sparse.issparse(block) else np.asarray(block)
     block = block.astype(dtype, copy=False)
     assert_all_finite(block.data if sparse.issparse(block) else block, input_name="X")
@@ -24,16 +25,19 @@ def checked_rows(block: Matrix, dtype: Any) -> Matrix:
 
 
 def distinct_sets(Y: Any) -> tuple[sparse.csr_array, Array]:
+    """Return the distinct label sets of a block, and which of them each row has."""
     if not Y.shape[0]:
         return sparse.csr_array((0, Y.shape[1]), dtype=np.int64), np.empty(0, dtype=np.intp)
     return _distinct_rows(_label_sets(Y))
 
 
 def project_rows(block: Matrix, W: Array | None) -> Matrix:
+    """Project rows; without W return them as they are."""
     return block if W is None else block @ W
 
 
 def take_rows(block: Matrix, rows: Array) -> Matrix:
+    """Return some rows of a block."""
     return block[rows]
 
 
@@ -98,6 +102,7 @@ def merge_found(parts: list[list[Found]], k: int) -> list[Found]:
 
 
 def count_in_first_space(found: list[Found], label_sets: Any) -> Array:
+    """Count the labels of neighbours that were found in one space only."""
     return count_labels(found[0], label_sets)
 
 
@@ -112,26 +117,32 @@ def count_labels(found: Found, label_sets: Any) -> Array:
 
 
 def histogram_of(counts: Array, of_row: Array, label_sets: Any, width: int) -> Array:
+    """Return how often a label, present or absent, meets each count."""
     return count_histogram(counts, labels_of(of_row, label_sets), width)
 
 
 def look_up(counts: Array, posterior: Array) -> Array:
+    """Return P(label | count) for a table of counts."""
     return posterior[np.arange(counts.shape[1]), counts]
 
 
 def labels_of(of_row: Array, label_sets: Any) -> Array:
+    """Return the label matrix of rows whose sets are known by number."""
     return label_sets[of_row].toarray().astype(np.uint8)
 
 
 def differ(labels: Array, of_row: Array, label_sets: Any) -> Array:
+    """Tell which rows' predicted labels are not their label set."""
     return (labels != labels_of(of_row, label_sets)).any(axis=1)
 
 
 def ask(model: Any, block: Matrix, method: str, meta: Array) -> Array:
+    """Let a model that is in memory answer for a block."""
     return getattr(model, method)(block) if block.shape[0] else meta
 
 
 def nothing_found() -> Found:
+    """Return the neighbours of no query."""
     return np.empty((0, 0)), np.empty((0, 0), dtype=np.intp), np.empty((0, 0), dtype=np.intp)
 
 
@@ -156,14 +167,17 @@ def answer_from(
 
 
 def same(block: Any) -> Any:
+    """Return what comes in."""
     return block
 
 
 def add(parts: list[Array]) -> Array:
+    """Add up arrays of one shape."""
     return np.sum(parts, axis=0)
 
 
 def stack(parts: list[Matrix]) -> Matrix:
+    """Put blocks of rows, dense or CSR, on top of each other."""
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)

@@ -304,6 +304,15 @@ class VPCMEClassifier(_ConstraintEnsemble):
     --------
     BaggingVPCPClassifier : The same without the weights.
 
+    Notes
+    -----
+    X and Y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
+    the rows stay there, in the workers' memory, and the model is the one that the same data
+    give in memory. Dask arrays are then answered lazily, with Dask arrays. Blocks of some
+    ten thousand rows are a good size. Pickling such a model brings its rows into memory.
+    Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
+    computed on the cluster.
+
     References
     ----------
     P. Li, H. Li, M. Wu. Multi-label ensemble based on variable pairwise constraint

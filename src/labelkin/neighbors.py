@@ -133,6 +133,12 @@ class MLkNNClassifier(MultiLabelClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names seen in ``fit``, when X was a DataFrame with string columns.
 
+    Notes
+    -----
+    X and Y can be Dask arrays: neighbours are found in each block of rows, and merged. What
+    is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
+    first to hold the rows in the workers' memory.
+
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou. ML-KNN: A lazy learning approach to multi-label learning.
