@@ -347,10 +347,10 @@ def fit_mlknn(estimator: Any, rows: Any, labels: Any) -> Any:
         tally(block, of_row, labels.sets, width)
         for block, of_row in zip(counts, labels.of_blocks(rows), strict=True)
     ]
-    estimator._estimate(_compute([_tree(on_worker.add, tables)])[0])
+    estimator._estimate(_compute([_tree(on_worker.add, tables)])[0], rows.dtype)
     look_up, posterior = _task(on_worker.look_up), _constant(estimator._posterior)
     blocks = [look_up(block, posterior) for block in counts]
-    return _as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1])))
+    return _as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1]), rows.dtype))
 
 
 def predict(model: Any, X: Any, method: str) -> Any:

@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from labelkin._array import label_histogram
 from labelkin._search import NeighborSearch
 from labelkin.base import Array, Matrix
 from labelkin.constraints import _distinct_rows, _label_sets
-from labelkin.neighbors import count_histogram
 
 # Of one space: squared distances, row indices and label sets of neighbours, each (m, k).
 Found = tuple[Array, Array, Array]
@@ -118,7 +118,7 @@ def count_labels(found: Found, label_sets: Any) -> Array:
 
 def histogram_of(counts: Array, of_row: Array, label_sets: Any, width: int) -> Array:
     """Return how often a label, present or absent, meets each count."""
-    return count_histogram(counts, labels_of(of_row, label_sets), width)
+    return label_histogram(counts, labels_of(of_row, label_sets), width)
 
 
 def look_up(counts: Array, posterior: Array) -> Array:
