@@ -106,7 +106,7 @@ class NeighborSearch:
 
         starts = range(0, m, rows)
         found = map_anywhere(block, starts, n_jobs) if on_host else [block(s) for s in starts]
-        return found[0] if len(found) == 1 else xp.concat(found)
+        return found[0] if len(found) == 1 else xp.concat(found, axis=0)
 
     def _queries(self, Q: Matrix | None, start: int, stop: int) -> Matrix:
         """Return some rows of Q; without Q, of the training rows."""
