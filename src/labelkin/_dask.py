@@ -23,7 +23,6 @@ from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import _check_n_features, check_consistent_length, check_is_fitted
 
@@ -364,8 +363,7 @@ def predict(model: Any, X: Any, method: str) -> Any:
         ask, held = _task(on_worker.ask), _constant(model)
         blocks = [ask(held, block, method, meta) for block in queries.row_blocks]
         return _as_dask_array(blocks, queries.sizes, meta)
-    light = clone(model)
-    light.classes_, light._one_target = model.classes_, model._one_target
+    light = _without_rows(model)
     posteriors = [member._posterior for member in getattr(model, "estimators_", [model])]
     meta = on_worker.answer_from(
         light, posteriors, [on_worker.nothing_found()] * len(posteriors), None, method
@@ -375,6 +373,14 @@ def predict(model: Any, X: Any, method: str) -> Any:
     answer, lights, tables = _task(on_worker.answer_from), _constant(light), _constant(posteriors)
     blocks = [answer(lights, tables, block, counts[0].labels.sets, method) for block in found]
     return _as_dask_array(blocks, queries.sizes, meta)
+
+
+def _without_rows(model: Any) -> Any:
+    """Return a copy that still knows how members vote, but has nothing of the training rows."""
+    light = copy(model)
+    for name in ("_counts", "estimators_", "projections_", "sample_weights_"):
+        light.__dict__.pop(name, None)
+    return light
 
 
 def transform(projection: Any, X: Any) -> Any:
