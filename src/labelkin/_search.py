@@ -23,7 +23,7 @@ from labelkin._array import (
     namespace,
     take_along,
 )
-from labelkin._threads import map_threads
+from labelkin._threads import map_anywhere
 from labelkin.base import Array, Matrix
 
 _GROUP = 16
@@ -115,7 +115,7 @@ class NeighborSearch:
             return _smallest(distances, k)
 
         starts = range(0, m, rows)
-        found = map_threads(block, starts, n_jobs) if on_host else [block(s) for s in starts]
+        found = map_anywhere(block, starts, n_jobs) if on_host else [block(s) for s in starts]
         return found[0] if len(found) == 1 else xp.concat(found, axis=0)
 
     def _move(self, Q: Matrix) -> Matrix:

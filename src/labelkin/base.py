@@ -69,6 +69,11 @@ def label_set_matrix(Y: Any) -> Array:
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
 
 
+def in_blocks(X: Any) -> bool:
+    """Tell whether rows are those of a Dask array, in memory elsewhere."""
+    return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
+
+
 def seeded(estimator: Any, rng: Any) -> Any:
     """Give every random_state of an estimator, nested ones too, a seed of its own."""
     seeds = {
@@ -92,12 +97,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _one_target: bool
     # A fitted array that tells the namespace of the training data; None: always NumPy.
     _fitted_array: str | None = None
+    # Whether it is fitted to Dask arrays where they are. Others bring them into memory.
+    _fits_blocks = False
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
         """Validate training data, remember the target's form, return X and the (n, q) Y.
 
         X stays on its device; Y is on the host, where pairs are drawn.
         """
+        if in_blocks(X) and self._fits_blocks:
+            from labelkin import _dask
+
+            return _dask.validate_fit(self, X, Y)
         X = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
         if Y is None:
             raise ValueError(
@@ -185,8 +196,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples, n_labels)
             P(label = 1), one column per label. (After a one-dimensional target: one column
-            per class, as scikit-learn's binary classifiers do.)
+            per class, as scikit-learn's binary classifiers do.) Of a Dask array: a Dask array.
         """
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.predict(self, X, "predict_proba")
         return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
     def predict(self, X: ArrayLike) -> Array:
@@ -201,7 +216,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of int of shape (n_samples, n_labels)
             1 where the label is predicted. (After a one-dimensional target: the classes.)
+            Of a Dask array: a Dask array.
         """
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.predict(self, X, "predict")
         return self._as_target(self._labels(self._validate_predict(X)))
 
     def __sklearn_tags__(self) -> Tags:
@@ -248,6 +268,10 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ndarray of shape (n_samples, d)
         """
         check_is_fitted(self)
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.transform(self, X)
         check_same_namespace(X, self, attribute="components_", method="transform")
         return self._validate_rows(X, reset=False) @ self.components_.T
 

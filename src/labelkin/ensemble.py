@@ -4,6 +4,7 @@ import time
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,8 +16,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._scoring import estimator_labels, estimator_scores
-from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
+from labelkin._threads import map_anywhere, map_threads, n_at_a_time
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.explain import Explanation, explain
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
@@ -55,8 +56,7 @@ class _Member:
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
         labels = _fit_and_predict(self.estimator, data.training.project(W), data.labels)
-        xp, _ = namespace(labels)
-        self.wrong = to_numpy(xp.any(astype(labels, "bool") != data.present, axis=1))
+        self.wrong = data.misclassified(labels)
 
 
 class _TrainingData:
@@ -67,17 +67,32 @@ class _TrainingData:
     """
 
     def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
-        self.Y = Y
-        self.labels = like(Y, X)
-        self.present = astype(self.labels, "bool")
-        self.training = TrainingRows(X)
-        self.sampler = ConstraintSampler(Y)
+        self.Y: Any = Y
         self.base = base
+        self.training: Any
+        self.in_blocks = in_blocks(X)
+        if self.in_blocks:
+            from labelkin import _dask
+
+            self.labels = Y
+            self.training, self.sampler = _dask.training_data(X, Y, base)
+        else:
+            self.labels = like(Y, X)
+            self.present = astype(self.labels, "bool")
+            self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
+
+    def misclassified(self, labels: Any) -> Array:
+        """Tell which samples' label sets are not the true ones."""
+        if self.in_blocks:
+            return self.Y.misclassified(labels)
+        xp, _ = namespace(labels)
+        return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
 
 
 class _ConstraintEnsemble(MultiLabelClassifier):
     """Members in constraint projections, and their vote."""
 
+    _fits_blocks = True
     _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
@@ -173,7 +188,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (self.threshold, self.threshold) if number else self.threshold
 
     def _after_member(self, number: int, error: float) -> None:
-        """Show progress; called after each member, in the order in which they end."""
+        """Show progress; called after each member."""
         if self.verbose:
             seconds = time.perf_counter() - self._started
             print(
@@ -186,9 +201,9 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """Yield (probabilities, labels) of each member in turn, computed in threads."""
         q = len(self.classes_) if not self._one_target else 1
 
-        def output(m: int) -> tuple[Array, Array]:
-            Z = X @ self.projections_[m].components_.T
-            estimator = self.estimators_[m]
+        def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
+            projection, estimator = member
+            Z = X @ projection.components_.T
             if type(estimator) in _DIRECT:
                 proba = estimator._proba(Z)
                 return proba, proba > 0.5  # what its predict would say, without a second search
@@ -199,12 +214,13 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 return labels.astype(np.float64), labels
             return estimator_scores(estimator, Z, q), estimator_labels(estimator, Z)
 
+        members = list(zip(self.projections_, self.estimators_, strict=True))
         if is_foreign(X):
-            yield from map(output, range(len(self.estimators_)))
+            yield from map(output, members)
             return
         # Batch by batch, so that only a batch of outputs is held at a time.
-        for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
-            yield from map_threads(output, range(batch.start, batch.stop), self.n_jobs)
+        for batch in gen_batches(len(members), n_at_a_time(self.n_jobs)):
+            yield from map_anywhere(output, members[batch], self.n_jobs)
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
@@ -347,6 +363,15 @@ class VPCMEClassifier(_ConstraintEnsemble):
     --------
     BaggingVPCPClassifier : The same without the weights.
 
+    Notes
+    -----
+    X and Y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
+    the rows stay there, in the workers' memory, and the model is the one that the same data
+    give in memory. Dask arrays are then answered lazily, with Dask arrays. Blocks of some
+    ten thousand rows are a good size. Pickling such a model brings its rows into memory.
+    Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
+    computed on the cluster.
+
     References
     ----------
     P. Li, H. Li, M. Wu. Multi-label ensemble based on variable pairwise constraint
@@ -420,18 +445,23 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
-        done: list[int] = []
+        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        number = count(1)
 
         def train(seed: int) -> _Member:
-            member = _Member(self, data, seed, None)
-            done.append(seed)
-            self._after_member(len(done), member.wrong.mean())
-            return member
+            return _Member(self, data, seed, None)
 
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        def tell(member: _Member) -> None:
+            self._after_member(next(number), member.wrong.mean())
+
         if is_foreign(data.labels):
-            return [train(seed) for seed in seeds]
-        return map_threads(train, seeds, self.n_jobs)
+            members = []
+            for seed in seeds:
+                members.append(train(seed))
+                tell(members[-1])
+            return members
+        run = map_threads if data.in_blocks else map_anywhere
+        return run(train, seeds, self.n_jobs, tell)
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:

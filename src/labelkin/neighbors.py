@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,8 +12,9 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._approximate import ApproximateSearch
 from labelkin._array import (
     astype,
     convert_arrays,
@@ -28,7 +30,7 @@ from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
 from labelkin._search import NeighborSearch, query_together
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.explain import Explanation, explain
 
 
@@ -45,13 +47,22 @@ class NeighborCounts:
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
         Threads of the search.
+    search : callable, default=NeighborSearch
+        ``search(X, n_neighbors)`` gives what finds the neighbours.
     """
 
-    def __init__(self, X: Matrix, Y: Array, n_neighbors: int, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Array,
+        n_neighbors: int,
+        n_jobs: int | None = None,
+        search: Callable[[Matrix, int], Any] = NeighborSearch,
+    ) -> None:
         self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
         self.n_jobs = n_jobs
         self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
-        self.search = NeighborSearch(X, self.n_neighbors)
+        self.search = search(X, self.n_neighbors)
 
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
@@ -88,9 +99,19 @@ class MLkNNClassifier(MultiLabelClassifier):
     n_jobs : int, default=None
         Threads of the neighbour search; None: as many as BLAS would use. The results are
         the same for every value.
+    neighbors : {"exact", "approximate"}, default="exact"
+        "approximate": most of the nearest neighbours, found in time that grows with n log n
+        instead of n², for data of many thousand samples. Needs
+        ``pip install 'labelkin[approximate]'``.
+    n_candidates : int, default=64
+        Of an approximate search: how many samples it keeps in view. More find more of the
+        true neighbours, and take more time; ``recall_`` tells what they find.
 
     Attributes
     ----------
+    recall_ : float
+        Of an approximate search: the share of the true neighbours that it finds, measured
+        on 100 training samples.
     prior_ : ndarray of shape (n_labels,)
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
@@ -103,6 +124,12 @@ class MLkNNClassifier(MultiLabelClassifier):
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    Notes
+    -----
+    X and Y can be Dask arrays: neighbours are found in each block of rows, and merged. What
+    is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
+    first to hold the rows in the workers' memory.
 
     References
     ----------
@@ -121,18 +148,29 @@ class MLkNNClassifier(MultiLabelClassifier):
     """
 
     _fitted_array = "prior_"
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "neighbors": [StrOptions({"exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
-        self, n_neighbors: int = 10, *, smoothing: float = 1.0, n_jobs: int | None = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothing: float = 1.0,
+        n_jobs: int | None = None,
+        neighbors: str = "exact",
+        n_candidates: int = 64,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
         self.n_jobs = n_jobs
+        self.neighbors = neighbors
+        self.n_candidates = n_candidates
 
     def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
@@ -171,17 +209,30 @@ class MLkNNClassifier(MultiLabelClassifier):
         return self._fit_valid(*self._validate_fit(X, Y))
 
     def _fit_valid(self, X: Matrix, Y: Array) -> Array:
-        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.fit_mlknn(self, X, Y)
+        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
+        if self.neighbors == "approximate":
+            self.recall_ = self._counts.search.recall
         counts = self._counts()
-        self._estimate(counts, X.dtype)
+        width = self._counts.n_neighbors + 1
+        self._estimate(label_histogram(counts, self._counts.Y, width), X.dtype)
         return self._posterior_of(counts)
 
-    def _estimate(self, counts: Array, dtype: Any) -> None:
-        Y, width = self._counts.Y, self._counts.n_neighbors + 1
-        s, n = self.smoothing, Y.shape[0]
-        histogram = astype(label_histogram(counts, Y, width), "float64")
+    def _search(self) -> Callable[[Matrix, int], Any]:
+        if self.neighbors == "exact":
+            return NeighborSearch
+        return partial(ApproximateSearch, n_candidates=self.n_candidates)
+
+    def _estimate(self, histogram: Array, dtype: Any) -> None:
+        width = histogram.shape[2]
+        s = self.smoothing
+        histogram = astype(histogram, "float64")
         xp, _ = namespace(histogram)
         totals = xp.sum(histogram, axis=2)
+        n = totals[0, 0] + totals[1, 0]
         with np.errstate(invalid="ignore"):
             prior = (s + totals[1, :]) / (2 * s + n)
             likelihood = (s + histogram) / (s * width + totals)[:, :, None]

@@ -24,7 +24,7 @@ from labelkin._array import (
     to_numpy,
 )
 from labelkin._search import first_of_equals
-from labelkin.base import Array, LinearProjection, Matrix
+from labelkin.base import Array, LinearProjection, Matrix, in_blocks
 from labelkin.constraints import ConstraintSampler
 
 # A sparse matrix this small, and not very sparse, is multiplied faster as a dense one.
@@ -249,6 +249,12 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
+        if in_blocks(X):
+            from labelkin import _dask
+
+            _dask.fit_projection(self, X, Y, sample_weight)
+            warn_if_missing(self)
+            return self
         rows = self._validate_rows(X, reset=True)
         sampler = ConstraintSampler(self._validate_label_sets(rows, Y))
         self._draw_and_learn(TrainingRows(rows), sampler, sample_weight, self.random_state)
