@@ -1,6 +1,8 @@
 """VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
 
+import inspect
 import time
+import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
@@ -13,12 +15,17 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from labelkin._oob import BagSampler, OutOfBag, bound_weights, draw_bag
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
+from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
+
+MOST_WEIGHT = 5.0
+"""With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
 
 
 class _Member:
@@ -30,6 +37,11 @@ class _Member:
     estimator : fitted base classifier
     wrong : ndarray of bool of shape (n_samples,)
         Which training samples it misclassifies: the predicted label set is not the true one.
+        With a bag, samples in it are not judged, and not wrong.
+    error : float
+        Share of wrong ones among the samples it is judged by.
+    outside : tuple of ndarray (rows, probabilities, labels)
+        With a bag, what it says of the samples outside.
     """
 
     def __init__(
@@ -41,26 +53,42 @@ class _Member:
     ) -> None:
         rng = np.random.RandomState(seed)
         self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*ensemble._threshold_range())),
+            threshold=float(rng.uniform(*data.thresholds)),
             n_must_link=ensemble.n_must_link,
             n_cannot_link=ensemble.n_cannot_link,
             random_state=seed,
         )
-        W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
+        n = len(data.Y)
+        bag = None if data.bag is None else draw_bag(n, data.bag, seed)
+        sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
+        W = self.projection._draw_and_learn(data.training, sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
-        self.wrong = (labels != data.Y).any(axis=1)
+        Z = data.training.rows @ W
+        self.wrong = np.zeros(n, dtype=bool)
+        if bag is None:
+            self.wrong[:] = (_fit_and_predict(self.estimator, Z, data.Y) != data.Y).any(axis=1)
+            self.error = self.wrong.mean()
+        else:
+            rows = np.setdiff1d(np.arange(n), bag)
+            proba, labels = _fit_and_predict_outside(self.estimator, Z, data.Y, bag, rows)
+            self.wrong[rows] = (labels != data.Y[rows]).any(axis=1)
+            self.error = self.wrong.sum() / max(1, len(rows))
+            self.outside = rows, proba, labels
 
 
 class _TrainingData:
     """What all members share, prepared once."""
 
-    def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
+    def __init__(
+        self, X: Matrix, Y: Array, base: Any, thresholds: Any, bag: float | None = None
+    ) -> None:
         self.Y = Y
         self.training = TrainingRows(X)
         self.sampler = ConstraintSampler(Y)
         self.base = base
+        self.thresholds = thresholds
+        self.bag = bag
 
 
 class _ConstraintEnsemble(MultiLabelClassifier):
@@ -76,6 +104,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "bag": [None, Interval(Real, 0, 1, closed="neither")],
+        "oob_metric": [StrOptions(set(METRICS))],
     }
 
     def __init__(
@@ -89,6 +119,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        bag: float | None = None,
+        oob_metric: str = "average_precision",
     ) -> None:
         self.base_estimator = base_estimator
         self.n_estimators = n_estimators
@@ -99,6 +131,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.bag = bag
+        self.oob_metric = oob_metric
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, Y: Any) -> "_ConstraintEnsemble":
@@ -118,16 +152,34 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
-        data = _TrainingData(X, Y, self._base())
+        data = _TrainingData(X, Y, self._base(), self._threshold_range(), self.bag)
         self._started = time.perf_counter()
         members = self._fit_members(data, seeds)
         del self._started
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
-        self.errors_ = np.array([member.wrong.mean() for member in members])
+        self.errors_ = np.array([member.error for member in members])
+        if self.bag is not None:
+            self._judge_outside(members, Y)
         warn_if_missing(self.projections_[0])
         return self
+
+    def _judge_outside(self, members: list[_Member], Y: Array) -> None:
+        """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
+        oob = OutOfBag(Y)
+        for member in members:
+            oob.add(*member.outside)
+        if not oob.judged.all():
+            warnings.warn(
+                f"{np.count_nonzero(~oob.judged)} of {len(Y)} samples are in the bag of every "
+                "member and have no out-of-bag prediction; more members or a smaller bag give "
+                "them one.",
+                stacklevel=3,
+            )
+        proba = oob.proba()
+        self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
+        self.oob_proba_ = self._as_proba(proba)
 
     @abstractmethod
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
@@ -168,14 +220,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
         def output(m: int) -> tuple[Array, Array]:
             Z = X @ self.projections_[m].components_.T
-            estimator = self.estimators_[m]
-            if not hasattr(estimator, "predict_proba"):
-                labels = estimator_labels(estimator, Z)
-                return labels.astype(np.float64), labels
-            proba = estimator_scores(estimator, Z, q)
-            if isinstance(estimator, MLkNNClassifier):
-                return proba, proba > 0.5  # what its predict would say, without a second search
-            return proba, estimator_labels(estimator, Z)
+            return _proba_and_labels(self.estimators_[m], Z, q)
 
         # Batch by batch, so that only a batch of outputs is held at a time.
         for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
@@ -263,6 +308,17 @@ class VPCMEClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
+    bag : float, default=None
+        Share of the samples inside which a member draws its pairs, anew for each member;
+        0.6 is a good one. None, as in the paper: all. Of the samples outside the bag the
+        projection has not seen the labels, so the member's predictions there are honest:
+        they make ``oob_proba_``, and they alone decide who is misclassified. Samples in the
+        bag keep their weight in that round, and none ever weighs more than five times the
+        mean, so that weights cannot run away onto a few hard samples. A base whose
+        ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from all samples, the one
+        asked for left out; any other learns from the bag only.
+    oob_metric : str, default="average_precision"
+        Metric of ``oob_score_``, a name in `labelkin.metrics.METRICS`.
 
     Attributes
     ----------
@@ -273,9 +329,16 @@ class VPCMEClassifier(_ConstraintEnsemble):
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     errors_ : ndarray of shape (n_estimators,)
-        θ: the share of training samples each member misclassifies.
+        θ: the share of training samples each member misclassifies; with a bag, of those
+        outside it.
     sample_weights_ : ndarray of shape (n_samples,)
         The weights after the last round; they add up to 1.
+    oob_proba_ : ndarray of shape (n_samples, n_labels)
+        With a bag: the mean of the probabilities given by the members that had the sample
+        outside their bag; NaN, and a warning, for a sample that none had.
+    oob_score_ : float
+        With a bag: the value of `oob_metric` for these predictions, an estimate of what new
+        samples will give. (A little low: fewer members speak than for a new sample.)
     classes_ : list of n_labels arrays [0, 1]
         The two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -309,10 +372,13 @@ class VPCMEClassifier(_ConstraintEnsemble):
         members: list[_Member] = []
         for seed in seeds:
             member = _Member(self, data, seed, weights)
-            previous = members[-1] if members else member
-            weights = reweight(weights, member.wrong, previous.wrong.mean())
+            theta = members[-1].error if members else member.error
+            if data.bag is None:
+                weights = reweight(weights, member.wrong, theta)
+            else:
+                weights = reweight_outside(weights, member.wrong, member.outside[0], theta)
             members.append(member)
-            self._after_member(len(members), member.wrong.mean())
+            self._after_member(len(members), member.error)
         self.sample_weights_ = weights
         return members
 
@@ -344,10 +410,12 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
+    bag, oob_metric
+        As in `VPCMEClassifier`, without weights.
 
     Attributes
     ----------
-    estimators_, projections_, thresholds_, errors_, classes_, label_names_
+    estimators_, projections_, thresholds_, errors_, oob_proba_, oob_score_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
         All equal.
@@ -367,7 +435,7 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         def train(seed: int) -> _Member:
             member = _Member(self, data, seed, None)
             done.append(seed)
-            self._after_member(len(done), member.wrong.mean())
+            self._after_member(len(done), member.error)
             return member
 
         self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
@@ -395,14 +463,86 @@ def reweight(weights: Array, wrong: Array, error: float) -> Array:
     return raised / raised.sum()
 
 
+def reweight_outside(weights: Array, wrong: Array, rows: Array, error: float) -> Array:
+    """Reweight the samples outside the bag, which alone have a verdict.
+
+    They share anew what they weighed together, and the samples in the bag keep their
+    weight. Were the wrong ones simply raised, as all samples are without a bag, a sample
+    would gain on the others by being outside more often: with many errors chance alone
+    would soon put nearly all weight on a few.
+
+    Parameters
+    ----------
+    weights, wrong, error
+        As in `reweight`.
+    rows : ndarray of int
+        The samples outside the bag.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Weights that add up to 1, none above `MOST_WEIGHT` times their mean.
+    """
+    weights = weights.copy()
+    weights[rows] = weights[rows].sum() * reweight(weights[rows], wrong[rows], error)
+    return bound_weights(weights, MOST_WEIGHT)
+
+
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
     """Fit, and predict the training samples: each without itself, where the base can."""
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
+    return estimator_labels(estimator.fit(Z, _target(estimator, Y)), Z)
+
+
+def _fit_and_predict_outside(
+    estimator: Any, Z: Array, Y: Array, bag: Array, rows: Array
+) -> tuple[Array, Array]:
+    """Fit, and return honest probabilities and labels of the rows outside the bag.
+
+    A base that can strictly leave a sample out of its own prediction learns from all
+    samples. Any other one learns from the bag, or it would have seen the labels it is asked
+    for.
+    """
+    if _leaves_out_strictly(estimator):
+        proba = estimator.fit_loo_proba(Z, Y, strict=True)[rows]
+        return proba, proba > 0.5
+    inside = Y[bag]
+    try:
+        estimator.fit(Z[bag], _target(estimator, inside))
+    except ValueError as error:
+        vanished = np.flatnonzero((inside == inside[0]).all(axis=0) & (Y[0] != Y).any(axis=0))
+        if not len(vanished):
+            raise
+        raise ValueError(
+            f"{type(estimator).__name__} cannot be trained in a bag where label {vanished[0]} is "
+            f"constant ({error}); use a larger bag, or a base that takes constant labels, such "
+            "as OneVsRestClassifier."
+        ) from error
+    return _proba_and_labels(estimator, Z[rows], Y.shape[1])
+
+
+def _leaves_out_strictly(estimator: Any) -> bool:
+    method = getattr(estimator, "fit_loo_proba", None)
+    return method is not None and "strict" in inspect.signature(method).parameters
+
+
+def _target(estimator: Any, Y: Array) -> Array:
+    """Labels in the form that the base takes."""
     target = Y.astype(np.int64)  # some bases write −1 into a copy
-    if Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output:
-        target = target.ravel()
-    return estimator_labels(estimator.fit(Z, target), Z)
+    single = Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output
+    return target.ravel() if single else target
+
+
+def _proba_and_labels(estimator: Any, Z: Array, n_labels: int) -> tuple[Array, Array]:
+    """Probabilities, or labels in their place, and labels of a fitted base."""
+    if not hasattr(estimator, "predict_proba"):
+        labels = estimator_labels(estimator, Z)
+        return labels.astype(np.float64), labels
+    proba = estimator_scores(estimator, Z, n_labels)
+    if isinstance(estimator, MLkNNClassifier):
+        return proba, proba > 0.5  # what its predict would say, without a second search
+    return proba, estimator_labels(estimator, Z)
 
 
 def _last(stages: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:

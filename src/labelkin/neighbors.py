@@ -137,16 +137,18 @@ class MLkNNClassifier(MultiLabelClassifier):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: ArrayLike, Y: Any) -> Array:
+    def fit_loo_proba(self, X: ArrayLike, Y: Any, strict: bool = False) -> Array:
         """Fit, and return what the fitted model says of each training sample left out.
-
-        The sample is left out of its own neighbours; the prior and the likelihoods are
-        those of the whole training set.
 
         Parameters
         ----------
         X, Y
             As in ``fit``.
+        strict : bool, default=False
+            False: the sample is left out of its own neighbours; the prior and the
+            likelihoods are those of the whole training set. True: it is left out of these
+            as well, so that its own labels say nothing about it. With rare labels or few
+            samples that makes a difference.
 
         Returns
         -------
@@ -157,7 +159,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
         counts = self._counts()
         self._estimate(counts, Y)
-        return self._posterior_of(counts)
+        return self._strict_posterior(counts, Y) if strict else self._posterior_of(counts)
 
     def _estimate(self, counts: Array, Y: Array) -> None:
         n, q = Y.shape
@@ -167,6 +169,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
         histogram = np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
         totals = histogram.sum(axis=2)
+        self._histogram = histogram
         with np.errstate(invalid="ignore"):
             self.prior_ = (s + totals[1]) / (2 * s + n)
             self.likelihood_ = (s + histogram) / (s * width + totals)[:, :, None]
@@ -177,6 +180,18 @@ class MLkNNClassifier(MultiLabelClassifier):
             present, absent = np.nan_to_num(present), np.nan_to_num(absent)
             posterior = present / (present + absent)
         self._posterior = np.where(np.isnan(posterior), self.prior_[:, None], posterior)
+
+    def _strict_posterior(self, counts: Array, Y: Array) -> Array:
+        """Posterior of each training sample from the histogram of the others."""
+        n, q = Y.shape
+        s, width = self.smoothing, self._counts.n_neighbors + 1
+        cells = self._histogram[:, np.arange(q), counts] - np.stack([1 - Y, Y])
+        totals = self._histogram.sum(axis=2)[:, None, :] - np.stack([1 - Y, Y])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            absent, present = (s + totals) / (2 * s + n - 1) * (s + cells) / (s * width + totals)
+            posterior = present / (present + absent)
+        prior = (s + totals[1]) / max(2 * s + n - 1, 1)
+        return np.where(np.isnan(posterior), prior, posterior)
 
     def _posterior_of(self, counts: Array) -> Array:
         return self._posterior[np.arange(counts.shape[1]), counts]
