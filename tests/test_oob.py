@@ -163,36 +163,37 @@ def test_hard_votes_are_counted_out_of_bag():
     assert oob.score("hamming_loss", oob.proba() > 0.5) == 0
 
 
-def test_random_labels_are_at_chance_out_of_bag_and_not_inside():
-    """Many features, labels without meaning: out of bag is what new samples give.
-
-    Inside, leaving a sample out of its neighbours does not help: the projection has seen it.
-    Out of bag it would not help either, were the sample still in the likelihoods.
-    """
+def random_labels(k):
+    """120 training and 800 fresh samples whose labels mean nothing."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((2120, 120))
-    Y = (rng.random((2120, 4)) < 0.4).astype(int)
-    rows = Y.any(axis=1)
-    train, test = np.arange(120)[rows[:120]], np.arange(120, 2120)[rows[120:]]
-    X_train, Y_train = X[train], Y[train]
-    model = BaggingVPCPClassifier(n_estimators=25, bag=0.6, random_state=0).fit(X_train, Y_train)
-    fresh = average_precision(Y[test], model.predict_proba(X[test]))
+    X, Y = rng.standard_normal((920, k)), (rng.random((920, 5)) < 0.3).astype(int)
+    Y[np.arange(920), rng.integers(5, size=920)] = 1
+    return X[:120], Y[:120], X[120:], Y[120:]
+
+
+def test_random_labels_are_at_chance_out_of_bag_and_not_inside():
+    """Leaving a sample out of its neighbours does not help when the projection has seen it."""
+    X, Y, fresh_X, fresh_Y = random_labels(400)
+    settings = {"n_estimators": 15, "n_must_link": 1200, "n_cannot_link": 1200, "random_state": 0}
+    model = BaggingVPCPClassifier(bag=0.5, **settings).fit(X, Y)
+    fresh = average_precision(fresh_Y, model.predict_proba(fresh_X))
     assert model.oob_score_ == pytest.approx(fresh, abs=0.05)
-    loose = OutOfBag(Y_train)
-    for projection, seed in zip(model.projections_, member_seeds(25), strict=True):
-        out = outside_of(len(train), 0.6, seed)
-        proba = MLkNNClassifier().fit_loo_proba(projection.transform(X_train), Y_train)[out]
-        loose.add(out, proba, proba > 0.5)
-    assert average_precision(Y_train, loose.proba()) > fresh + 0.1
-    everyone = BaggingVPCPClassifier(n_estimators=25, random_state=0).fit(X_train, Y_train)
-    inside = np.mean(
-        [
-            MLkNNClassifier().fit_loo_proba(p.transform(X_train), Y_train, strict=True)
-            for p in everyone.projections_
-        ],
-        axis=0,
-    )
-    assert average_precision(Y_train, inside) > fresh + 0.15
+    projections = BaggingVPCPClassifier(**settings).fit(X, Y).projections_
+    inside = [MLkNNClassifier().fit_loo_proba(p.transform(X), Y, strict=True) for p in projections]
+    assert average_precision(Y, np.mean(inside, axis=0)) > fresh + 0.1
+
+
+def test_out_of_bag_the_sample_must_be_left_out_of_the_likelihoods_too():
+    X, Y, fresh_X, fresh_Y = random_labels(8)
+    model = BaggingVPCPClassifier(n_estimators=15, bag=0.5, random_state=0).fit(X, Y)
+    fresh = average_precision(fresh_Y, model.predict_proba(fresh_X))
+    assert model.oob_score_ == pytest.approx(fresh, abs=0.05)
+    loose = OutOfBag(Y)
+    for projection, seed in zip(model.projections_, member_seeds(15), strict=True):
+        rows = outside_of(120, 0.5, seed)
+        proba = MLkNNClassifier().fit_loo_proba(projection.transform(X), Y)[rows]
+        loose.add(rows, proba, proba > 0.5)
+    assert loose.score("average_precision", Y) > fresh + 0.1
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])

@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from labelkin._oob import BagSampler, OutOfBag, bound_weights, draw_bag
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
+from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.metrics import METRICS
@@ -26,6 +28,12 @@ from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn
 
 MOST_WEIGHT = 5.0
 """With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
+
+AUTO_BAG = 0.6
+"""The bag of the trials of ``threshold="auto"`` where the ensemble itself has none."""
+
+TRIAL_SHARE = 0.8
+"""Trial members over `n_estimators`: a bag and a high Θ cost a little more than the rest."""
 
 
 class _Member:
@@ -49,7 +57,7 @@ class _Member:
         ensemble: "_ConstraintEnsemble",
         data: "_TrainingData",
         seed: int,
-        weights: Array | None,
+        weights: Array | None = None,
     ) -> None:
         rng = np.random.RandomState(seed)
         self.projection = PairwiseConstraintProjection(
@@ -90,6 +98,12 @@ class _TrainingData:
         self.thresholds = thresholds
         self.bag = bag
 
+    def with_settings(self, thresholds: Any, bag: float | None) -> "_TrainingData":
+        """Return the same data with other thresholds and another bag."""
+        other = copy(self)
+        other.thresholds, other.bag = thresholds, bag
+        return other
+
 
 class _ConstraintEnsemble(MultiLabelClassifier):
     """Members in constraint projections, and their vote."""
@@ -97,7 +111,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "threshold": [Interval(Real, 0, 1, closed="both"), tuple, list],
+        "threshold": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"}), tuple, list],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
         "n_cannot_link": [None, Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
@@ -112,7 +126,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self,
         base_estimator: Any = None,
         n_estimators: int = 30,
-        threshold: float | tuple[float, float] = 0.6,
+        threshold: float | tuple[float, float] | str = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
         voting: str = "hard",
@@ -151,9 +165,14 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_estimators)
         data = _TrainingData(X, Y, self._base(), self._threshold_range(), self.bag)
         self._started = time.perf_counter()
+        if self.threshold == "auto":
+            # The members' seeds come first: they are what they are with this Θ given.
+            self._choose_threshold(data, rng)
+            data = data.with_settings((self.threshold_, self.threshold_), self.bag)
         members = self._fit_members(data, seeds)
         del self._started
         self.estimators_ = [member.estimator for member in members]
@@ -164,6 +183,34 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             self._judge_outside(members, Y)
         warn_if_missing(self.projections_[0])
         return self
+
+    def _choose_threshold(self, data: _TrainingData, rng: Any) -> None:
+        """Set ``threshold_`` by trial members, fewer than the ensemble has."""
+        S = int(TRIAL_SHARE * self.n_estimators)
+        candidates = candidate_thresholds(data.sampler, min(max(S, 1), MOST_CANDIDATES), rng)
+        bag = AUTO_BAG if self.bag is None else self.bag
+
+        def train(trials: list[tuple[float, int]]) -> list[tuple[Array, Array, Array]]:
+            return map_threads(train_one, trials, self.n_jobs)
+
+        def train_one(trial: tuple[float, int]) -> tuple[Array, Array, Array]:
+            threshold, seed = trial
+            return _Member(self, data.with_settings((threshold, threshold), bag), seed).outside
+
+        self.threshold_, self.threshold_scores_ = halve(
+            data.Y,
+            candidates,
+            rng.randint(2**31 - 1, size=S),
+            train,
+            self.oob_metric,
+            self._vote,
+        )
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] threshold {self.threshold_:.3g} of {len(candidates)} "
+                f"tried, {time.perf_counter() - self._started:.1f} s",
+                flush=True,
+            )
 
     def _judge_outside(self, members: list[_Member], Y: Array) -> None:
         """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
@@ -192,6 +239,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return base
 
     def _check_threshold(self) -> None:
+        if self.threshold == "auto":
+            return
         low_high = self._threshold_range()
         numbers = len(low_high) == 2 and all(isinstance(bound, Real) for bound in low_high)
         if not (numbers and 0 <= low_high[0] <= low_high[1] <= 1):
@@ -201,6 +250,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             )
 
     def _threshold_range(self) -> Any:
+        """Low and high Θ; with "auto" not known before the trials."""
         number = isinstance(self.threshold, Real)
         return (self.threshold, self.threshold) if number else self.threshold
 
@@ -293,9 +343,13 @@ class VPCMEClassifier(_ConstraintEnsemble):
         misclassified by the prediction made without it; else by the training prediction.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float or (low, high), default=0.6
+    threshold : float, (low, high) or "auto", default=0.6
         Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
-        each member draws its own.
+        each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
+        of bag, among those that split the pairs differently: trial members with equal
+        weights, fewer than `n_estimators`, so that the fit costs no more than twice as
+        much. The trials draw inside bags, of share 0.6 if `bag` is None; the
+        ensemble is then the same as with this Θ given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -318,7 +372,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
         ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from all samples, the one
         asked for left out; any other learns from the bag only.
     oob_metric : str, default="average_precision"
-        Metric of ``oob_score_``, a name in `labelkin.metrics.METRICS`.
+        Metric of ``oob_score_`` and of the choice of Θ, a name in
+        `labelkin.metrics.METRICS`.
 
     Attributes
     ----------
@@ -328,6 +383,12 @@ class VPCMEClassifier(_ConstraintEnsemble):
         The projections.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
+    threshold_ : float
+        With ``threshold="auto"``: the Θ chosen.
+    threshold_scores_ : dict of ndarray
+        With ``threshold="auto"``: the Θ tried as ``"threshold"``, the last out-of-bag
+        ``"score"`` of each, and of how many trial members, ``"n_members"``. The better
+        ones had more, so only scores of equally many are to be compared.
     errors_ : ndarray of shape (n_estimators,)
         θ: the share of training samples each member misclassifies; with a bag, of those
         outside it.
@@ -396,9 +457,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         ``MLkNNClassifier(n_neighbors=10)``.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float or (low, high), default=0.6
-        Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
-        each member draws its own.
+    threshold : float, (low, high) or "auto", default=0.6
+        As in `VPCMEClassifier`.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -415,7 +475,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
 
     Attributes
     ----------
-    estimators_, projections_, thresholds_, errors_, oob_proba_, oob_score_, classes_, label_names_
+    estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
+    oob_score_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
         All equal.
@@ -433,7 +494,7 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         done: list[int] = []
 
         def train(seed: int) -> _Member:
-            member = _Member(self, data, seed, None)
+            member = _Member(self, data, seed)
             done.append(seed)
             self._after_member(len(done), member.error)
             return member
