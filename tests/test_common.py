@@ -74,6 +74,9 @@ VARIANTS = [
     labelkin.VPCMEClassifier(n_estimators=3, voting="soft", random_state=0),
     labelkin.BaggingVPCPClassifier(n_estimators=3, voting="soft", random_state=0),
     labelkin.VPCMEClassifier(n_estimators=6, voting="soft", bag=0.6, random_state=0),
+    labelkin.VPCMEClassifier(
+        n_estimators=6, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+    ),
     labelkin.BaggingVPCPClassifier(n_estimators=6, bag=0.5, threshold="auto", random_state=0),
     labelkin.IBLRClassifier(add_features=True),
     labelkin.BinaryRelevanceClassifier(LogisticRegression()),

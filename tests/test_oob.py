@@ -12,7 +12,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin._oob import BagSampler, OutOfBag, bound_weights, draw_bag
+from labelkin._calibration import SlopeCalibration
+from labelkin._oob import BagSampler, OutOfBag, bound_weights, draw_bag, precision_weights
 from labelkin.constraints import label_similarity
 from labelkin.ensemble import MOST_WEIGHT, reweight_outside
 from labelkin.metrics import METRICS, average_precision, hamming_loss
@@ -417,3 +418,92 @@ def test_hamming_out_of_bag_on_yeast(paper_data):
         model.fit(X[train], Y[train])
     fresh = hamming_loss(Y[folds[0]], model.predict(X[folds[0]]))
     assert model.oob_score_ == pytest.approx(fresh, abs=0.01)
+
+
+# -------------------------------------------------------------- what is learned out of bag
+
+
+def test_precision_weights_by_hand():
+    Y = np.array([[1, 0], [0, 1], [1, 1]])
+    good = (np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 0.5]]), None)  # squares: 0.25
+    poor = (np.array([1, 2]), np.array([[1.0, 1.0], [0.5, 0.5]]), None)  # squares: 1.5
+    weights = precision_weights([good, poor], Y)
+    assert weights.mean() == pytest.approx(1)
+    assert weights[0] / weights[1] == pytest.approx((1.5 + 0.5) / (0.25 + 0.5))
+
+
+class Doubtful(MLkNNClassifier):
+    """A base of which every other member says one half to everything."""
+
+    made: list = []
+
+    def fit_loo_proba(self, X, Y, strict=False):
+        proba = super().fit_loo_proba(X, Y, strict)
+        self.made.append(self)
+        self.doubts = len(self.made) % 2 == 0
+        return proba * 0 + 0.5 if self.doubts else proba
+
+    def _proba(self, X):
+        proba = super()._proba(X)
+        return proba * 0 + 0.5 if self.doubts else proba
+
+
+def test_members_vote_by_their_weights():
+    X, Y = make_data(80)
+    Doubtful.made = []
+    settings = {"n_estimators": 16, "bag": 0.5, "voting": "soft", "random_state": 0}
+    model = VPCMEClassifier(Doubtful(), vote_weights="oob", **settings).fit(X, Y)
+    w = model.vote_weights_
+    assert w.mean() == pytest.approx(1)
+    assert w[::2].min() > 1.1 * w[1::2].max()
+    members = [
+        estimator.predict_proba(projection.transform(X))
+        for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
+    ]
+    np.testing.assert_allclose(model.predict_proba(X), np.average(members, axis=0, weights=w))
+    total, weight = np.zeros(Y.shape), np.zeros((80, 1))
+    for m, seed in enumerate(member_seeds(16)):
+        rows = outside_of(80, 0.5, seed)
+        Z = model.projections_[m].transform(X)
+        said = MLkNNClassifier().fit_loo_proba(Z, Y, strict=True) if m % 2 == 0 else 0.5 + 0 * Y
+        total[rows] += w[m] * said[rows]
+        weight[rows] += w[m]
+    np.testing.assert_allclose(model.oob_proba_, total / weight)
+    assert (VPCMEClassifier(**settings).fit(X, Y).vote_weights_ == 1).all()
+
+
+@BOTH
+def test_calibration_is_learned_out_of_bag_and_applied_to_new_samples(Ensemble):
+    X, Y = make_data(200, 6)
+    new = make_data(50, 6, seed=5)[0]
+    settings = {"n_estimators": 12, "bag": 0.5, "random_state": 0}
+    plain = Ensemble(**settings).fit(X, Y)
+    model = Ensemble(calibrate=True, **settings).fit(X, Y)
+    np.testing.assert_array_equal(model.oob_proba_, plain.oob_proba_)
+    assert model.oob_score_ == plain.oob_score_
+    curve = SlopeCalibration().fit(plain.oob_proba_, Y)
+    np.testing.assert_allclose(model.predict_proba(new), curve(plain.predict_proba(new)))
+    np.testing.assert_array_equal(model.predict(new), model.predict_proba(new) > 0.5)
+    assert METRICS["log_loss"](Y, curve(plain.oob_proba_)) < METRICS["log_loss"](
+        Y, plain.oob_proba_
+    )
+    *_, last = model.staged_predict_proba(new)
+    np.testing.assert_array_equal(last, model.predict_proba(new))
+    *_, labels = model.staged_predict(new)
+    np.testing.assert_array_equal(labels, model.predict(new))
+
+
+@BOTH
+@pytest.mark.parametrize("setting", [{"calibrate": True}, {"vote_weights": "oob"}])
+def test_what_is_learned_out_of_bag_needs_a_bag(Ensemble, setting):
+    with pytest.raises(ValueError, match=r"learns from out-of-bag predictions: set bag too"):
+        Ensemble(**setting).fit(*make_data())
+
+
+@NEVER_OUT
+@pytest.mark.filterwarnings("ignore:No two samples:UserWarning")
+def test_nothing_to_calibrate_by():
+    settings = {"n_estimators": 2, "bag": 0.6, "calibrate": True, "vote_weights": "oob"}
+    model = VPCMEClassifier(**settings, random_state=0).fit(np.eye(2), np.eye(2, dtype=int))
+    assert model.calibration_ is None
+    assert model.predict(np.eye(2)).shape == (2, 2)

@@ -153,12 +153,12 @@ def test_auto_is_the_ensemble_with_its_threshold_given(Ensemble, bag):
 def test_auto_trains_no_more_than_twice_as_many(Ensemble, S, monkeypatch):
     trained = []
 
-    class Counted(labelkin.ensemble._Member):
+    class Counted(labelkin.ensemble.Member):
         def __init__(self, *args, **kwargs):
             trained.append(1)
             super().__init__(*args, **kwargs)
 
-    monkeypatch.setattr(labelkin.ensemble, "_Member", Counted)
+    monkeypatch.setattr(labelkin.ensemble, "Member", Counted)
     X, Y = make_data(60, q=6)
     model = Ensemble(threshold="auto", n_estimators=S, n_jobs=1, random_state=0).fit(X, Y)
     assert len(trained) == S + model.threshold_scores_["n_members"].sum() <= 2 * S

@@ -6,6 +6,7 @@ random share of the samples, inside which a member draws its pairs. Of all other
 seen neither features nor labels, and its predictions there are those of new samples.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,26 @@ def bound_weights(weights: Array, most: float) -> Array:
         scale = (1 - limit * np.count_nonzero(cut)) / rest if rest > 0 else 0.0
         bounded = np.where(cut, limit, weights * scale)
     return bounded
+
+
+def precision_weights(outside: Sequence[tuple[Array, Array, Array]], Y: Array) -> Array:
+    """Weigh each member by one over its mean squared error outside its bag.
+
+    Parameters
+    ----------
+    outside : sequence of (rows, probabilities, labels)
+        What each member says of the samples outside its bag.
+    Y : ndarray of shape (n_samples, n_labels)
+        The true labels.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Weights of mean 1.
+    """
+    # A member without an error in few samples is not infinitely good: one half error more.
+    errors = np.array(
+        [(np.sum((proba - Y[rows]) ** 2) + 0.5) / (proba.size + 1) for rows, proba, _ in outside]
+    )
+    weights = 1 / errors
+    return weights / weights.mean()

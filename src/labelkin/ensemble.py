@@ -1,30 +1,28 @@
 """VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
 
-import inspect
 import time
 import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
-from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_random_state, gen_batches, get_tags
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from labelkin._oob import BagSampler, OutOfBag, bound_weights, draw_bag
-from labelkin._scoring import estimator_labels, estimator_scores
+from labelkin._calibration import SlopeCalibration
+from labelkin._constraint_members import Member, TrainingData, proba_and_labels
+from labelkin._oob import OutOfBag, bound_weights, precision_weights
 from labelkin._threads import map_threads, n_threads
 from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
-from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
-from labelkin.constraints import ConstraintSampler
+from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
-from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
+from labelkin.projection import warn_if_missing
 
 MOST_WEIGHT = 5.0
 """With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
@@ -32,77 +30,8 @@ MOST_WEIGHT = 5.0
 AUTO_BAG = 0.6
 """The bag of the trials of ``threshold="auto"`` where the ensemble itself has none."""
 
-TRIAL_SHARE = 0.8
+TRIAL_SHARE = 0.75
 """Trial members over `n_estimators`: a bag and a high Θ cost a little more than the rest."""
-
-
-class _Member:
-    """One round of Table 1: draw pairs, learn the projection, train in it.
-
-    Attributes
-    ----------
-    projection : PairwiseConstraintProjection
-    estimator : fitted base classifier
-    wrong : ndarray of bool of shape (n_samples,)
-        Which training samples it misclassifies: the predicted label set is not the true one.
-        With a bag, samples in it are not judged, and not wrong.
-    error : float
-        Share of wrong ones among the samples it is judged by.
-    outside : tuple of ndarray (rows, probabilities, labels)
-        With a bag, what it says of the samples outside.
-    """
-
-    def __init__(
-        self,
-        ensemble: "_ConstraintEnsemble",
-        data: "_TrainingData",
-        seed: int,
-        weights: Array | None = None,
-    ) -> None:
-        rng = np.random.RandomState(seed)
-        self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*data.thresholds)),
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            random_state=seed,
-        )
-        n = len(data.Y)
-        bag = None if data.bag is None else draw_bag(n, data.bag, seed)
-        sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
-        W = self.projection._draw_and_learn(data.training, sampler, weights, rng)
-        self.projection.n_features_in_ = ensemble.n_features_in_
-        self.estimator = seeded(clone(data.base), rng)
-        Z = data.training.rows @ W
-        self.wrong = np.zeros(n, dtype=bool)
-        if bag is None:
-            self.wrong[:] = (_fit_and_predict(self.estimator, Z, data.Y) != data.Y).any(axis=1)
-            self.error = self.wrong.mean()
-        else:
-            rows = np.setdiff1d(np.arange(n), bag)
-            proba, labels = _fit_and_predict_outside(self.estimator, Z, data.Y, bag, rows)
-            self.wrong[rows] = (labels != data.Y[rows]).any(axis=1)
-            self.error = self.wrong.sum() / max(1, len(rows))
-            self.outside = rows, proba, labels
-
-
-class _TrainingData:
-    """What all members share, prepared once."""
-
-    def __init__(
-        self, X: Matrix, Y: Array, base: Any, thresholds: Any, bag: float | None = None
-    ) -> None:
-        self.Y = Y
-        self.training = TrainingRows(X)
-        self.sampler = ConstraintSampler(Y)
-        self.base = base
-        self.thresholds = thresholds
-        self.bag = bag
-
-    def with_settings(self, thresholds: Any, bag: float | None) -> "_TrainingData":
-        """Return the same data with other thresholds and another bag."""
-        other = copy(self)
-        other.thresholds, other.bag = thresholds, bag
-        return other
 
 
 class _ConstraintEnsemble(MultiLabelClassifier):
@@ -120,6 +49,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         "verbose": ["verbose"],
         "bag": [None, Interval(Real, 0, 1, closed="neither")],
         "oob_metric": [StrOptions(set(METRICS))],
+        "vote_weights": [StrOptions({"equal", "oob"})],
+        "calibrate": ["boolean"],
     }
 
     def __init__(
@@ -135,6 +66,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         verbose: int = 0,
         bag: float | None = None,
         oob_metric: str = "average_precision",
+        vote_weights: str = "equal",
+        calibrate: bool = False,
     ) -> None:
         self.base_estimator = base_estimator
         self.n_estimators = n_estimators
@@ -147,6 +80,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.verbose = verbose
         self.bag = bag
         self.oob_metric = oob_metric
+        self.vote_weights = vote_weights
+        self.calibrate = calibrate
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, Y: Any) -> "_ConstraintEnsemble":
@@ -165,9 +100,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
+        self._check_bag()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        data = _TrainingData(X, Y, self._base(), self._threshold_range(), self.bag)
+        data = TrainingData(X, Y, self._base(), self._threshold_range(), self.bag)
         self._started = time.perf_counter()
         if self.threshold == "auto":
             # The members' seeds come first: they are what they are with this Θ given.
@@ -179,12 +115,14 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
         self.errors_ = np.array([member.error for member in members])
+        self.vote_weights_ = np.ones(len(members))
+        self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
             self._judge_outside(members, Y)
         warn_if_missing(self.projections_[0])
         return self
 
-    def _choose_threshold(self, data: _TrainingData, rng: Any) -> None:
+    def _choose_threshold(self, data: TrainingData, rng: Any) -> None:
         """Set ``threshold_`` by trial members, fewer than the ensemble has."""
         S = int(TRIAL_SHARE * self.n_estimators)
         candidates = candidate_thresholds(data.sampler, min(max(S, 1), MOST_CANDIDATES), rng)
@@ -195,7 +133,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
         def train_one(trial: tuple[float, int]) -> tuple[Array, Array, Array]:
             threshold, seed = trial
-            return _Member(self, data.with_settings((threshold, threshold), bag), seed).outside
+            return Member(self, data.with_settings((threshold, threshold), bag), seed).outside
 
         self.threshold_, self.threshold_scores_ = halve(
             data.Y,
@@ -212,11 +150,13 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 flush=True,
             )
 
-    def _judge_outside(self, members: list[_Member], Y: Array) -> None:
+    def _judge_outside(self, members: list[Member], Y: Array) -> None:
         """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
+        if self.vote_weights == "oob":
+            self.vote_weights_ = precision_weights([m.outside for m in members], Y)
         oob = OutOfBag(Y)
-        for member in members:
-            oob.add(*member.outside)
+        for member, weight in zip(members, self.vote_weights_, strict=True):
+            oob.add(*member.outside, weight)
         if not oob.judged.all():
             warnings.warn(
                 f"{np.count_nonzero(~oob.judged)} of {len(Y)} samples are in the bag of every "
@@ -227,9 +167,11 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         proba = oob.proba()
         self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
         self.oob_proba_ = self._as_proba(proba)
+        if self.calibrate and oob.judged.any():
+            self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
 
     @abstractmethod
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
 
     def _base(self) -> Any:
@@ -248,6 +190,18 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 "threshold must be a number in [0, 1] or a pair (low, high) with "
                 f"0 <= low <= high <= 1, got {self.threshold!r}."
             )
+
+    def _check_bag(self) -> None:
+        needed = {
+            "vote_weights='oob'": self.vote_weights == "oob",
+            "calibrate=True": self.calibrate,
+        }
+        for setting, is_set in needed.items():
+            if is_set and self.bag is None:
+                raise ValueError(
+                    f"{setting} learns from out-of-bag predictions: set bag too, for instance "
+                    "bag=0.6."
+                )
 
     def _threshold_range(self) -> Any:
         """Low and high Θ; with "auto" not known before the trials."""
@@ -270,7 +224,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
         def output(m: int) -> tuple[Array, Array]:
             Z = X @ self.projections_[m].components_.T
-            return _proba_and_labels(self.estimators_[m], Z, q)
+            return proba_and_labels(self.estimators_[m], Z, q)
 
         # Batch by batch, so that only a batch of outputs is held at a time.
         for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
@@ -279,20 +233,30 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
         proba = votes = np.zeros(1)
-        for m, (p, labels) in enumerate(self._member_outputs(X), start=1):
-            proba, votes = proba + p, votes + labels
-            yield proba / m, votes / m
+        total = 0.0
+        for (p, labels), weight in zip(self._member_outputs(X), self.vote_weights_, strict=True):
+            proba, votes, total = proba + weight * p, votes + weight * labels, total + weight
+            yield proba / total, votes / total
 
     def _vote(self, proba: Array, votes: Array) -> Array:
         if self.voting == "soft":
             return proba > 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
+    def _decide(self, proba: Array, votes: Array) -> Array:
+        """Labels: by the vote, or by calibrated probabilities where there are such."""
+        if self.calibration_ is None:
+            return self._vote(proba, votes)
+        return self.calibration_(proba) > 0.5
+
+    def _calibrated(self, proba: Array) -> Array:
+        return proba if self.calibration_ is None else self.calibration_(proba)
+
     def _proba(self, X: Matrix) -> Array:
-        return _last(self._staged(X))[0]
+        return self._calibrated(_last(self._staged(X))[0])
 
     def _labels(self, X: Matrix) -> Array:
-        return self._vote(*_last(self._staged(X)))
+        return self._decide(*_last(self._staged(X)))
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict_proba`` would say with one member, with two, and so on.
@@ -307,7 +271,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
         """
         for proba, _ in self._staged(self._validate_predict(X)):
-            yield self._as_proba(proba)
+            yield self._as_proba(self._calibrated(proba))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict`` would say with one member, with two, and so on.
@@ -322,7 +286,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ndarray of int of shape (n_samples, n_labels)
         """
         for proba, votes in self._staged(self._validate_predict(X)):
-            yield self._as_target(self._vote(proba, votes))
+            yield self._as_target(self._decide(proba, votes))
 
 
 class VPCMEClassifier(_ConstraintEnsemble):
@@ -374,6 +338,14 @@ class VPCMEClassifier(_ConstraintEnsemble):
     oob_metric : str, default="average_precision"
         Metric of ``oob_score_`` and of the choice of Θ, a name in
         `labelkin.metrics.METRICS`.
+    vote_weights : {"equal", "oob"}, default="equal"
+        What a member weighs in the vote and in the mean probability. oob, with a bag: one
+        over its mean squared error out of bag. Members that differ little weigh much the
+        same.
+    calibrate : bool, default=False
+        With a bag: pass the mean probabilities through a logistic curve a label, learned
+        out of bag, rare labels leaning on the others. A label is then predicted when its
+        calibrated probability is above one half, whatever `voting` says.
 
     Attributes
     ----------
@@ -396,10 +368,15 @@ class VPCMEClassifier(_ConstraintEnsemble):
         The weights after the last round; they add up to 1.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
         With a bag: the mean of the probabilities given by the members that had the sample
-        outside their bag; NaN, and a warning, for a sample that none had.
+        outside their bag, before calibration; NaN, and a warning, for a sample that none
+        had.
     oob_score_ : float
         With a bag: the value of `oob_metric` for these predictions, an estimate of what new
         samples will give. (A little low: fewer members speak than for a new sample.)
+    vote_weights_ : ndarray of shape (n_estimators,)
+        What each member weighs; the mean is 1.
+    calibration_ : callable or None
+        From mean to calibrated probabilities.
     classes_ : list of n_labels arrays [0, 1]
         The two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -428,11 +405,11 @@ class VPCMEClassifier(_ConstraintEnsemble):
     (100, 10)
     """
 
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         weights = np.full(len(data.Y), 1 / len(data.Y))
-        members: list[_Member] = []
+        members: list[Member] = []
         for seed in seeds:
-            member = _Member(self, data, seed, weights)
+            member = Member(self, data, seed, weights)
             theta = members[-1].error if members else member.error
             if data.bag is None:
                 weights = reweight(weights, member.wrong, theta)
@@ -470,8 +447,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
-    bag, oob_metric
-        As in `VPCMEClassifier`, without weights.
+    bag, oob_metric, vote_weights, calibrate
+        As in `VPCMEClassifier`; there are no sample weights to drive.
 
     Attributes
     ----------
@@ -490,11 +467,11 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     VPCMEClassifier : The same with samples reweighted after each member.
     """
 
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         done: list[int] = []
 
-        def train(seed: int) -> _Member:
-            member = _Member(self, data, seed)
+        def train(seed: int) -> Member:
+            member = Member(self, data, seed)
             done.append(seed)
             self._after_member(len(done), member.error)
             return member
@@ -547,63 +524,6 @@ def reweight_outside(weights: Array, wrong: Array, rows: Array, error: float) ->
     weights = weights.copy()
     weights[rows] = weights[rows].sum() * reweight(weights[rows], wrong[rows], error)
     return bound_weights(weights, MOST_WEIGHT)
-
-
-def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
-    """Fit, and predict the training samples: each without itself, where the base can."""
-    if hasattr(estimator, "fit_loo_proba"):
-        return estimator.fit_loo_proba(Z, Y) > 0.5
-    return estimator_labels(estimator.fit(Z, _target(estimator, Y)), Z)
-
-
-def _fit_and_predict_outside(
-    estimator: Any, Z: Array, Y: Array, bag: Array, rows: Array
-) -> tuple[Array, Array]:
-    """Fit, and return honest probabilities and labels of the rows outside the bag.
-
-    A base that can strictly leave a sample out of its own prediction learns from all
-    samples. Any other one learns from the bag, or it would have seen the labels it is asked
-    for.
-    """
-    if _leaves_out_strictly(estimator):
-        proba = estimator.fit_loo_proba(Z, Y, strict=True)[rows]
-        return proba, proba > 0.5
-    inside = Y[bag]
-    try:
-        estimator.fit(Z[bag], _target(estimator, inside))
-    except ValueError as error:
-        vanished = np.flatnonzero((inside == inside[0]).all(axis=0) & (Y[0] != Y).any(axis=0))
-        if not len(vanished):
-            raise
-        raise ValueError(
-            f"{type(estimator).__name__} cannot be trained in a bag where label {vanished[0]} is "
-            f"constant ({error}); use a larger bag, or a base that takes constant labels, such "
-            "as OneVsRestClassifier."
-        ) from error
-    return _proba_and_labels(estimator, Z[rows], Y.shape[1])
-
-
-def _leaves_out_strictly(estimator: Any) -> bool:
-    method = getattr(estimator, "fit_loo_proba", None)
-    return method is not None and "strict" in inspect.signature(method).parameters
-
-
-def _target(estimator: Any, Y: Array) -> Array:
-    """Labels in the form that the base takes."""
-    target = Y.astype(np.int64)  # some bases write −1 into a copy
-    single = Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output
-    return target.ravel() if single else target
-
-
-def _proba_and_labels(estimator: Any, Z: Array, n_labels: int) -> tuple[Array, Array]:
-    """Probabilities, or labels in their place, and labels of a fitted base."""
-    if not hasattr(estimator, "predict_proba"):
-        labels = estimator_labels(estimator, Z)
-        return labels.astype(np.float64), labels
-    proba = estimator_scores(estimator, Z, n_labels)
-    if isinstance(estimator, MLkNNClassifier):
-        return proba, proba > 0.5  # what its predict would say, without a second search
-    return proba, estimator_labels(estimator, Z)
 
 
 def _last(stages: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -1,0 +1,165 @@
+"""From scores to probabilities: one logistic curve a label, rare labels leaning on the rest."""
+
+import numpy as np
+from scipy.special import expit
+
+from labelkin.base import Array
+
+_STEPS = 100
+_HALVINGS = 40
+# Keeps the shared slope finite where scores separate every label.
+_SHARED_PRECISION = 1e-3
+
+
+class SlopeCalibration:
+    """Log odds of label l are a(l) · score / sd(l) + b(l), with a(l) ≥ 0.
+
+    sd(l) = √(p(1 − p)), p the share of positives: in this unit a score that predicts a label
+    well has about the same slope whether the label is frequent or rare. First one slope is
+    fitted that all labels share; then each label's own slope, by maximum likelihood less
+    precision/2 · (a(l) − shared slope)²: frequent labels follow their scores, rare ones keep
+    the shared slope. Intercepts are free, so that the mean probability of a label is its
+    share of positives. A slope below 0 is none at all: the label keeps its share.
+
+    A label that is constant in training has the odds of its counts with one more sample of
+    either class.
+
+    Parameters
+    ----------
+    precision : float
+        Weight of the distance to the shared slope; 0: each label for itself.
+
+    Attributes
+    ----------
+    shared_slope_ : float
+        Slope of all labels together.
+    slope_, intercept_ : ndarray of shape (n_labels,)
+        Log odds are slope_ · score + intercept_, the scores as they are given.
+    """
+
+    shared_slope_: float
+    slope_: Array
+    intercept_: Array
+
+    def __init__(self, precision: float = 1.0) -> None:
+        self.precision = precision
+
+    def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
+        """Fit on honest scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
+        n, q = Y.shape
+        positives = Y.sum(axis=0, dtype=np.float64)
+        self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
+        self.shared_slope_ = 0.0
+        varies = np.flatnonzero((positives > 0) & (positives < n))
+        if not len(varies):
+            return self
+        share = positives[varies] / n
+        unit = np.sqrt(share * (1 - share))
+        S, T = scores[:, varies] / unit, Y[:, varies].astype(np.float64)
+        # Centred scores keep slope and intercept apart, which Newton's method likes.
+        centre = S.mean(axis=0)
+        S = S - centre
+        self.shared_slope_ = max(0.0, _shared_slope(S, T))
+        slope, intercept = _own_slopes(S, T, self.shared_slope_, self.precision)
+        none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
+        slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
+        self.slope_[varies] = slope / unit
+        self.intercept_[varies] = intercept - slope * centre
+        return self
+
+    def __call__(self, scores: Array) -> Array:
+        """Return probabilities."""
+        return expit(self.slope_ * scores + self.intercept_)
+
+
+def _prior_odds(T: Array) -> Array:
+    share = T.mean(axis=0)
+    return np.log(share / (1 - share))
+
+
+def _shared_slope(S: Array, T: Array) -> float:
+    """Return the slope that all columns share, their intercepts free."""
+
+    def loss(slope: float, intercept: Array) -> float:
+        return float(_losses(S, T, slope, intercept).sum() + _SHARED_PRECISION * slope**2 / 2)
+
+    slope, intercept = 0.0, _prior_odds(T)
+    value = loss(slope, intercept)
+    for _ in range(_STEPS):
+        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        # The intercepts are eliminated from Newton's equations: one unknown is left.
+        gradient = (
+            g_slopes.sum() + _SHARED_PRECISION * slope - (h_cross / h_intercept) @ g_intercept
+        )
+        curvature = h_slopes.sum() + _SHARED_PRECISION - (h_cross / h_intercept) @ h_cross
+        step = gradient / curvature
+        steps = (g_intercept - h_cross * step) / h_intercept
+        length = 1.0
+        for _ in range(_HALVINGS):
+            new = loss(slope - length * step, intercept - length * steps)
+            if new < value:
+                break
+            length /= 2
+        else:
+            break
+        converged = value - new <= 1e-12 * max(1.0, value)
+        slope, intercept, value = slope - length * step, intercept - length * steps, new
+        if converged:
+            break
+    return float(slope)
+
+
+def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Array, Array]:
+    """Return each column's slope, drawn towards the shared one, and its intercept."""
+
+    def loss(slope: Array, intercept: Array) -> Array:
+        return _losses(S, T, slope, intercept) + precision / 2 * (slope - shared) ** 2
+
+    slope, intercept = np.full(S.shape[1], shared), _prior_odds(T)
+    value = loss(slope, intercept)
+    for _ in range(_STEPS):
+        g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
+        determinant = h_slope * h_intercept - h_cross**2
+        # Scores that are all equal leave the slope open; it stays where it is.
+        solvable = determinant > 1e-14 * h_slope * h_intercept
+        determinant = np.where(solvable, determinant, 1)
+        step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)
+        steps = (g_intercept - h_cross * step) / h_intercept
+        length = np.ones_like(slope)
+        for _ in range(_HALVINGS):
+            new = loss(slope - length * step, intercept - length * steps)
+            worse = new > value
+            if not worse.any():
+                break
+            length = np.where(worse, length / 2, length)
+        length = np.where(worse, 0, length)
+        slope, intercept = slope - length * step, intercept - length * steps
+        new = np.where(worse, value, new)
+        converged = (value - new <= 1e-12 * np.maximum(1, value)).all()
+        value = new
+        if converged:
+            break
+    return slope, intercept
+
+
+def _losses(S: Array, T: Array, slope: Array | float, intercept: Array) -> Array:
+    """Negative log likelihood of each column."""
+    odds = slope * S + intercept
+    return (np.logaddexp(0, odds) - T * odds).sum(axis=0)
+
+
+def _derivatives(
+    S: Array, T: Array, slope: Array | float, intercept: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """First derivatives by slope and intercept, then the second ones, of each column."""
+    p = expit(slope * S + intercept)
+    excess, weight = p - T, p * (1 - p)
+    weighted = weight * S
+    return (
+        (excess * S).sum(axis=0),
+        excess.sum(axis=0),
+        (weighted * S).sum(axis=0),
+        weighted.sum(axis=0),
+        weight.sum(axis=0) + 1e-12,
+    )
