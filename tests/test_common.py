@@ -73,6 +73,11 @@ def expected_failures(estimator):
 VARIANTS = [
     labelkin.VPCMEClassifier(n_estimators=3, voting="soft", random_state=0),
     labelkin.BaggingVPCPClassifier(n_estimators=3, voting="soft", random_state=0),
+    labelkin.VPCMEClassifier(n_estimators=6, voting="soft", bag=0.6, random_state=0),
+    labelkin.VPCMEClassifier(
+        n_estimators=6, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+    ),
+    labelkin.BaggingVPCPClassifier(n_estimators=6, bag=0.5, threshold="auto", random_state=0),
     labelkin.IBLRClassifier(add_features=True),
     labelkin.BinaryRelevanceClassifier(LogisticRegression()),
     labelkin.ChainClassifier(LogisticRegression()),
@@ -89,6 +94,7 @@ ESTIMATORS = [make(name) for name in NAMES] + VARIANTS
 
 # Checks with a single class, or a single sample, leave no cannot-link: a warning, rightly.
 @pytest.mark.filterwarnings("ignore:No two samples are a (cannot|must)-link:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* no out-of-bag prediction:UserWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -201,7 +201,7 @@ def test_bad_threshold_ranges(Ensemble, threshold, data):
 
 
 @BOTH
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, "auto"])
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, "best"])
 def test_bad_thresholds(Ensemble, threshold, data):
     with pytest.raises(ValueError, match="'threshold' parameter"):
         Ensemble(threshold=threshold).fit(*data)

@@ -498,7 +498,7 @@ class DecisionClassifier(MultiLabelClassifier):
             scores[test] = part
         return scores
 
-    def _validate_predict(self, X: Any) -> Any:
+    def _validate_predict(self, X: Any, method: str = "predict") -> Any:
         check_is_fitted(self)
         return X
 

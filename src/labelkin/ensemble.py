@@ -1,6 +1,7 @@
 """VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
 
 import time
+import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
@@ -15,78 +16,25 @@ from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._array import astype, is_foreign, like, namespace, to_numpy
-from labelkin._scoring import estimator_labels, estimator_scores
+from labelkin._calibration import SlopeCalibration
+from labelkin._constraint_members import Member, TrainingData, proba_and_labels
+from labelkin._oob import OutOfBag, bound_weights, precision_weights
 from labelkin._threads import map_anywhere, map_threads, n_at_a_time
-from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks, seeded
-from labelkin.constraints import ConstraintSampler
+from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.explain import Explanation, explain
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
+from labelkin.metrics import METRICS
+from labelkin.neighbors import MLkNNClassifier
+from labelkin.projection import warn_if_missing
 
-# Bases that are given validated arrays, on whatever device; a subclass may do anything.
-_DIRECT = (MLkNNClassifier, IBLRClassifier)
+MOST_WEIGHT = 5.0
+"""With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
 
+AUTO_BAG = 0.6
+"""The bag of the trials of ``threshold="auto"`` where the ensemble itself has none."""
 
-class _Member:
-    """One round of Table 1: draw pairs, learn the projection, train in it.
-
-    Attributes
-    ----------
-    projection : PairwiseConstraintProjection
-    estimator : fitted base classifier
-    wrong : ndarray of bool of shape (n_samples,)
-        Which training samples it misclassifies: the predicted label set is not the true one.
-    """
-
-    def __init__(
-        self,
-        ensemble: "_ConstraintEnsemble",
-        data: "_TrainingData",
-        seed: int,
-        weights: Array | None,
-    ) -> None:
-        rng = np.random.RandomState(seed)
-        self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*ensemble._threshold_range())),
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            random_state=int(seed),
-        )
-        W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
-        self.projection.n_features_in_ = ensemble.n_features_in_
-        self.estimator = seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, data.training.project(W), data.labels)
-        self.wrong = data.misclassified(labels)
-
-
-class _TrainingData:
-    """What all members share, prepared once.
-
-    Pairs and weights are drawn and kept on the host, from `Y`; `labels` are the same where the
-    samples lie. Between two members only the pairs, and who is misclassified, cross over.
-    """
-
-    def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
-        self.Y: Any = Y
-        self.base = base
-        self.training: Any
-        self.in_blocks = in_blocks(X)
-        if self.in_blocks:
-            from labelkin import _dask
-
-            self.labels = Y
-            self.training, self.sampler = _dask.training_data(X, Y, base)
-        else:
-            self.labels = like(Y, X)
-            self.present = astype(self.labels, "bool")
-            self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
-
-    def misclassified(self, labels: Any) -> Array:
-        """Tell which samples' label sets are not the true ones."""
-        if self.in_blocks:
-            return self.Y.misclassified(labels)
-        xp, _ = namespace(labels)
-        return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
+TRIAL_SHARE = 0.75
+"""Trial members over `n_estimators`: a bag and a high Θ cost a little more than the rest."""
 
 
 class _ConstraintEnsemble(MultiLabelClassifier):
@@ -97,26 +45,34 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "threshold": [Interval(Real, 0, 1, closed="both"), tuple, list],
+        "threshold": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"}), tuple, list],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
         "n_cannot_link": [None, Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "bag": [None, Interval(Real, 0, 1, closed="neither")],
+        "oob_metric": [StrOptions(set(METRICS))],
+        "vote_weights": [StrOptions({"equal", "oob"})],
+        "calibrate": ["boolean"],
     }
 
     def __init__(
         self,
         base_estimator: Any = None,
         n_estimators: int = 30,
-        threshold: float | tuple[float, float] = 0.6,
+        threshold: float | tuple[float, float] | str = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
         voting: str = "hard",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        bag: float | None = None,
+        oob_metric: str = "average_precision",
+        vote_weights: str = "equal",
+        calibrate: bool = False,
     ) -> None:
         self.base_estimator = base_estimator
         self.n_estimators = n_estimators
@@ -127,6 +83,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.bag = bag
+        self.oob_metric = oob_metric
+        self.vote_weights = vote_weights
+        self.calibrate = calibrate
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, Y: Any) -> "_ConstraintEnsemble":
@@ -145,22 +105,85 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
-        data = _TrainingData(X, Y, self._base(X))
+        self._check_bag()
+        if in_blocks(X) and (self.bag is not None or self.threshold == "auto"):
+            raise ValueError(
+                'bag and threshold="auto" need the rows in memory: give X and Y as NumPy arrays, '
+                "or leave bag=None and give threshold as a number."
+            )
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_estimators)
+        data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag)
         self._started = time.perf_counter()
+        if self.threshold == "auto":
+            # The members' seeds come first: they are what they are with this Θ given.
+            self._choose_threshold(data, rng)
+            data = data.with_settings((self.threshold_, self.threshold_), self.bag)
         members = self._fit_members(data, seeds)
         del self._started
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
-        self.errors_ = np.array([member.wrong.mean() for member in members])
-        for name in ("thresholds_", "errors_", "sample_weights_"):
+        self.errors_ = np.array([member.error for member in members])
+        self.vote_weights_ = np.ones(len(members))
+        self.calibration_: SlopeCalibration | None = None
+        if self.bag is not None:
+            self._judge_outside(members, to_numpy(Y))
+        for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
         return self
 
+    def _choose_threshold(self, data: TrainingData, rng: Any) -> None:
+        """Set ``threshold_`` by trial members, fewer than the ensemble has."""
+        S = int(TRIAL_SHARE * self.n_estimators)
+        candidates = candidate_thresholds(data.sampler, min(max(S, 1), MOST_CANDIDATES), rng)
+        bag = AUTO_BAG if self.bag is None else self.bag
+
+        def train(trials: list[tuple[float, int]]) -> list[tuple[Array, Array, Array]]:
+            return map_threads(train_one, trials, self.n_jobs)
+
+        def train_one(trial: tuple[float, int]) -> tuple[Array, Array, Array]:
+            threshold, seed = trial
+            return Member(self, data.with_settings((threshold, threshold), bag), seed).outside
+
+        self.threshold_, self.threshold_scores_ = halve(
+            data.Y,
+            candidates,
+            rng.randint(2**31 - 1, size=S),
+            train,
+            self.oob_metric,
+            self._vote,
+        )
+        if self.verbose:
+            print(
+                f"[{type(self).__name__}] threshold {self.threshold_:.3g} of {len(candidates)} "
+                f"tried, {time.perf_counter() - self._started:.1f} s",
+                flush=True,
+            )
+
+    def _judge_outside(self, members: list[Member], Y: Array) -> None:
+        """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
+        if self.vote_weights == "oob":
+            self.vote_weights_ = precision_weights([m.outside for m in members], Y)
+        oob = OutOfBag(Y)
+        for member, weight in zip(members, self.vote_weights_, strict=True):
+            oob.add(*member.outside, weight)
+        if not oob.judged.all():
+            warnings.warn(
+                f"{np.count_nonzero(~oob.judged)} of {len(Y)} samples are in the bag of every "
+                "member and have no out-of-bag prediction; more members or a smaller bag give "
+                "them one.",
+                stacklevel=3,
+            )
+        proba = oob.proba()
+        self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
+        self.oob_proba_ = self._as_proba(proba)
+        if self.calibrate and oob.judged.any():
+            self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
+
     @abstractmethod
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
 
     def _base(self, X: Matrix) -> Any:
@@ -175,6 +198,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return base
 
     def _check_threshold(self) -> None:
+        if self.threshold == "auto":
+            return
         low_high = self._threshold_range()
         numbers = len(low_high) == 2 and all(isinstance(bound, Real) for bound in low_high)
         if not (numbers and 0 <= low_high[0] <= low_high[1] <= 1):
@@ -183,7 +208,20 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 f"0 <= low <= high <= 1, got {self.threshold!r}."
             )
 
+    def _check_bag(self) -> None:
+        needed = {
+            "vote_weights='oob'": self.vote_weights == "oob",
+            "calibrate=True": self.calibrate,
+        }
+        for setting, is_set in needed.items():
+            if is_set and self.bag is None:
+                raise ValueError(
+                    f"{setting} learns from out-of-bag predictions: set bag too, for instance "
+                    "bag=0.6."
+                )
+
     def _threshold_range(self) -> Any:
+        """Low and high Θ; with "auto" not known before the trials."""
         number = isinstance(self.threshold, Real)
         return (self.threshold, self.threshold) if number else self.threshold
 
@@ -203,16 +241,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
         def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
             projection, estimator = member
-            Z = X @ projection.components_.T
-            if type(estimator) in _DIRECT:
-                proba = estimator._proba(Z)
-                return proba, proba > 0.5  # what its predict would say, without a second search
-            if is_foreign(Z):
-                return estimator.predict_proba(Z), estimator.predict(Z)
-            if not hasattr(estimator, "predict_proba"):
-                labels = estimator_labels(estimator, Z)
-                return labels.astype(np.float64), labels
-            return estimator_scores(estimator, Z, q), estimator_labels(estimator, Z)
+            return proba_and_labels(estimator, X @ projection.components_.T, q)
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
         if is_foreign(X):
@@ -226,9 +255,12 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """Yield mean probability and share of votes, after each member."""
         proba: Any = 0
         votes: Any = 0
-        for m, (p, labels) in enumerate(self._member_outputs(X), start=1):
-            proba, votes = proba + p, votes + astype(labels, p.dtype)
-            yield proba / m, votes / m
+        total = 0.0
+        weights = to_numpy(self.vote_weights_).tolist()
+        for (p, labels), weight in zip(self._member_outputs(X), weights, strict=True):
+            proba, votes = proba + weight * p, votes + weight * astype(labels, p.dtype)
+            total += weight
+            yield proba / total, votes / total
 
     def _vote(self, proba: Array, votes: Array) -> Array:
         if self.voting == "soft":
@@ -243,14 +275,28 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             )
             if proba is not None:
                 xp, _ = namespace(proba)
-                return xp.mean(proba, axis=0), xp.mean(astype(proba > 0.5, proba.dtype), axis=0)
+                weights = astype(self.vote_weights_, proba.dtype)[:, None, None]
+                share = weights / xp.sum(weights)
+                votes = astype(proba > 0.5, proba.dtype)
+                return xp.sum(share * proba, axis=0), xp.sum(share * votes, axis=0)
         return _last(self._staged(X))
 
+    def _decide(self, proba: Array, votes: Array) -> Array:
+        """Labels: by the vote, or by calibrated probabilities where there are such."""
+        if self.calibration_ is None:
+            return self._vote(proba, votes)
+        return self._calibrated(proba) > 0.5
+
+    def _calibrated(self, proba: Array) -> Array:
+        if self.calibration_ is None:
+            return proba
+        return astype(like(self.calibration_(to_numpy(proba)), proba), proba.dtype)
+
     def _proba(self, X: Matrix) -> Array:
-        return self._outcome(X)[0]
+        return self._calibrated(self._outcome(X)[0])
 
     def _labels(self, X: Matrix) -> Array:
-        return self._vote(*self._outcome(X))
+        return self._decide(*self._outcome(X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -271,7 +317,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
         """
         for proba, _ in self._staged(self._validate_predict(X, "staged_predict_proba")):
-            yield self._as_proba(proba)
+            yield self._as_proba(self._calibrated(proba))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict`` would say with one member, with two, and so on.
@@ -286,7 +332,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ndarray of int of shape (n_samples, n_labels)
         """
         for proba, votes in self._staged(self._validate_predict(X, "staged_predict")):
-            yield self._as_target(self._vote(proba, votes))
+            yield self._as_target(self._decide(proba, votes))
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Say on which training samples and votes the prediction for one sample rests.
@@ -322,9 +368,13 @@ class VPCMEClassifier(_ConstraintEnsemble):
         misclassified by the prediction made without it; else by the training prediction.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float or (low, high), default=0.6
+    threshold : float, (low, high) or "auto", default=0.6
         Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
-        each member draws its own.
+        each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
+        of bag, among those that split the pairs differently: trial members with equal
+        weights, fewer than `n_estimators`, so that the fit costs no more than twice as
+        much. The trials draw inside bags, of share 0.6 if `bag` is None; the
+        ensemble is then the same as with this Θ given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -337,6 +387,26 @@ class VPCMEClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
+    bag : float, default=None
+        Share of the samples inside which a member draws its pairs, anew for each member;
+        0.6 is a good one. None, as in the paper: all. Of the samples outside the bag the
+        projection has not seen the labels, so the member's predictions there are honest:
+        they make ``oob_proba_``, and they alone decide who is misclassified. Samples in the
+        bag keep their weight in that round, and none ever weighs more than five times the
+        mean, so that weights cannot run away onto a few hard samples. A base whose
+        ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from all samples, the one
+        asked for left out; any other learns from the bag only.
+    oob_metric : str, default="average_precision"
+        Metric of ``oob_score_`` and of the choice of Θ, a name in
+        `labelkin.metrics.METRICS`.
+    vote_weights : {"equal", "oob"}, default="equal"
+        What a member weighs in the vote and in the mean probability. oob, with a bag: one
+        over its mean squared error out of bag. Members that differ little weigh much the
+        same.
+    calibrate : bool, default=False
+        With a bag: pass the mean probabilities through a logistic curve a label, learned
+        out of bag, rare labels leaning on the others. A label is then predicted when its
+        calibrated probability is above one half, whatever `voting` says.
 
     Attributes
     ----------
@@ -346,10 +416,28 @@ class VPCMEClassifier(_ConstraintEnsemble):
         The projections.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
+    threshold_ : float
+        With ``threshold="auto"``: the Θ chosen.
+    threshold_scores_ : dict of ndarray
+        With ``threshold="auto"``: the Θ tried as ``"threshold"``, the last out-of-bag
+        ``"score"`` of each, and of how many trial members, ``"n_members"``. The better
+        ones had more, so only scores of equally many are to be compared.
     errors_ : ndarray of shape (n_estimators,)
-        θ: the share of training samples each member misclassifies.
+        θ: the share of training samples each member misclassifies; with a bag, of those
+        outside it.
     sample_weights_ : ndarray of shape (n_samples,)
         The weights after the last round; they add up to 1.
+    oob_proba_ : ndarray of shape (n_samples, n_labels)
+        With a bag: the mean of the probabilities given by the members that had the sample
+        outside their bag, before calibration; NaN, and a warning, for a sample that none
+        had.
+    oob_score_ : float
+        With a bag: the value of `oob_metric` for these predictions, an estimate of what new
+        samples will give. (A little low: fewer members speak than for a new sample.)
+    vote_weights_ : ndarray of shape (n_estimators,)
+        What each member weighs; the mean is 1.
+    calibration_ : callable or None
+        From mean to calibrated probabilities.
     classes_ : list of n_labels arrays [0, 1]
         The two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -387,15 +475,18 @@ class VPCMEClassifier(_ConstraintEnsemble):
     (100, 10)
     """
 
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         weights = np.full(len(data.Y), 1 / len(data.Y))
-        members: list[_Member] = []
+        members: list[Member] = []
         for seed in seeds:
-            member = _Member(self, data, seed, weights)
-            previous = members[-1] if members else member
-            weights = reweight(weights, member.wrong, previous.wrong.mean())
+            member = Member(self, data, seed, weights)
+            theta = members[-1].error if members else member.error
+            if data.bag is None:
+                weights = reweight(weights, member.wrong, theta)
+            else:
+                weights = reweight_outside(weights, member.wrong, member.outside[0], theta)
             members.append(member)
-            self._after_member(len(members), member.wrong.mean())
+            self._after_member(len(members), member.error)
         self.sample_weights_ = weights
         return members
 
@@ -413,9 +504,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         ``MLkNNClassifier(n_neighbors=10)``.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float or (low, high), default=0.6
-        Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
-        each member draws its own.
+    threshold : float, (low, high) or "auto", default=0.6
+        As in `VPCMEClassifier`.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -427,10 +517,13 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
+    bag, oob_metric, vote_weights, calibrate
+        As in `VPCMEClassifier`; there are no sample weights to drive.
 
     Attributes
     ----------
-    estimators_, projections_, thresholds_, errors_, classes_, label_names_
+    estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
+    oob_score_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
         All equal.
@@ -444,15 +537,15 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     VPCMEClassifier : The same with samples reweighted after each member.
     """
 
-    def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
+    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
         number = count(1)
 
-        def train(seed: int) -> _Member:
-            return _Member(self, data, seed, None)
+        def train(seed: int) -> Member:
+            return Member(self, data, seed)
 
-        def tell(member: _Member) -> None:
-            self._after_member(next(number), member.wrong.mean())
+        def tell(member: Member) -> None:
+            self._after_member(next(number), member.error)
 
         if is_foreign(data.labels):
             members = []
@@ -485,21 +578,29 @@ def reweight(weights: Array, wrong: Array, error: float) -> Array:
     return raised / raised.sum()
 
 
-def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
-    """Fit, and predict the training samples: each without itself, where the base can."""
-    if type(estimator) in _DIRECT:
-        # What the ensemble has validated is not looked through again.
-        estimator._validate_params()
-        estimator._accept(Z, Y)
-        return estimator._fit_valid(Z, Y) > 0.5
-    if hasattr(estimator, "fit_loo_proba"):
-        return estimator.fit_loo_proba(Z, Y) > 0.5
-    if is_foreign(Z):
-        return estimator.fit(Z, Y).predict(Z)
-    target = Y.astype(np.int64)  # some bases write −1 into a copy
-    if Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output:
-        target = target.ravel()
-    return estimator_labels(estimator.fit(Z, target), Z)
+def reweight_outside(weights: Array, wrong: Array, rows: Array, error: float) -> Array:
+    """Reweight the samples outside the bag, which alone have a verdict.
+
+    They share anew what they weighed together, and the samples in the bag keep their
+    weight. Were the wrong ones simply raised, as all samples are without a bag, a sample
+    would gain on the others by being outside more often: with many errors chance alone
+    would soon put nearly all weight on a few.
+
+    Parameters
+    ----------
+    weights, wrong, error
+        As in `reweight`.
+    rows : ndarray of int
+        The samples outside the bag.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Weights that add up to 1, none above `MOST_WEIGHT` times their mean.
+    """
+    weights = weights.copy()
+    weights[rows] = weights[rows].sum() * reweight(weights[rows], wrong[rows], error)
+    return bound_weights(weights, MOST_WEIGHT)
 
 
 def _last(stages: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -190,25 +190,27 @@ class MLkNNClassifier(MultiLabelClassifier):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: ArrayLike, Y: Any) -> Array:
+    def fit_loo_proba(self, X: ArrayLike, Y: Any, strict: bool = False) -> Array:
         """Fit, and return what the fitted model says of each training sample left out.
-
-        The sample is left out of its own neighbours; the prior and the likelihoods are
-        those of the whole training set.
 
         Parameters
         ----------
         X, Y
             As in ``fit``.
+        strict : bool, default=False
+            False: the sample is left out of its own neighbours; the prior and the
+            likelihoods are those of the whole training set. True: it is left out of these
+            as well, so that its own labels say nothing about it. With rare labels or few
+            samples that makes a difference.
 
         Returns
         -------
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        return self._fit_valid(*self._validate_fit(X, Y))
+        return self._fit_valid(*self._validate_fit(X, Y), strict=strict)
 
-    def _fit_valid(self, X: Matrix, Y: Array) -> Array:
+    def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
         if in_blocks(X):
             from labelkin import _dask
 
@@ -218,7 +220,10 @@ class MLkNNClassifier(MultiLabelClassifier):
             self.recall_ = self._counts.search.recall
         counts = self._counts()
         width = self._counts.n_neighbors + 1
-        self._estimate(label_histogram(counts, self._counts.Y, width), X.dtype)
+        histogram = label_histogram(counts, self._counts.Y, width)
+        self._estimate(histogram, X.dtype)
+        if strict:
+            return astype(self._strict_posterior(histogram, counts), X.dtype)
         return self._posterior_of(counts)
 
     def _search(self) -> Callable[[Matrix, int], Any]:
@@ -248,6 +253,25 @@ class MLkNNClassifier(MultiLabelClassifier):
                 posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
         self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
         self._posterior = astype(posterior, dtype)
+
+    def _strict_posterior(self, histogram: Array, counts: Array) -> Array:
+        """Posterior of each training sample from the histogram of the others."""
+        xp, _ = namespace(histogram)
+        s, width = self.smoothing, self._counts.n_neighbors + 1
+        own = astype(self._counts.Y, "float64")
+        n = own.shape[0]
+        joint, totals = [], []
+        for kind, itself in enumerate([1 - own, own]):
+            table = astype(histogram[kind, :, :], "float64")
+            cells = take_along(table.T, counts, axis=0) - itself
+            total = xp.sum(table, axis=1)[None, :] - itself
+            with np.errstate(invalid="ignore", divide="ignore"):
+                joint.append((s + total) / (2 * s + n - 1) * (s + cells) / (s * width + total))
+            totals.append(total)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            posterior = joint[1] / (joint[0] + joint[1])
+        prior = (s + totals[1]) / max(2 * s + n - 1, 1)
+        return xp.where(xp.isnan(posterior), prior, posterior)
 
     def _posterior_of(self, counts: Array) -> Array:
         if is_numpy(namespace(counts)[0]):

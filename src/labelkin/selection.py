@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelkin.base import FLOATS, Array, Matrix
+from labelkin.base import Array, Matrix, floats
 from labelkin.projection import PairwiseConstraintProjection
 
 __all__ = ["SelectByConstraints", "draw_features", "feature_importances"]
@@ -240,7 +240,7 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."

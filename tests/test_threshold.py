@@ -1,0 +1,231 @@
+"""threshold="auto": Θ chosen out of bag."""
+
+import numpy as np
+import pytest
+from conftest import make_data
+
+import labelkin.ensemble
+from labelkin import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin._threshold import candidate_thresholds, halve, similarity_values
+from labelkin.constraints import ConstraintSampler, label_similarity
+
+BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
+RNG = np.random.RandomState(0)
+
+
+def all_similarities(Y):
+    i, j = np.triu_indices(len(Y), k=1)
+    return label_similarity(Y[i], Y[j])
+
+
+# ------------------------------------------------------------------------------ candidates
+
+
+def test_values_and_shares_of_similarities():
+    _, Y = make_data(40)
+    expected, counts = np.unique(all_similarities(Y), return_counts=True)
+    values, share = similarity_values(ConstraintSampler(Y), RNG)
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_allclose(share, counts / counts.sum())
+
+
+def test_many_label_sets_are_sampled(monkeypatch):
+    _, Y = make_data(400, q=8)
+    exact, expected = similarity_values(ConstraintSampler(Y), RNG)
+    monkeypatch.setattr("labelkin._threshold._MOST_SIMILARITIES", 4000)
+    values, share = similarity_values(ConstraintSampler(Y), RNG)
+    assert set(values) <= set(exact)
+    np.testing.assert_allclose(share, expected[np.isin(exact, values)], atol=0.05)
+
+
+def test_candidates_are_all_that_split_differently():
+    _, Y = make_data(60, q=3)
+    similar = all_similarities(Y)
+    candidates = candidate_thresholds(ConstraintSampler(Y), 100)
+    must_links = [(similar >= theta).sum() for theta in candidates]
+    assert len(set(must_links)) == len(candidates)
+    assert min(must_links) > 0
+    assert max(must_links) < len(similar)
+    # Any Θ in between splits as one of them does.
+    for theta in np.linspace(similar[similar > 0].min(), 1, 50):
+        assert (similar >= theta).sum() in must_links
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 8])
+def test_few_candidates_spread_over_the_pairs(most):
+    _, Y = make_data(200, q=10)
+    everything = candidate_thresholds(ConstraintSampler(Y), 1000)
+    few = candidate_thresholds(ConstraintSampler(Y), most)
+    assert len(everything) > 8
+    assert 1 <= len(few) <= most
+    assert set(few) <= set(everything)
+    similar = all_similarities(Y)
+    assert (similar >= 0.6).sum() in [(similar >= theta).sum() for theta in few]
+    if most == 8:
+        shares = [(similar >= theta).mean() for theta in few]
+        assert -np.diff(shares).min() < 2.5 * np.ptp(shares) / (len(few) - 1)
+        assert shares[0] == (similar > 0).mean()
+
+
+def test_without_a_choice():
+    same = np.ones((10, 2), dtype=int)
+    assert candidate_thresholds(ConstraintSampler(same), 5).tolist() == [0.6]
+    one_label = np.array([[0], [1], [1], [0]])
+    assert candidate_thresholds(ConstraintSampler(one_label), 5).tolist() == [1.0]
+
+
+# --------------------------------------------------------------------------------- halving
+
+
+def scripted_halving(good, candidates, n_seeds, metric="average_precision"):
+    """Members right about all samples at the good Θ, and the worse the further from it."""
+    Y = np.eye(4, dtype=np.uint8)[np.arange(40) % 4]
+    trained = []
+
+    def train(trials):
+        trained.extend(trials)
+        outside = []
+        for theta, seed in trials:
+            rows = np.random.RandomState(seed).permutation(40)[:20]
+            wrong = np.arange(20)[:, None] < 20 * abs(theta - good)
+            proba = np.abs(Y[rows] - wrong)
+            outside.append((rows, proba, proba > 0.5))
+        return outside
+
+    best, scores = halve(
+        Y, np.array(candidates), range(n_seeds), train, metric, lambda proba, votes: proba > 0.5
+    )
+    return best, scores, trained
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "hamming_loss"])
+@pytest.mark.parametrize("good", [0.1, 1.0])
+def test_the_best_survives(good, metric):
+    best, scores, _ = scripted_halving(good, [0.1, 0.35, 1.0], 12, metric)
+    assert best == good
+    assert scores["threshold"].tolist() == [0.1, 0.35, 1.0]
+    assert scores["n_members"][scores["threshold"] == good] == scores["n_members"].max()
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("n_seeds", [8, 10, 30, 100])
+def test_no_more_members_than_seeds(c, n_seeds):
+    _, scores, trained = scripted_halving(0.5, np.linspace(0.1, 1, c), n_seeds)
+    assert len(trained) == scores["n_members"].sum() <= n_seeds
+    assert len(trained) > 0.6 * n_seeds or c == 1
+    assert len(set(trained)) == len(trained)
+    # All start with the same bags.
+    assert {seed for theta, seed in trained if theta == 0.1} <= set(range(n_seeds))
+
+
+def test_equals_go_to_the_papers():
+    best, _, _ = scripted_halving(0.6, [0.2, 0.6, 1.0], 12)
+    assert best == 0.6
+    Y = np.ones((4, 1), dtype=np.uint8)
+
+    def train(trials):
+        return [(np.arange(4), np.ones((4, 1)), np.ones((4, 1))) for _ in trials]
+
+    best, _ = halve(
+        Y, np.array([0.2, 0.5, 1]), range(9), train, "average_precision", lambda p, v: p > 0.5
+    )
+    assert best == 0.5
+
+
+# ------------------------------------------------------------------------------ ensembles
+
+
+@BOTH
+@pytest.mark.parametrize("bag", [None, 0.5])
+def test_auto_is_the_ensemble_with_its_threshold_given(Ensemble, bag):
+    X, Y = make_data(90, q=6)
+    settings = {"n_estimators": 12, "bag": bag, "random_state": 0}
+    auto = Ensemble(threshold="auto", **settings).fit(X, Y)
+    given = Ensemble(threshold=auto.threshold_, **settings).fit(X, Y)
+    np.testing.assert_array_equal(auto.predict_proba(X), given.predict_proba(X))
+    assert (auto.thresholds_ == auto.threshold_).all()
+    assert auto.threshold_ in auto.threshold_scores_["threshold"]
+    assert hasattr(auto, "oob_score_") == (bag is not None)
+
+
+@BOTH
+@pytest.mark.parametrize("S", [1, 2, 5, 20])
+def test_auto_trains_no_more_than_twice_as_many(Ensemble, S, monkeypatch):
+    trained = []
+
+    class Counted(labelkin.ensemble.Member):
+        def __init__(self, *args, **kwargs):
+            trained.append(1)
+            super().__init__(*args, **kwargs)
+
+    monkeypatch.setattr(labelkin.ensemble, "Member", Counted)
+    X, Y = make_data(60, q=6)
+    model = Ensemble(threshold="auto", n_estimators=S, n_jobs=1, random_state=0).fit(X, Y)
+    assert len(trained) == S + model.threshold_scores_["n_members"].sum() <= 2 * S
+    assert len(model.estimators_) == S
+
+
+def test_auto_finds_the_threshold_that_matters():
+    """Nearly all samples share a label: at Θ = 0.5 nearly all pairs are must-links.
+
+    What tells the other four labels apart is then pulled together; only Θ = 1 keeps it.
+    """
+    rng = np.random.default_rng(0)
+    group, common = rng.integers(4, size=240), rng.random(240) < 0.85
+    Y = np.column_stack([np.eye(4, dtype=int)[group], common])
+    noise = 1.5 * rng.standard_normal((240, 12))
+    X = np.column_stack([2.0 * np.eye(4)[group], 4.0 * common, noise])
+    X[:, :5] += 0.5 * rng.standard_normal((240, 5))
+    model = BaggingVPCPClassifier(n_estimators=15, threshold="auto", random_state=0).fit(X, Y)
+    assert model.threshold_ == 1
+    tried = model.threshold_scores_
+    assert tried["threshold"].tolist() == pytest.approx([0.5, 2 / 3, 1])
+    fixed = BaggingVPCPClassifier(n_estimators=15, threshold=0.5, bag=0.5, random_state=0)
+    low = fixed.fit(X, Y).oob_score_
+    assert fixed.set_params(threshold=1).fit(X, Y).oob_score_ > low + 0.03
+
+
+def test_the_metric_decides():
+    X, Y = make_data(80, q=6)
+    for metric in ("average_precision", "hamming_loss"):
+        model = VPCMEClassifier(
+            n_estimators=16, threshold="auto", oob_metric=metric, random_state=0
+        ).fit(X, Y)
+        scores = model.threshold_scores_
+        most = scores["n_members"] == scores["n_members"].max()
+        sign = 1 if metric == "average_precision" else -1
+        best = scores["threshold"][most][np.argmax(sign * scores["score"][most])]
+        assert model.threshold_ == best
+
+
+@BOTH
+def test_same_choice_for_every_n_jobs(Ensemble):
+    X, Y = make_data(100, q=6)
+    models = [
+        Ensemble(n_estimators=6, threshold="auto", n_jobs=n, random_state=0).fit(X, Y)
+        for n in (1, 2)
+    ]
+    np.testing.assert_array_equal(
+        models[0].threshold_scores_["score"], models[1].threshold_scores_["score"]
+    )
+    assert models[0].threshold_ == models[1].threshold_
+
+
+def test_verbose_tells_the_choice(capsys):
+    VPCMEClassifier(n_estimators=4, threshold="auto", verbose=1, random_state=0).fit(*make_data())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert "threshold" in lines[0]
+
+
+def test_auto_as_a_variant_of_a_method():
+    from labelkin.experiments.methods import METHODS
+    from labelkin.experiments.variants import check_method, parse_variant
+
+    name = "vpcme@threshold=auto@bag=0.6@size=2"
+    check_method(name, METHODS)
+    variant = parse_variant(name)
+    model = variant.make(METHODS["vpcme"], 0, n_members=3).set_params(bag=0.5)
+    with pytest.warns(UserWarning, match="no out-of-bag"):
+        model.fit(*make_data())
+    assert model.threshold_ > 0
