@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from scipy import sparse
+
 import labelkin
 from labelkin.datasets._io import FormatError, import_extra, open_for_writing, reason
 
@@ -38,7 +41,16 @@ _MODULES = {
     for module in {"_members", "_search", "constraints", "tabular", *labelkin._HOME.values()}
 }
 # What else known models hold. No other function: it may be called with what the file says.
-_NAMES = {"labelkin.experiments.methods._dense", "numpy.dtype"}
+_NAMES = {
+    "labelkin.experiments.methods._dense",
+    "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "scipy.sparse._csc.csc_array",
+    "scipy.sparse._csc.csc_matrix",
+    # Skops leaves this one to its caller, for its indices are followed unchecked; see _check.
+    "sklearn.tree._tree.Tree",
+}
 
 
 @dataclass(frozen=True)
@@ -162,6 +174,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
         )
     try:
         model = skops.loads(raw, trusted=named)
+        _check(model)
     except Exception as error:
         raise FormatError(
             path, f"the model is damaged or tampered with ({reason(error)})"
@@ -270,6 +283,44 @@ def _is_ours(name: str) -> bool:
         return False
     found = getattr(importlib.import_module(module), attribute, None)
     return inspect.isclass(found) and found.__module__ == module
+
+
+def _check(model: Any) -> None:
+    """Refuse indices that point nowhere: compiled code would follow them unchecked."""
+    waiting, seen = [model], {id(model)}
+    while waiting:
+        part = waiting.pop()
+        inner: Iterable[Any] = ()
+        if sparse.issparse(part):
+            if part.format in ("csr", "csc"):
+                part.check_format(full_check=True)
+        elif isinstance(part, np.ndarray):
+            inner = part.ravel() if part.dtype == object else ()
+        elif isinstance(part, dict):
+            inner = part.values()
+        elif isinstance(part, (list, tuple, set)):
+            inner = part
+        elif hasattr(part, "__dict__"):
+            if hasattr(part, "tree_"):
+                _check_tree(part.tree_, getattr(part, "n_features_in_", np.inf))
+            inner = vars(part).values()
+        for item in inner:
+            if id(item) not in seen:
+                seen.add(id(item))
+                waiting.append(item)
+
+
+def _check_tree(tree: Any, n_features: float) -> None:
+    """Refuse a decision tree, ours or scikit-learn's, with a node that leads nowhere or back."""
+    feature, left, right = tree.feature, tree.children_left, tree.children_right
+    n = len(left)
+    node = np.arange(n)
+    # A child comes after its parent, so no walk down can turn in circles.
+    inner = (left > node) & (left < n) & (right > node) & (right < n)
+    inner &= (feature >= 0) & (feature < n_features)
+    lengths = {len(part) for part in (feature, left, right, tree.threshold, tree.value)}
+    if not n or lengths != {n} or not (inner | (left == -1)).all():
+        raise ValueError("a decision tree is not one")
 
 
 def _listed(names: list[str]) -> str:

@@ -24,9 +24,9 @@ app = typer.Typer(
     help="Multi-label classification: from a file to predictions, figures and comparisons.",
     epilog="""From a table to predictions for new rows:
 
-labelkin evaluate movies.csv --text plot --ignore id --labels drama,comedy,crime
+labelkin evaluate movies.csv --text plot --ignore id -l drama,comedy,crime
 
-labelkin fit movies.csv --text plot --ignore id --labels drama,comedy,crime
+labelkin fit movies.csv --text plot --ignore id -l drama,comedy,crime
 
 labelkin predict model.skops new.csv --id id --out predictions.csv
 

@@ -113,7 +113,7 @@ MaxWords = Annotated[
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(help="Of a CSV file. [default: found in its head line]", rich_help_panel=COLUMNS),
+    typer.Option(help="Of a CSV file; by default found in its head line.", rich_help_panel=COLUMNS),
 ]
 Encoding = Annotated[
     str, typer.Option(help="Of a CSV or ARFF file's text.", rich_help_panel=COLUMNS)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def place(X: Any, device: str | None) -> Any:
@@ -18,6 +19,8 @@ def check(device: str | None) -> None:
     """Refuse a device that cannot be used before anything is read."""
     if device in (None, "cpu"):
         return
+    import numpy as np
+
     _mover()(np.zeros((1, 1)), device)
 
 
@@ -44,8 +47,10 @@ def dispatch(device: str | None) -> Iterator[None]:
         yield
 
 
-def as_numpy(values: Any) -> np.ndarray:
+def as_numpy(values: Any) -> "np.ndarray":
     """Return a device's array on the processor."""
+    import numpy as np
+
     if hasattr(values, "cpu"):
         values = values.cpu()
     elif hasattr(values, "get") and not isinstance(values, dict):

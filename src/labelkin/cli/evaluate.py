@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-labelkin evaluate movies.csv --text plot --ignore id --labels drama,comedy,crime --folds 3
+labelkin evaluate movies.csv --text plot --ignore id -l drama,comedy,crime
 
 labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
@@ -74,7 +74,7 @@ def command(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Metrics, separated by commas, or all. [default: the paper's seven]",
+            help="Metrics, separated by commas, or all; by default the paper's seven.",
             rich_help_panel=common.OUTPUT,
         ),
     ] = None,

@@ -65,7 +65,7 @@ def command(
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="A column of DATA to name the rows by. [default: their number, from 1]",
+            help="A column of DATA to name the rows by, instead of their number from 1.",
             rich_help_panel=common.OUTPUT,
         ),
     ] = None,
