@@ -346,6 +346,8 @@ def _read_arff(path: Path, reading: Reading) -> RawTable:
                     "files are not read with; leave it out with --ignore, or convert to CSV",
                     attribute.line,
                 )
+        if not kept:
+            raise FormatError(path, "no attribute is left besides those ignored")
         columns = np.array(kept, dtype=np.intp)
         none = np.empty(0, dtype=np.intp)
         reader = RowReader(attributes, columns, none, path, reading.encoding)

@@ -33,7 +33,3 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _interrupted() -> int:
     print("interrupted", file=sys.stderr)
     return 130
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -21,7 +21,7 @@ EXAMPLES = """Examples:
 
 labelkin predict model.skops new.csv --out predictions.csv
 
-labelkin predict model.skops new.csv --id id --proba --out probabilities.parquet
+labelkin predict model.skops new.csv --id id --proba --out proba.parquet
 
 labelkin predict model.skops new.csv --top 2
 
