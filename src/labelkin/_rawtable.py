@@ -278,11 +278,13 @@ def _read_csv(path: Path, reading: Reading) -> Any:
     try:
         if reading.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
             text = text.decode(reading.encoding).encode("utf-8")
-        head = text.partition(b"\n")[0].decode("utf-8")
+        head = text.partition(b"\n")[0].decode("utf-8-sig")
     except LookupError:
         raise ValueError(f"--encoding {reading.encoding}: no such encoding is known.") from None
     except UnicodeError as error:
         raise _not_text(path, reading, error) from None
+    if b"\0" in text:
+        raise FormatError(path, "not a CSV table (it holds NUL characters)")
     delimiter = reading.delimiter or max(_DELIMITERS, key=lambda mark: (mark in head, mark == ","))
     try:
         table = arrow_csv.read_csv(

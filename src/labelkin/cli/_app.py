@@ -15,12 +15,26 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 import labelkin
 from labelkin.cli import datasets, demo, evaluate, export, fit, predict, report, reproduce
 
+
+class Commands(TyperGroup):
+    """All commands; Typer ends an interrupted one without a word, so we say it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; one that tells its own end raises ``Exit`` instead."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(_say_interrupted()) from None
+
+
 app = typer.Typer(
     name="labelkin",
+    cls=Commands,
     help="Multi-label classification: from a file to predictions, figures and comparisons.",
     epilog="""From a table to predictions for new rows:
 
@@ -73,6 +87,8 @@ def run(argv: list[str]) -> int:
             sys.stdout.flush()
         except KeyboardInterrupt:
             return _say_interrupted()
+        except SystemExit as end:  # Typer's answer to a broken pipe
+            return end.code if isinstance(end.code, int) else 1
         except Exception as error:
             # An import that Ctrl-C cuts short may fail in any way.
             if interrupted:
@@ -116,7 +132,9 @@ def _report(error: Exception) -> int:
 
 
 def _sentence(text: str, code: int) -> int:
-    print(f"error: {' '.join(text.split())}", file=sys.stderr)
+    # A path that is no text in this locale is shown in escapes.
+    shown = " ".join(text.split()).encode("utf-8", "backslashreplace").decode("utf-8")
+    print(f"error: {shown}", file=sys.stderr)
     return code
 
 
@@ -166,8 +184,7 @@ def _warnings_as_notes(quiet: bool) -> Iterator[None]:
 
     with warnings.catch_warnings():
         if not sys.warnoptions:
-            warnings.simplefilter("default")
-            for kind in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
-                warnings.simplefilter("ignore", kind)
+            warnings.simplefilter("ignore")  # what speaks to programmers
+            warnings.simplefilter("default", UserWarning)
         warnings.showwarning = show
         yield

@@ -365,12 +365,17 @@ class Loaded:
         return read_raw_table(str(data), reading, n_features=width)
 
 
-def load(path: Path) -> Loaded:
-    """Load a model file and what it says about its input and labels."""
+def check_model(path: Path) -> None:
+    """Refuse a path where no model file can be."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a model file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+
+
+def load(path: Path) -> Loaded:
+    """Load a model file and what it says about its input and labels."""
+    check_model(path)
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 

@@ -32,16 +32,21 @@ Figures = dict[str, list[float]]
 
 
 def command(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="[MODEL] DATA",
-            help="A data file (or a known dataset's name) to cross-validate on; or a model file "
-            "and the data to measure it on.",
+            metavar="MODEL|DATA",
+            help="Data to cross-validate on: a file, or a known dataset's name. Or a model file.",
             show_default=False,
         ),
     ],
-    data: Annotated[Path | None, typer.Argument(hidden=True, show_default=False)] = None,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA", help="With a model file: the data to measure it on.", show_default=False
+        ),
+    ] = None,
     labels: common.LabelNames = None,
     label_column: common.LabelColumn = None,
     separator: common.Separator = ";",
@@ -87,16 +92,16 @@ def command(
     learned from columns (words, categories, medians) is learned anew in each fold. Two
     arguments: a model file and the data.
     """
-    context = common.Notes(quiet)
+    notes = common.Notes(quiet)
     wanted = _metrics(metrics)
     _device.check(device)
     if data is not None:
-        _refuse_training_options()
+        _refuse_training_options(context)
         loaded = common.load(source)
         table = loaded.table(data, delimiter, encoding, None)
-        Y = loaded.labels.read(table, context.waiting)
-        X = loaded.schema.read(table, context.waiting)
-        context.flush()
+        Y = loaded.labels.read(table, notes.waiting)
+        X = loaded.schema.read(table, notes.waiting)
+        notes.flush()
         found, scores = predictions(loaded, X, device)
         figures = _measure(Y, scores, found, wanted)
         runs = {source.name: {name: [value] for name, value in figures.items()}}
@@ -124,13 +129,13 @@ def command(
         delimiter,
         encoding,
     )
-    given = said.read(source, context.waiting)
+    given = said.read(source, notes.waiting)
     if folds > given.table.n_rows:
         raise ValueError(
             f"--folds {folds}: {source} has {given.table.n_rows} rows only; take at most as many."
         )
-    context.flush()
-    context.say(given.line())
+    notes.flush()
+    notes.say(given.line())
     splits = list(_splits(given.Y, folds, repeats, stratified, seed))
     results: dict[str, Figures] = {m.title: {} for m in methods}
     with _Bar(len(splits) * len(methods), quiet or as_json) as bar:
@@ -148,13 +153,8 @@ def command(
     _show(results, wanted, title, head, as_json, {m.title: m.name for m in methods})
 
 
-def _refuse_training_options() -> None:
+def _refuse_training_options(context: typer.Context) -> None:
     """Refuse options that a fitted model leaves no room for."""
-    import click
-
-    context: Any = click.get_current_context(silent=True)
-    if context is None:
-        return
     fixed = "labels label_column text category ignore missing scale max_words model settings folds"
     for name in (*fixed.split(), "repeats", "stratified", "seed"):
         given = context.get_parameter_source(name)

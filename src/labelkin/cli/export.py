@@ -22,6 +22,7 @@ def command(
     """Write a model as ONNX, which runs without Python; needs the onnx extra."""
     if out.suffix.lower() != ".onnx":
         raise ValueError(f"{out}: models are exported as ONNX; end the name in .onnx.")
+    common.check_model(model)
     common.check_output(out, overwrite, [model])
     try:
         from labelkin.onnx import to_onnx
