@@ -70,6 +70,33 @@ def test_many_words_are_no_category(distinct, fits):
             find(data)
 
 
+def test_a_few_sentences_are_no_category():
+    data = table(w=["a dog ran home", "the cat sat down", "it was late again"], y=[0, 1, 1])
+    with pytest.raises(ValueError, match="say --text w"):
+        find(data)
+    assert find(data, said=Columns(category=("w",))).columns == {"w": "category"}
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_missing_values_of_a_matrix(form):
+    X, Y = make_data(20)
+    full = MatrixTable("full.npz", form(X), None, list("abcd"), Y)
+    holed = X.copy()
+    holed[3, 2] = np.nan
+    gaps = MatrixTable("gaps.npz", form(holed), None, list("abcd"), Y)
+    labels = LabelColumns.find(full)
+    with pytest.raises(ValueError, match="fitted on data without any"):
+        Schema.find(full, labels, Columns(), []).read(gaps, [])
+    with pytest.raises(ValueError, match="are to be refused"):
+        Schema.find(gaps, labels, Columns(missing="refuse"), []).read(gaps, [])
+    notes = []
+    schema = Schema.find(gaps, labels, Columns(), [])
+    pipeline = make_pipeline(schema, MLkNNClassifier())
+    fit_pipeline(pipeline, schema.read(gaps, notes), Y, list("abcd"))
+    assert "1 missing" in notes[0]
+    assert pipeline.predict(schema.read(full, [])).shape == Y.shape
+
+
 def test_the_median_is_the_training_rows():
     pipeline = make_pipeline(Schema({"x": "numeric"}), MLkNNClassifier(n_neighbors=1))
     frame = pd.DataFrame({"x": [1.0, 2.0, 9.0, np.nan]})

@@ -24,8 +24,10 @@ __all__ = ["AsStrings", "Columns", "LabelColumns", "Schema", "make_pipeline"]
 Kind = Literal["numeric", "category", "text", "raw"]
 Scale = Literal["auto", "none", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
-# A category with more values than this, most of them rare, is more likely text or a name.
+# A category with more values than this, most of them rare, is more likely text or a name;
+# so is one whose values are sentences.
 _MANY = 20
+_SENTENCE = 3  # words
 
 
 class AsStrings(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -389,7 +391,8 @@ def _kind(table: RawTable, name: str, said: Columns) -> Kind:
         )
     cells = [cell for cell in table.strings(name) if cell is not None]
     distinct = set(cells)
-    if len(distinct) <= _MANY or 2 * len(distinct) <= len(cells):
+    few = len(distinct) <= _MANY or 2 * len(distinct) <= len(cells)
+    if few and np.mean([len(cell.split()) for cell in distinct]) <= _SENTENCE:
         return "category"
     wrong = [cell for cell in distinct if not _is_number(cell)]
     if 2 * len(wrong) < len(distinct):
