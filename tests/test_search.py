@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from labelkin import _search
+from labelkin import _array
 from labelkin._search import NeighborSearch
 
 
@@ -47,7 +47,7 @@ def test_sparse_rows_and_queries(X, k):
 
 
 def test_agrees_with_scikit_learn_over_several_blocks(monkeypatch):
-    monkeypatch.setattr(_search, "_BLOCK_CELLS", 1000)
+    monkeypatch.setattr(_array, "_CELLS", 1000)
     X = np.random.RandomState(0).standard_normal((700, 9))
     found = NeighborSearch(X, 10).query()
     expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)

@@ -25,22 +25,42 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+try:
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:  # before scikit-learn 1.9
+
+    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+        """Refuse samples of another namespace than the training data's."""
+        (ours, _), (theirs, _) = namespace(getattr(estimator, attribute)), namespace(X)
+        if ours is not theirs:
+            raise ValueError(
+                f"Inputs passed to {type(estimator).__name__}.{method}() must use the same "
+                "namespace and the same device as those passed to fit()."
+            )
+
+
+from labelkin._array import astype, is_foreign, is_numpy, like, namespace, to_numpy
 from labelkin._labels import check_labels
 
-Array = np.ndarray
+Array = Any  # a NumPy array, or one of another library on its device: see `labelkin._array`
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
-FLOATS = (np.float64, np.float32)
+
+def floats(X: Any) -> tuple[Any, Any]:
+    """Return the dtypes in which samples are kept."""
+    xp, _ = namespace(X)
+    return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
 def label_matrix(Y: Any, name: str = "Y") -> Array:
-    """Return a multi-label target, an (n, q) matrix of 0 and 1 in any form, as a dense array."""
-    labels = check_labels(Y, name)
+    """Return a multi-label target, an (n, q) matrix of 0 and 1, as a dense array on the host."""
+    labels = check_labels(to_numpy(Y), name)
     return (labels.toarray() if sparse.issparse(labels) else labels).astype(np.uint8)
 
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
+    Y = to_numpy(Y)
     labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
     if labels.ndim == 2:
         return label_matrix(labels)
@@ -71,16 +91,22 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     label_names_: Array
     n_features_in_: int
     _one_target: bool
+    # A fitted array that tells the namespace of the training data; None: always NumPy.
+    _fitted_array: str | None = None
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
-        """Validate training data, remember the target's form, return X and the (n, q) Y."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        """Validate training data, remember the target's form, return X and the (n, q) Y.
+
+        X stays on its device; Y is on the host, where pairs are drawn.
+        """
+        X = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
         if Y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         if hasattr(self, "label_names_"):
             del self.label_names_
+        Y = to_numpy(Y)
         labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
         check_consistent_length(X, labels)
         self._one_target = labels.ndim == 1
@@ -106,23 +132,38 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         # A single class is a label that always applies.
         return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
 
-    def _validate_predict(self, X: ArrayLike) -> Matrix:
+    def _accept(self, X: Matrix, Y: Array) -> None:
+        """Take valid training data with a label matrix as they are; see `_validate_fit`."""
+        self.n_features_in_ = X.shape[1]
+        self._one_target = False
+        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+
+    def _validate_predict(self, X: ArrayLike, method: str = "predict") -> Matrix:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        if self._fitted_array is not None:
+            check_same_namespace(X, self, attribute=self._fitted_array, method=method)
+        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=False)
 
     def _as_target(self, labels: Array) -> Array:
         """Turn (n, q) booleans into predictions of the form that was fitted."""
-        if self._one_target:
-            return self.classes_[np.minimum(labels[:, 0], len(self.classes_) - 1).astype(int)]
-        return labels.astype(np.int64)
+        if not self._one_target:
+            return astype(labels, "int64")
+        last = len(self.classes_) - 1
+        if is_foreign(labels) and self.classes_.dtype.kind in "biuf":
+            classes = like(self.classes_, labels)
+            return namespace(labels)[0].where(
+                astype(labels[:, 0], "bool"), classes[last], classes[0]
+            )
+        return self.classes_[np.minimum(to_numpy(labels)[:, 0], last).astype(int)]
 
     def _as_proba(self, proba: Array) -> Array:
         """Turn (n, q) probabilities into the form that was fitted."""
         if not self._one_target:
             return proba
+        xp, _ = namespace(proba)
         if len(self.classes_) == 1:
-            return np.ones((len(proba), 1))
-        return np.column_stack([1 - proba[:, 0], proba[:, 0]])
+            return xp.ones_like(proba)
+        return xp.stack([1 - proba[:, 0], proba[:, 0]], axis=1)
 
     @abstractmethod
     def _proba(self, X: Matrix) -> Array:
@@ -146,7 +187,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             P(label = 1), one column per label. (After a one-dimensional target: one column
             per class, as scikit-learn's binary classifiers do.)
         """
-        return self._as_proba(self._proba(self._validate_predict(X)))
+        return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict the label set of each sample.
@@ -169,6 +210,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
+        tags.array_api_support = self._fitted_array is not None
         return tags
 
 
@@ -181,7 +223,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     components_: Array
 
     def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=reset)
 
     def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
         """Return the label sets that go with validated rows."""
@@ -189,6 +231,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        Y = to_numpy(Y)
         check_consistent_length(rows, Y)
         return label_set_matrix(Y)
 
@@ -205,6 +248,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ndarray of shape (n_samples, d)
         """
         check_is_fitted(self)
+        check_same_namespace(X, self, attribute="components_", method="transform")
         return self._validate_rows(X, reset=False) @ self.components_.T
 
     @property

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_random_state, gen_batches, get_tags
+from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
 from labelkin.constraints import ConstraintSampler
-from labelkin.neighbors import MLkNNClassifier
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows, warn_if_missing
+
+# Bases that are given validated arrays, on whatever device; a subclass may do anything.
+_DIRECT = (MLkNNClassifier, IBLRClassifier)
 
 
 class _Member:
@@ -44,20 +48,27 @@ class _Member:
             threshold=float(rng.uniform(*ensemble._threshold_range())),
             n_must_link=ensemble.n_must_link,
             n_cannot_link=ensemble.n_cannot_link,
-            random_state=seed,
+            random_state=int(seed),
         )
         W = self.projection._draw_and_learn(data.training, data.sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
-        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.Y)
-        self.wrong = (labels != data.Y).any(axis=1)
+        labels = _fit_and_predict(self.estimator, data.training.rows @ W, data.labels)
+        xp, _ = namespace(labels)
+        self.wrong = to_numpy(xp.any(astype(labels, "bool") != data.present, axis=1))
 
 
 class _TrainingData:
-    """What all members share, prepared once."""
+    """What all members share, prepared once.
+
+    Pairs and weights are drawn and kept on the host, from `Y`; `labels` are the same where the
+    samples lie. Between two members only the pairs, and who is misclassified, cross over.
+    """
 
     def __init__(self, X: Matrix, Y: Array, base: Any) -> None:
         self.Y = Y
+        self.labels = like(Y, X)
+        self.present = astype(self.labels, "bool")
         self.training = TrainingRows(X)
         self.sampler = ConstraintSampler(Y)
         self.base = base
@@ -66,6 +77,7 @@ class _TrainingData:
 class _ConstraintEnsemble(MultiLabelClassifier):
     """Members in constraint projections, and their vote."""
 
+    _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -118,7 +130,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_estimators)
-        data = _TrainingData(X, Y, self._base())
+        data = _TrainingData(X, Y, self._base(X))
         self._started = time.perf_counter()
         members = self._fit_members(data, seeds)
         del self._started
@@ -126,6 +138,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
         self.errors_ = np.array([member.wrong.mean() for member in members])
+        for name in ("thresholds_", "errors_", "sample_weights_"):
+            setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
         return self
 
@@ -133,8 +147,13 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _fit_members(self, data: _TrainingData, seeds: Array) -> list[_Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
 
-    def _base(self) -> Any:
+    def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
+        if is_foreign(X) and not get_tags(base).array_api_support:
+            raise ValueError(
+                f"base_estimator={type(base).__name__} works on the host only: give X and Y as "
+                "NumPy arrays, or use a base with array API support."
+            )
         if "n_jobs" in (parameters := base.get_params()) and parameters["n_jobs"] is None:
             base.set_params(n_jobs=self.n_jobs)
         return base
@@ -169,23 +188,29 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         def output(m: int) -> tuple[Array, Array]:
             Z = X @ self.projections_[m].components_.T
             estimator = self.estimators_[m]
+            if type(estimator) in _DIRECT:
+                proba = estimator._proba(Z)
+                return proba, proba > 0.5  # what its predict would say, without a second search
+            if is_foreign(Z):
+                return estimator.predict_proba(Z), estimator.predict(Z)
             if not hasattr(estimator, "predict_proba"):
                 labels = estimator_labels(estimator, Z)
                 return labels.astype(np.float64), labels
-            proba = estimator_scores(estimator, Z, q)
-            if isinstance(estimator, MLkNNClassifier):
-                return proba, proba > 0.5  # what its predict would say, without a second search
-            return proba, estimator_labels(estimator, Z)
+            return estimator_scores(estimator, Z, q), estimator_labels(estimator, Z)
 
+        if is_foreign(X):
+            yield from map(output, range(len(self.estimators_)))
+            return
         # Batch by batch, so that only a batch of outputs is held at a time.
         for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
             yield from map_threads(output, range(batch.start, batch.stop), self.n_jobs)
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
-        proba = votes = np.zeros(1)
+        proba: Any = 0
+        votes: Any = 0
         for m, (p, labels) in enumerate(self._member_outputs(X), start=1):
-            proba, votes = proba + p, votes + labels
+            proba, votes = proba + p, votes + astype(labels, p.dtype)
             yield proba / m, votes / m
 
     def _vote(self, proba: Array, votes: Array) -> Array:
@@ -193,11 +218,28 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             return proba > 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
+    def _outcome(self, X: Matrix) -> tuple[Array, Array]:
+        """Mean probability and share of votes of all members; on a device, asked at once."""
+        if is_foreign(X) and all(type(e) is MLkNNClassifier for e in self.estimators_):
+            proba = MLkNNClassifier._proba_together(
+                self.estimators_, [X @ p.components_.T for p in self.projections_]
+            )
+            if proba is not None:
+                xp, _ = namespace(proba)
+                return xp.mean(proba, axis=0), xp.mean(astype(proba > 0.5, proba.dtype), axis=0)
+        return _last(self._staged(X))
+
     def _proba(self, X: Matrix) -> Array:
-        return _last(self._staged(X))[0]
+        return self._outcome(X)[0]
 
     def _labels(self, X: Matrix) -> Array:
-        return self._vote(*_last(self._staged(X)))
+        return self._vote(*self._outcome(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = self.base_estimator
+        tags.array_api_support = base is None or get_tags(base).array_api_support
+        return tags
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict_proba`` would say with one member, with two, and so on.
@@ -211,7 +253,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of shape (n_samples, n_labels)
         """
-        for proba, _ in self._staged(self._validate_predict(X)):
+        for proba, _ in self._staged(self._validate_predict(X, "staged_predict_proba")):
             yield self._as_proba(proba)
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
@@ -226,7 +268,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of int of shape (n_samples, n_labels)
         """
-        for proba, votes in self._staged(self._validate_predict(X)):
+        for proba, votes in self._staged(self._validate_predict(X, "staged_predict")):
             yield self._as_target(self._vote(proba, votes))
 
 
@@ -371,6 +413,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
             return member
 
         self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        if is_foreign(data.labels):
+            return [train(seed) for seed in seeds]
         return map_threads(train, seeds, self.n_jobs)
 
 
@@ -397,8 +441,15 @@ def reweight(weights: Array, wrong: Array, error: float) -> Array:
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
     """Fit, and predict the training samples: each without itself, where the base can."""
+    if type(estimator) in _DIRECT:
+        # What the ensemble has validated is not looked through again.
+        estimator._validate_params()
+        estimator._accept(Z, Y)
+        return estimator._fit_valid(Z, Y) > 0.5
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
+    if is_foreign(Z):
+        return estimator.fit(Z, Y).predict(Z)
     target = Y.astype(np.int64)  # some bases write −1 into a copy
     if Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output:
         target = target.ravel()

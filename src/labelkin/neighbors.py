@@ -1,5 +1,7 @@
 """ML-kNN and IBLR-ML: what the labels of the nearest neighbours say."""
 
+from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,9 +13,19 @@ from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
+from labelkin._array import (
+    astype,
+    convert_arrays,
+    is_numpy,
+    label_histogram,
+    like,
+    namespace,
+    neighbor_sums,
+    to_numpy,
+)
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
-from labelkin._search import NeighborSearch
+from labelkin._search import NeighborSearch, query_together
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 
@@ -23,10 +35,10 @@ class NeighborCounts:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training rows.
-    Y : ndarray of shape (n_samples, n_labels)
-        Their labels, 0 or 1.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows. The work is done on their device.
+    Y : array of shape (n_samples, n_labels)
+        Their labels, 0 or 1, on the host or on the device of X.
     n_neighbors : int
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
@@ -36,17 +48,17 @@ class NeighborCounts:
     def __init__(self, X: Matrix, Y: Array, n_neighbors: int, n_jobs: int | None = None) -> None:
         self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
         self.n_jobs = n_jobs
-        self.Y = Y
+        self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
         self.search = NeighborSearch(X, self.n_neighbors)
 
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
-        neighbors = self.search.query(Q, self.n_jobs)
-        m, k = neighbors.shape
-        starts = np.arange(m + 1) * k
-        ones = np.ones(m * k, dtype=np.int32)
-        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(self.Y)))
-        return chosen @ self.Y
+        return neighbor_sums(self.Y, self.search.query(Q, self.n_jobs))
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
+        moved = copy(self)
+        moved.Y, moved.search = converter(self.Y), convert_arrays(self.search, converter)
+        return moved
 
 
 class MLkNNClassifier(MultiLabelClassifier):
@@ -106,6 +118,7 @@ class MLkNNClassifier(MultiLabelClassifier):
            [1, 1]])
     """
 
+    _fitted_array = "prior_"
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
@@ -153,36 +166,58 @@ class MLkNNClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._fit_valid(*self._validate_fit(X, Y))
+
+    def _fit_valid(self, X: Matrix, Y: Array) -> Array:
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
         counts = self._counts()
-        self._estimate(counts, Y)
+        self._estimate(counts, X.dtype)
         return self._posterior_of(counts)
 
-    def _estimate(self, counts: Array, Y: Array) -> None:
-        n, q = Y.shape
-        width = self._counts.n_neighbors + 1
-        s = self.smoothing
-        # One histogram of (has the label, label, count) over all cells.
-        cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        histogram = np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
-        totals = histogram.sum(axis=2)
+    def _estimate(self, counts: Array, dtype: Any) -> None:
+        Y, width = self._counts.Y, self._counts.n_neighbors + 1
+        s, n = self.smoothing, Y.shape[0]
+        histogram = astype(label_histogram(counts, Y, width), "float64")
+        xp, _ = namespace(histogram)
+        totals = xp.sum(histogram, axis=2)
         with np.errstate(invalid="ignore"):
-            self.prior_ = (s + totals[1]) / (2 * s + n)
-            self.likelihood_ = (s + histogram) / (s * width + totals)[:, :, None]
-            present = self.prior_[:, None] * self.likelihood_[1]
-            absent = (1 - self.prior_)[:, None] * self.likelihood_[0]
+            prior = (s + totals[1, :]) / (2 * s + n)
+            likelihood = (s + histogram) / (s * width + totals)[:, :, None]
+            present = prior[:, None] * likelihood[1, :, :]
+            absent = (1 - prior)[:, None] * likelihood[0, :, :]
             # 0/0, only without smoothing: a label that is constant in training, or a count
             # never met. Neither says anything beyond the prior.
-            present, absent = np.nan_to_num(present), np.nan_to_num(absent)
+            present = xp.where(xp.isnan(present), 0.0, present)
+            absent = xp.where(xp.isnan(absent), 0.0, absent)
             posterior = present / (present + absent)
-        self._posterior = np.where(np.isnan(posterior), self.prior_[:, None], posterior)
+        posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
+        self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
+        self._posterior = astype(posterior, dtype)
 
     def _posterior_of(self, counts: Array) -> Array:
-        return self._posterior[np.arange(counts.shape[1]), counts]
+        xp, _ = namespace(counts)
+        if is_numpy(xp):
+            return self._posterior[np.arange(counts.shape[1]), counts]
+        return xp.take_along_axis(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    @staticmethod
+    def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
+        """Probabilities of several models fitted to the same labels, (S, n, q), on a device.
+
+        None where they are too large to be asked at once.
+        """
+        neighbors = query_together([model._counts.search for model in models], queries)
+        if neighbors is None:
+            return None
+        xp, _ = namespace(neighbors)
+        S, m, k = neighbors.shape
+        sums = neighbor_sums(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
+        counts = xp.reshape(sums, (S, m, -1))
+        posteriors = xp.stack([model._posterior.T for model in models])
+        return xp.take_along_axis(posteriors, counts, axis=1)
 
 
 class IBLRClassifier(MultiLabelClassifier):
@@ -256,6 +291,7 @@ class IBLRClassifier(MultiLabelClassifier):
            [0, 1]])
     """
 
+    _fitted_array = "coef_"
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "add_features": ["boolean"],
@@ -316,10 +352,15 @@ class IBLRClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._fit_valid(*self._validate_fit(X, Y))
+
+    def _fit_valid(self, X: Matrix, Y: Array) -> Array:
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
-        inputs = self._inputs(self._counts(), X)
+        counts = self._counts()
+        # The regressions are fitted on the host.
+        host_counts, host_X, Y = to_numpy(counts), to_numpy(X), to_numpy(Y)
+        inputs = self._inputs(host_counts, host_X)
         # Moving an input only moves the intercept, which is free: sparse ones stay in place.
         scaler = StandardScaler(with_mean=not sparse.issparse(inputs), copy=True)
         ones = np.ones((len(Y), 1))
@@ -335,22 +376,29 @@ class IBLRClassifier(MultiLabelClassifier):
             return w
 
         w = np.array(map_threads(coefficients, range(Y.shape[1]), self.n_jobs))
-        self.coef_ = w[:, :-1] / scaler.scale_
-        self.intercept_ = w[:, -1]
+        coef, intercept = w[:, :-1] / scaler.scale_, w[:, -1]
         if not sparse.issparse(inputs):
-            self.intercept_ = self.intercept_ - self.coef_ @ scaler.mean_
-        return self._regress(inputs)
+            intercept = intercept - coef @ scaler.mean_
+        self.coef_ = astype(like(coef, X), X.dtype)
+        self.intercept_ = astype(like(intercept, X), X.dtype)
+        return self._regress(counts, X)
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
-        shares = counts / max(1, self._counts.n_neighbors)
+        xp, _ = namespace(counts)
+        shares = astype(counts, "float64") / max(1, self._counts.n_neighbors)
         if not self._with_features:
             return shares
         if sparse.issparse(X):
             return sparse.csr_array(sparse.hstack([sparse.csr_array(shares), X]))
-        return np.hstack([shares, X])
+        return xp.concat([shares, astype(X, "float64")], axis=1)
 
-    def _regress(self, inputs: Matrix) -> Array:
-        return expit(inputs @ self.coef_.T + self.intercept_)
+    def _regress(self, counts: Array, X: Matrix) -> Array:
+        xp, _ = namespace(counts)
+        inputs = self._inputs(counts, X)
+        if not sparse.issparse(inputs):
+            inputs = astype(inputs, X.dtype)
+        odds = inputs @ self.coef_.T + self.intercept_
+        return expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
 
     def _proba(self, X: Matrix) -> Array:
-        return self._regress(self._inputs(self._counts(X), X))
+        return self._regress(self._counts(X), X)
