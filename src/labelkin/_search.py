@@ -187,7 +187,11 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
 
     zeros = xp.zeros((height, max(n, m)), dtype=columns[0].dtype, device=device)
     ones = xp.ones((1, m), dtype=columns[0].dtype, device=device)
-    moved = [Q - search.offset for search, Q in zip(searches, queries, strict=True)]
+    # A search fitted on the processor has no offset where it would be zero.
+    moved = [
+        Q if search.offset is None else Q - search.offset
+        for search, Q in zip(searches, queries, strict=True)
+    ]
     asked = stack([xp.concat([Q.T, ones]) for Q in moved], m)
     distances = xp.matrix_transpose(stack(columns, n)) @ asked
     return _smallest_in_groups(xp.matrix_transpose(distances), searches[0].n_neighbors, xp)
