@@ -445,6 +445,35 @@ def test_the_seed_matters_and_repeats(here):
     assert rows_of("a.csv") == rows_of("b.csv") != rows_of("c.csv")
 
 
+def test_another_device(here, monkeypatch):
+    """The same predictions, fitted there and loaded here, and the other way round."""
+    strict = pytest.importorskip("array_api_strict")
+    if os.environ.get("SCIPY_ARRAY_API") != "1":
+        pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
+    from labelkin import _array
+
+    def move(X, Y, device):
+        assert device == "cuda"
+        parts = (part.toarray() if hasattr(part, "toarray") else part for part in (X, Y))
+        return tuple(None if part is None else strict.asarray(part) for part in parts)
+
+    monkeypatch.setattr(_array, "as_device_array", move)
+    cuda = ["--device", "cuda"]
+    for name, where in (("here", []), ("there", cuda)):
+        ok("fit", "movies.csv", *FILMS, *where, "--set", "n_estimators=3", "-o", f"{name}.skops")
+        for again, asked in (("here", []), ("there", cuda)):
+            out = f"{name}-{again}.csv"
+            ok("predict", f"{name}.skops", "new.csv", "--proba", *asked, "--out", out)
+    tables = [rows_of(path) for path in sorted(here.glob("*here-*here.csv"))]
+    assert len(tables) == 4
+    expected = np.array([row[2:] for row in tables[0][1:]], float)
+    for table in tables:
+        np.testing.assert_allclose(
+            np.array([row[2:] for row in table[1:]], float), expected, atol=1e-5
+        )
+    ok("evaluate", "movies.csv", *FILMS, *FAST, *cuda, "--folds", "2")
+
+
 def test_completion(here):
     """The shell completes commands, options and methods."""
     for words, expected in (

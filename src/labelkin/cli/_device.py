@@ -1,58 +1,58 @@
-"""Computing on another device than the processor: ``--device cuda``."""
+"""Computing on another device than the processor: ``--device cuda``.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+The classifier, a pipeline's last step, runs there; what comes before it (words, categories)
+is NumPy's. A fitted model comes back to the processor, so that any machine can load it.
+"""
+
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def place(X: Any, device: str | None) -> Any:
-    """Return X on the device, or as it is where none is asked for."""
-    if device in (None, "cpu"):
-        return X
-    return _mover()(X, device)
+def elsewhere(device: str | None) -> bool:
+    """Tell whether another device than the processor is asked for."""
+    return device not in (None, "cpu")
 
 
 def check(device: str | None) -> None:
     """Refuse a device that cannot be used before anything is read."""
-    if device in (None, "cpu"):
+    if not elsewhere(device):
         return
     import numpy as np
 
-    _mover()(np.zeros((1, 1)), device)
+    from labelkin._array import as_device_array
 
-
-def _mover() -> Any:
     try:
-        from labelkin._array import as_device_array
-    except ImportError as error:
-        raise ImportError(
-            f"--device needs a part of labelkin that is not here ({error}); leave it out to "
-            "compute on the processor."
-        ) from error
-    return as_device_array
+        as_device_array(np.zeros((1, 1)), None, str(device))
+    except ValueError as error:
+        raise ValueError(f"--device {device}: {error}") from None
 
 
-@contextmanager
-def dispatch(device: str | None) -> Iterator[None]:
-    """Have scikit-learn work on the device's arrays."""
-    if device in (None, "cpu"):
-        yield
-        return
-    from sklearn import config_context
+def fit(pipeline: Any, X: Any, Y: "np.ndarray", device: str) -> None:
+    """Fit a pipeline, its last step on the device, and bring that back."""
+    from labelkin._array import as_device_array, dispatching, to_host
 
-    with config_context(array_api_dispatch=True):
-        yield
+    front = pipeline[:-1]
+    Z = front.fit_transform(X, Y) if len(front) else X
+    name, classifier = pipeline.steps[-1]
+    with dispatching():
+        classifier.fit(*as_device_array(Z, Y, device))
+    pipeline.steps[-1] = (name, to_host(classifier))
 
 
-def as_numpy(values: Any) -> "np.ndarray":
-    """Return a device's array on the processor."""
+def predict(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray]":
+    """Return labels and probabilities, the last step's work done on the device."""
     import numpy as np
 
-    if hasattr(values, "cpu"):
-        values = values.cpu()
-    elif hasattr(values, "get") and not isinstance(values, dict):
-        values = values.get()
-    return np.asarray(values)
+    from labelkin._array import as_device_array, convert_arrays, dispatching, like, to_numpy
+
+    def moved(array: Any) -> Any:
+        numbers = isinstance(array, np.ndarray) and array.dtype.kind in "biuf"
+        return like(array, Z) if numbers else array
+
+    front, classifier = pipeline[:-1], pipeline.steps[-1][1]
+    Z, _ = as_device_array(front.transform(X) if len(front) else X, None, device)
+    with dispatching():
+        there = convert_arrays(classifier, moved)
+        return to_numpy(there.predict(Z)), to_numpy(there.predict_proba(Z))

@@ -129,13 +129,10 @@ def fit(pipeline: Any, given: common.Given, device: str | None) -> None:
     """Fit the pipeline; on a device, the classifier alone runs there."""
     from labelkin.tabular import fit_pipeline
 
-    if device in (None, "cpu"):
+    if device is not None and _device.elsewhere(device):
+        _device.fit(pipeline, given.X, given.Y, device)
+    else:
         fit_pipeline(pipeline, given.X, given.Y, given.labels.names)
-        return
-    front = pipeline[:-1]
-    Z = front.fit_transform(given.X, given.Y) if len(front) else given.X
-    with _device.dispatch(device):
-        pipeline.steps[-1][1].fit(_device.place(Z, device), given.Y)
 
 
 def _plain(value: Any) -> Any:

@@ -126,12 +126,10 @@ def predictions(
     from labelkin._scoring import estimator_labels, estimator_scores
 
     model = loaded.model
-    if device not in (None, "cpu"):
-        front, model = model[:-1], model.steps[-1][1]
-        Z = _device.place(front.transform(X) if len(front) else X, device)
-        with _device.dispatch(device):
-            labels, scores = model.predict(Z), model.predict_proba(Z)
-        return _device.as_numpy(labels), _device.as_numpy(scores)
+    if device is not None and _device.elsewhere(device):
+        if not hasattr(model, "steps"):
+            raise ValueError(f"--device: {loaded.path} was not written by labelkin fit.")
+        return _device.predict(model, X, device)
     labels = estimator_labels(model, X)
     if labels.shape[1] != len(loaded.labels.names):
         raise ValueError(
