@@ -1,5 +1,6 @@
 """Settings of the documentation: `make docs` builds it into docs/_build/html."""
 
+import re
 import sys
 import warnings
 from importlib.metadata import files
@@ -30,8 +31,8 @@ extensions = [
     "results_page",
 ]
 exclude_patterns = ["_build", "README.md", "figures"]
-# Pages that others drop in are listed by pattern; until they are there, nothing is amiss.
-suppress_warnings = ["toc.empty_glob"]
+# The reference hands a function to autosummary's templates, which cannot be cached.
+suppress_warnings = ["config.cache"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
@@ -109,6 +110,18 @@ def _copy_mathjax(app, exception):
         target.write_bytes(Path(_MATHJAX.locate()).read_bytes())
 
 
+def _drop_empty_patterns(app, docname, source):
+    """Leave out patterns in a toctree that match no page: such pages can be dropped in later."""
+    folder = (Path(app.srcdir) / docname).parent
+    lines = source[0].splitlines()
+    source[0] = "\n".join(
+        line
+        for line in lines
+        if not re.fullmatch(r"[\w-]+\*", line) or any(folder.glob(f"{line}.md"))
+    )
+
+
 def setup(app):
     """Add what the settings above need."""
+    app.connect("source-read", _drop_empty_patterns)
     app.connect("build-finished", _copy_mathjax)

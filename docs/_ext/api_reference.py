@@ -6,6 +6,7 @@ A module that is not there (yet, or for want of an extra) is left out.
 """
 
 import inspect
+import re
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -122,7 +123,16 @@ def _write(app, config) -> None:
     config.autosummary_context["own_methods"] = own_methods
 
 
+def _as_rst(app, what, name, obj, options, lines: list[str]) -> None:
+    """Shield from reStructuredText what docstrings say in plain text: x_ and |A|."""
+    for i, line in enumerate(lines):
+        if "``" not in line and ">>>" not in line:
+            line = re.sub(r"(?<!`)\b(n_features_in_)(?=,?\))", r"`\1`", line)
+            lines[i] = line.replace("|", r"\|")
+
+
 def setup(app) -> dict:
     """Write the page once the settings are known."""
+    app.connect("autodoc-process-docstring", _as_rst, priority=400)  # before numpydoc
     app.connect("config-inited", _write)
     return {"parallel_read_safe": True}
