@@ -54,7 +54,11 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "labelkin", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "logo": {
+        "text": "labelkin",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
@@ -98,7 +102,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 3600,
-    "plot_gallery": True,
+    "write_computation_times": False,  # its page would fetch scripts from a CDN
     "abort_on_example_error": False,
     "image_scrapers": ("matplotlib",),
 }

@@ -59,7 +59,11 @@ likely = {"billing": ["login", "export"], "mobile": ["speed", "login"], "export"
 tags = []
 for _ in range(900):
     first = rng.choice(names, p=[0.25, 0.2, 0.2, 0.15, 0.15, 0.05])
-    others = [t for t in names if t != first and rng.random() < (0.35 if t in likely.get(first, []) else 0.05)]
+    others = [
+        t
+        for t in names
+        if t != first and rng.random() < (0.35 if t in likely.get(first, []) else 0.05)
+    ]
     tags.append([first, *others])
 texts = [write_message(t) for t in tags]
 for text, tag in list(zip(texts, tags))[:3]:

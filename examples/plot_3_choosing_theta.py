@@ -34,7 +34,7 @@ print(f"\ndrawn at Θ = 0.6: {len(must)} must-links and {len(cannot)} cannot-lin
 # ------------------------------
 # Any of scikit-learn's searches would do; ``cross_val_score`` shows the spread over folds. The
 # splitter keeps every label in every fold.
-from sklearn.model_selection import cross_val_score  # noqa: E402
+from sklearn.model_selection import cross_val_score
 
 candidates = [0.2, 0.4, 0.6, 0.8, 1.0, (0.3, 0.9)]
 folds = IterativeStratifiedKFold(3, random_state=0)

@@ -39,7 +39,9 @@ for dataset, (X, Y) in datasets.items():
         for fold, (train, test) in enumerate(folds.split(X, Y)):
             model = METHODS[method].make(0).fit(X[train], Y[train])
             figures = evaluate(Y[test], model.predict_proba(X[test]), model.predict(X[test]))
-            rows.append({"dataset": dataset, "method": method, "repeat": 0, "fold": fold, **figures})
+            rows.append(
+                {"dataset": dataset, "method": method, "repeat": 0, "fold": fold, **figures}
+            )
 results = check_results(pd.DataFrame(rows))
 comparison = Comparison.of(results, reference="mlknn")
 measure = MEASURES["average_precision"]

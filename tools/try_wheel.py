@@ -47,7 +47,7 @@ def try_in_fresh_environment(wheel: Path, which: str, folder: Path) -> None:
     python = home / "bin" / "python"
     constraints = folder / f"{which}.txt"
     constraints.write_text("\n".join(floors() if which == "lowest" else []), encoding="utf-8")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     # First with nothing but the core: it must be enough for everything that needs no extra.
     run(*pip, "--constraint", constraints, wheel, cwd=folder)
     run(python, CHECKS / "smoke.py", "core", cwd=folder)

@@ -31,7 +31,7 @@ def _copy(app, exception) -> None:
 
 
 def setup(app) -> dict:
-    """Hook into reading, and copy at the end."""
+    """Add the text while reading, and copy files at the end."""
     app.connect("source-read", _page)
     app.connect("build-finished", _copy)
     return {"parallel_read_safe": True}

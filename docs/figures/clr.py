@@ -29,7 +29,10 @@ def draw():
         axes.text(place, votes[label] + 0.15, str(votes[label]), ha="center", fontsize=8)
     axes.axhline(cut, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xticks(range(11), [names[label] for label in order])
-    axes.set(title="votes; labels with at least those of the calibration label are predicted", ylim=(0, votes.max() + 1.5))
+    axes.set(
+        title="votes; labels with at least those of the calibration label are predicted",
+        ylim=(0, votes.max() + 1.5),
+    )
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     return figure

@@ -18,9 +18,7 @@ def draw():
     table = label_similarity(Y[i], Y[j]).reshape(n, n)
     for (row, column), value in np.ndenumerate(table):
         must = value >= 0.6
-        left.add_patch(
-            _cell(column, row, BLUE if must else ORANGE, 0.30 if must else 0.12, must)
-        )
+        left.add_patch(_cell(column, row, BLUE if must else ORANGE, 0.30 if must else 0.12, must))
         left.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8)
     left.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), aspect="equal")
     left.set_xticks(range(n), SETS, rotation=45, ha="right")

@@ -24,7 +24,7 @@ def draw():
     ):
         Z = model.fit(X, Y).transform(X)
         for kind, (a, b, colour, marker) in kinds.items():
-            rows = (Y == [a, b]).all(axis=1)
+            rows = ([a, b] == Y).all(axis=1)
             axes.scatter(*Z[rows].T, s=14, color=colour, marker=marker, label=kind, alpha=0.85)
         axes.set(title=f"{name}, first two dimensions", xticks=[], yticks=[])
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

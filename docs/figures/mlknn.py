@@ -34,6 +34,8 @@ def draw():
     posterior = model._posterior[0]
     right.plot(at, posterior, color=BLUE, marker="o", markersize=4)
     right.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
-    right.scatter([count], [posterior[count]], marker="*", s=130, color=ORANGE, edgecolor=INK, zorder=4)
+    right.scatter(
+        [count], [posterior[count]], marker="*", s=130, color=ORANGE, edgecolor=INK, zorder=4
+    )
     right.set(xlabel="c", ylim=(-0.03, 1.03), xticks=at[::2], title="P(label | c)")
     return figure

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
-from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import labelkin
 
@@ -28,10 +28,12 @@ def make(name):
         estimator.set_params(random_state=0)
     if parameters.get("n_estimators") and "base_estimator" in parameters:
         estimator.set_params(n_estimators=3)
-    if CORE and not name.endswith(("VPCMEClassifier", "VPCPClassifier")) and (
-        "base_estimator" in parameters
+    if (
+        CORE
+        and not name.endswith(("VPCMEClassifier", "VPCPClassifier"))
+        and ("base_estimator" in parameters)
     ):
-        estimator.set_params(base_estimator=LogisticRegression())
+        estimator.set_params(base_estimator=DecisionTreeClassifier(max_depth=5))
     return estimator
 
 
