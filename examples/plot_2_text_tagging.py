@@ -27,7 +27,7 @@ TOPICS = {
     "login": """I cannot sign in since {day}|the password reset mail never came|my account is locked
         after three attempts|two-factor code is rejected on {day}|it logs me out at once""",
     "mobile": """the app crashes on my phone|the android version freezes at start|on my tablet the
-        screen stays white|after the update the app drains the battery|push messages do not arrive""",
+        screen stays white|after the update the app drains the battery|push messages never come""",
     "export": """the CSV export is empty|downloading the report fails|columns are missing in the
         spreadsheet|the PDF has broken characters|I need all data of {month} as a file""",
     "speed": """pages take a minute to load|search is very slow since {day}|the dashboard times out|
@@ -35,8 +35,8 @@ TOPICS = {
     "praise": """your support is wonderful|I love the new design|thanks for the quick help on {day}|
         best tool we ever had|the tutorial was great""",
 }
-SMALL_TALK = ["hello team", "hi", "dear support", "could you have a look", "this is urgent",
-              "thanks in advance", "I am using the free plan", "we are a team of five", "regards"]  # fmt: skip
+SMALL_TALK = """hello team|hi|dear support|could you have a look|this is urgent|thanks in advance|
+I am using the free plan|we are a team of five|regards""".replace("\n", "").split("|")
 MONTHS, DAYS = ["march", "april", "may", "june"], ["monday", "tuesday", "friday", "yesterday"]
 
 rng = np.random.default_rng(0)
@@ -59,11 +59,8 @@ likely = {"billing": ["login", "export"], "mobile": ["speed", "login"], "export"
 tags = []
 for _ in range(900):
     first = rng.choice(names, p=[0.25, 0.2, 0.2, 0.15, 0.15, 0.05])
-    others = [
-        t
-        for t in names
-        if t != first and rng.random() < (0.35 if t in likely.get(first, []) else 0.05)
-    ]
+    chance = [0.35 if t in likely.get(first, []) else 0.05 for t in names]
+    others = [t for t, p in zip(names, chance) if t != first and rng.random() < p]
     tags.append([first, *others])
 texts = [write_message(t) for t in tags]
 for text, tag in list(zip(texts, tags))[:3]:

@@ -2,8 +2,8 @@
 Choosing Θ
 ==========
 
-Θ says how alike two label sets must be for a must-link. We look at what it does to the pairs, search
-for it as for any other parameter, and let every member draw its own.
+Θ says how alike two label sets must be for a must-link. We look at what it does to the pairs,
+search for it as for any other parameter, and let every member draw its own.
 """
 
 # %%
@@ -53,8 +53,9 @@ for threshold, found in scores.items():
 
 # %%
 # Here Θ matters: below 0.5 one shared digit of two or three makes a must-link, and the projection
-# pulls together images that have little in common. (On the paper's yeast and business data the curve
-# is nearly flat.) Letting every member draw from a range is close to the best and spares the search.
+# pulls together images that have little in common. (On the paper's yeast and business data the
+# curve is nearly flat.) Letting every member draw from a range is close to the best, and spares the
+# search.
 fig, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 means = [100 * s.mean() for s in scores.values()]
 spread = [100 * s.std() for s in scores.values()]

@@ -2,8 +2,8 @@
 Imbalanced labels
 =================
 
-Most labels are rare, and a rare label is easily never predicted. Four remedies: see it, split for it,
-measure it, and move the decision threshold of each label on data that were not trained on.
+Most labels are rare, and a rare label is easily never predicted. Four remedies: see it, split
+for it, measure it, and move the decision threshold of each label on data that were not trained on.
 """
 
 # %%

@@ -2,9 +2,9 @@
 On a Dask cluster
 =================
 
-joblib hands scikit-learn's parallel work, a grid search or cross-validation, to a Dask cluster. Here
-the cluster is two processes on this machine; an address of a real one is all that would change. Needs
-``labelkin[cluster]``; without it the script says so and runs here.
+joblib hands scikit-learn's parallel work, a grid search or cross-validation, to a Dask cluster.
+Here the cluster is two processes on this machine; an address of a real one is all that would
+change. Needs ``labelkin[cluster]``; without it the script says so and runs here.
 """
 
 # %%

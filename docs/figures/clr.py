@@ -30,7 +30,7 @@ def draw():
     axes.axhline(cut, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xticks(range(11), [names[label] for label in order])
     axes.set(
-        title="votes; labels with at least those of the calibration label are predicted",
+        title="votes; predicted: no fewer than the calibration label",
         ylim=(0, votes.max() + 1.5),
     )
     axes.set_yticks([])

@@ -104,8 +104,8 @@ def main():
     assert (where.parent / "py.typed").exists(), "py.typed is not in the wheel"
     assert version("labelkin") == labelkin.__version__
     print(
-        f"labelkin {labelkin.__version__}, Python {sys.version.split()[0]}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}, {'core only' if CORE else 'all extras'}"
+        f"labelkin {labelkin.__version__}, Python {sys.version.split()[0]}, "
+        f"numpy {np.__version__}, scikit-learn {sklearn.__version__}, {'core only' if CORE else 'all extras'}"
     )
     check_estimators()
     check_command_line()
