@@ -3,8 +3,8 @@ On a GPU, if there is one
 =========================
 
 scikit-learn lets array libraries do the work: with ``array_api_dispatch`` on, what is given as a
-torch tensor on a GPU is computed there. This script asks for a GPU, takes NumPy when there is none, and
-prints what it used. The projection and the nearest neighbours are matrix products and one
+torch tensor on a GPU is computed there. This script asks for a GPU, takes NumPy when there is
+none, and prints what it used. The projection and the nearest neighbours are matrix products and one
 eigendecomposition, which is what GPUs do well.
 """
 

@@ -105,7 +105,8 @@ def main():
     assert version("labelkin") == labelkin.__version__
     print(
         f"labelkin {labelkin.__version__}, Python {sys.version.split()[0]}, "
-        f"numpy {np.__version__}, scikit-learn {sklearn.__version__}, {'core only' if CORE else 'all extras'}"
+        f"numpy {np.__version__}, scikit-learn {sklearn.__version__}, "
+        f"{'core only' if CORE else 'all extras'}"
     )
     check_estimators()
     check_command_line()
