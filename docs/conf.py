@@ -71,7 +71,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "coming-from": [], "changelog": []}
+html_sidebars = {"index": [], "start": [], "results": [], "coming-from": [], "changelog": []}
 
 # --------------------------------------------------------------------------- nothing from the net
 

@@ -34,7 +34,7 @@ for seed in (0, 1):
 
 rows = []
 for dataset, (X, Y) in datasets.items():
-    for method in ("br", "mlknn", "iblr", "mddm"):
+    for method in ("br", "mlknn", "iblr", "cchains"):
         folds = IterativeStratifiedKFold(3, random_state=0)
         for fold, (train, test) in enumerate(folds.split(X, Y)):
             model = METHODS[method].make(0).fit(X[train], Y[train])

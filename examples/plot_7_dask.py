@@ -63,9 +63,7 @@ if __name__ == "__main__":
     print(f"{len(search.cv_results_['params']) * 3} fits on {workers or 'no'} workers")
     print("best:", search.best_params_)
 
-    # %%
-    # What came back is an ordinary search
-    # ------------------------------------
+    # What came back is an ordinary search.
     k = [p["n_neighbors"] for p in search.cv_results_["params"]]
     mean, spread = (100 * search.cv_results_[f"{what}_test_score"] for what in ("mean", "std"))
     fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
