@@ -73,7 +73,14 @@ def read_results(path: Path | str) -> Recorded:
         try:
             # Only an empty field is a gap: a dataset may be called NA, or 01.
             names = {"dataset": str, "method": str}
-            return Recorded(pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""]))
+            frame = pd.read_csv(
+                path,
+                dtype=names,
+                keep_default_na=False,
+                na_values=[""],
+                float_precision="round_trip",  # older pandas is off by the last digit
+            )
+            return Recorded(frame)
         except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
             reason = str(error).strip().rstrip(".")
             raise ValueError(f"{path} cannot be read as a CSV of results: {reason}.") from None
