@@ -155,7 +155,7 @@ def test_same_as_numpy(library, estimator, shape):
     here = clone(estimator).fit(X, Y)
     there = clone(estimator).fit(library(X), library(Y))
     for name, value in vars(here).items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and name != "classes_":  # labels are named on the host
             other = getattr(there, name)
             assert library.holds(other), name
             assert to_numpy(other).dtype == value.dtype, name

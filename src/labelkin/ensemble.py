@@ -136,6 +136,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
             self._judge_outside(members, to_numpy(Y))
+            self.oob_proba_ = like(self.oob_proba_, X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
