@@ -142,16 +142,15 @@ def label_histogram(counts: Any, Y: Any, width: int) -> Any:
         cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
         return np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
     # No bincount: it is not in the standard, and torch's waits for the device.
-    values = xp.reshape(xp.arange(width, device=device), (width, 1, 1))
-    present = xp.astype(Y, xp.bool)
+    cells = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
+    kinds = counts + width * xp.astype(Y, xp.int64)
     rows = block_rows(2 * q * width, 8, device, most=n)
-    total = xp.zeros((2, width, q), dtype=xp.int64, device=device)
-    for start in range(0, n, rows):
-        part, has = counts[start : start + rows, :], present[start : start + rows, :]
-        kinds = xp.stack([xp.where(has, -1, part), xp.where(has, part, -1)])
-        hits = kinds[:, None, :, :] == values[None, :, :, :]
-        total = total + xp.count_nonzero(hits, axis=2)
-    return xp.permute_dims(total, (0, 2, 1))
+    totals = [
+        xp.count_nonzero(kinds[None, start : start + rows, :] == cells, axis=1)
+        for start in range(0, n, rows)
+    ]
+    total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
+    return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
 
 
 def neighbor_sums(Y: Any, neighbors: Any) -> Any:

@@ -60,7 +60,7 @@ class Member:
             threshold=float(rng.uniform(*data.thresholds)),
             n_must_link=ensemble.n_must_link,
             n_cannot_link=ensemble.n_cannot_link,
-            random_state=seed,
+            random_state=int(seed),
         )
         n = len(data.Y)
         bag = None if data.bag is None else draw_bag(n, data.bag, seed)
