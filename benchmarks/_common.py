@@ -49,6 +49,33 @@ def seconds(function, *args):
     return time.perf_counter() - started, result
 
 
+def wait(device):
+    """Wait until a device has done all it was given."""
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def gpu(device):
+    """Return a phrase about the GPU; nothing on the CPU."""
+    if device == "cpu":
+        return ""
+    import torch
+
+    return f", {torch.cuda.get_device_name(device)}, torch {torch.__version__}"
+
+
+def labelled_rows(n, features, labels, seed=0):
+    """Return random rows, and labels that follow a linear rule but for noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, features))
+    rule = rng.standard_normal((features, labels)) / np.sqrt(features)
+    rare = rng.uniform(0.5, 1.5, labels)
+    Y = (X @ rule + 0.3 * rng.standard_normal((n, labels)) > rare).astype(np.uint8)
+    return X, Y
+
+
 def machine():
     """Return a line about the machine and the versions that matter."""
     import scipy

@@ -41,7 +41,9 @@ def test_demo(tmp_path, capsys):
     shown = capsys.readouterr().out
     for word in ("ML-kNN", "VPCME", "Hamming loss", "Recall", "fit time", "30/30"):
         assert word in shown
-    assert (out / "scenes.png").read_bytes().startswith(b"\x89PNG")
+    assert "explained" in shown
+    for picture in ("scenes.png", "explain.png"):
+        assert (out / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_into_a_file_is_refused(tmp_path, capsys):

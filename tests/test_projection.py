@@ -249,3 +249,19 @@ def test_float32_stays_float32(data):
     assert projection.transform(X.astype(np.float32)).dtype == np.float32
     precise = PairwiseConstraintProjection(random_state=0).fit(X, Y)
     np.testing.assert_allclose(projection.components_, precise.components_, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("k", [7, 90])
+def test_equal_samples_stay_equal_when_projected(form, k):
+    """A product may round equal rows differently; ties between neighbours would be lost."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(20, k)) * rng.random((20, k))
+    again = rng.integers(0, 20, size=61)
+    rows = TrainingRows(form(X[again]))
+    W = rng.standard_normal((rows.rows.shape[1], 5))
+    Z = rows.project(W)
+    np.testing.assert_allclose(Z, rows.rows @ W)
+    for sample in range(20):
+        assert len(np.unique(Z[again == sample], axis=0)) <= 1
+    assert TrainingRows(form(X))._first is None

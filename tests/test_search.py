@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from labelkin import _search
+from labelkin import _array
 from labelkin._search import NeighborSearch
 
 
@@ -47,7 +47,7 @@ def test_sparse_rows_and_queries(X, k):
 
 
 def test_agrees_with_scikit_learn_over_several_blocks(monkeypatch):
-    monkeypatch.setattr(_search, "_BLOCK_CELLS", 1000)
+    monkeypatch.setattr(_array, "_CELLS", 1000)
     X = np.random.RandomState(0).standard_normal((700, 9))
     found = NeighborSearch(X, 10).query()
     expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
@@ -79,3 +79,19 @@ def test_no_queries_and_no_neighbours():
 def test_float32_stays_float32():
     X = np.random.RandomState(0).standard_normal((50, 3)).astype(np.float32)
     assert NeighborSearch(X, 3)._distances(X).dtype == np.float32
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_equal_rows_are_equally_far(form):
+    """A matrix product may round equal rows differently, by where they stand."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 37)) * (rng.random((300, 37)) < 0.4)
+    X = np.vstack([X, X, X[:50]])
+    search = NeighborSearch(form(X), 6)
+    Q = rng.standard_normal((400, 37))
+    distances = search._distances(form(Q))
+    np.testing.assert_array_equal(distances[:, :300], distances[:, 300:600])
+    np.testing.assert_array_equal(distances[:, :50], distances[:, 600:650])
+    found = search.query(form(Q))
+    np.testing.assert_array_equal(found[:, 1] % 300, found[:, 0] % 300)
+    assert (found[:, 1] > found[:, 0]).all()

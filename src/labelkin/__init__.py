@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelkin.boosting import AdaBoostPDTClassifier
     from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
+    from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+    from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import PairwiseConstraintProjection
     from labelkin.ranking import CalibratedLabelRankingClassifier
     from labelkin.reduction import MDDM
+    from labelkin.selection import SelectByConstraints
     from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
@@ -28,11 +31,14 @@ __all__ = [
     "C45TreeClassifier",
     "CalibratedLabelRankingClassifier",
     "ChainClassifier",
+    "DecisionClassifier",
     "IBLRClassifier",
+    "KernelRidgeLOOClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
     "RAkELClassifier",
+    "SelectByConstraints",
     "VPCMEClassifier",
 ]
 
@@ -43,12 +49,15 @@ _HOME = {
     "C45TreeClassifier": "tree",
     "CalibratedLabelRankingClassifier": "ranking",
     "ChainClassifier": "chains",
+    "DecisionClassifier": "decisions",
     "IBLRClassifier": "neighbors",
+    "KernelRidgeLOOClassifier": "kernel",
     "LabelPowersetClassifier": "labelsets",
     "MDDM": "reduction",
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "labelsets",
+    "SelectByConstraints": "selection",
     "VPCMEClassifier": "ensemble",
 }
 

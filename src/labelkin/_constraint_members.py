@@ -8,12 +8,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from labelkin._array import astype, is_foreign, like, namespace, take_rows, to_numpy
 from labelkin._oob import BagSampler, draw_bag
 from labelkin._scoring import estimator_labels, estimator_scores
-from labelkin.base import Array, Matrix, seeded
+from labelkin.base import Array, Matrix, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
-from labelkin.neighbors import MLkNNClassifier
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows
+
+# Bases that are given validated arrays, on whatever device; a subclass may do anything.
+_DIRECT = (MLkNNClassifier, IBLRClassifier)
 
 
 class Member:
@@ -63,31 +67,52 @@ class Member:
         W = self.projection._draw_and_learn(data.training, sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
         self.estimator = seeded(clone(data.base), rng)
-        Z = data.training.rows @ W
-        self.wrong = np.zeros(n, dtype=bool)
+        Z = data.training.project(W)
         if bag is None:
-            self.wrong[:] = (_fit_and_predict(self.estimator, Z, data.Y) != data.Y).any(axis=1)
+            self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
             self.error = self.wrong.mean()
         else:
             rows = np.setdiff1d(np.arange(n), bag)
-            proba, labels = _fit_and_predict_outside(self.estimator, Z, data.Y, bag, rows)
+            proba, labels = _fit_and_predict_outside(self.estimator, Z, data.labels, bag, rows)
+            proba, labels = to_numpy(proba), to_numpy(labels)
+            self.wrong = np.zeros(n, dtype=bool)
             self.wrong[rows] = (labels != data.Y[rows]).any(axis=1)
             self.error = self.wrong.sum() / max(1, len(rows))
             self.outside = rows, proba, labels
 
 
 class TrainingData:
-    """What all members share, prepared once."""
+    """What all members share, prepared once.
+
+    Pairs and weights are drawn and kept on the host, from `Y`; `labels` are the same where the
+    samples lie. Between two members only the pairs, and who is misclassified, cross over.
+    """
 
     def __init__(
         self, X: Matrix, Y: Array, base: Any, thresholds: Any, bag: float | None = None
     ) -> None:
-        self.Y = Y
-        self.training = TrainingRows(X)
-        self.sampler = ConstraintSampler(Y)
+        self.Y: Any = Y
         self.base = base
         self.thresholds = thresholds
         self.bag = bag
+        self.training: Any
+        self.in_blocks = in_blocks(X)
+        if self.in_blocks:
+            from labelkin import _dask
+
+            self.labels = Y
+            self.training, self.sampler = _dask.training_data(X, Y, base)
+        else:
+            self.labels = like(Y, X)
+            self.present = astype(self.labels, "bool")
+            self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
+
+    def misclassified(self, labels: Any) -> Array:
+        """Tell which samples' label sets are not the true ones."""
+        if self.in_blocks:
+            return self.Y.misclassified(labels)
+        xp, _ = namespace(labels)
+        return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
 
     def with_settings(self, thresholds: Any, bag: float | None) -> "TrainingData":
         """Return the same data with other thresholds and another bag."""
@@ -98,9 +123,20 @@ class TrainingData:
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
     """Fit, and predict the training samples: each without itself, where the base can."""
+    if type(estimator) in _DIRECT:
+        return _fit_direct(estimator, Z, Y) > 0.5
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
+    if is_foreign(Z):
+        return estimator.fit(Z, Y).predict(Z)
     return estimator_labels(estimator.fit(Z, _target(estimator, Y)), Z)
+
+
+def _fit_direct(estimator: Any, Z: Array, Y: Array, **options: Any) -> Array:
+    """Fit one of ours; what the ensemble has validated is not looked through again."""
+    estimator._validate_params()
+    estimator._accept(Z, Y)
+    return estimator._fit_valid(Z, Y, **options)
 
 
 def _fit_and_predict_outside(
@@ -113,9 +149,17 @@ def _fit_and_predict_outside(
     for.
     """
     if _leaves_out_strictly(estimator):
-        proba = estimator.fit_loo_proba(Z, Y, strict=True)[rows]
+        if type(estimator) in _DIRECT:
+            proba = _fit_direct(estimator, Z, Y, strict=True)
+        else:
+            proba = estimator.fit_loo_proba(Z, Y, strict=True)
+        proba = take_rows(proba, like(rows, proba))
         return proba, proba > 0.5
-    inside = Y[bag]
+    bag, rows = like(bag, Z), like(rows, Z)
+    inside = take_rows(Y, bag)
+    if is_foreign(Z):
+        estimator.fit(take_rows(Z, bag), inside)
+        return proba_and_labels(estimator, take_rows(Z, rows), Y.shape[1])
     try:
         estimator.fit(Z[bag], _target(estimator, inside))
     except ValueError as error:
@@ -144,10 +188,12 @@ def _target(estimator: Any, Y: Array) -> Array:
 
 def proba_and_labels(estimator: Any, Z: Array, n_labels: int) -> tuple[Array, Array]:
     """Probabilities, or labels in their place, and labels of a fitted base."""
+    if type(estimator) in _DIRECT:
+        proba = estimator._proba(Z)
+        return proba, proba > 0.5  # what its predict would say, without a second search
+    if is_foreign(Z):
+        return estimator.predict_proba(Z), estimator.predict(Z)
     if not hasattr(estimator, "predict_proba"):
         labels = estimator_labels(estimator, Z)
         return labels.astype(np.float64), labels
-    proba = estimator_scores(estimator, Z, n_labels)
-    if isinstance(estimator, MLkNNClassifier):
-        return proba, proba > 0.5  # what its predict would say, without a second search
-    return proba, estimator_labels(estimator, Z)
+    return estimator_scores(estimator, Z, n_labels), estimator_labels(estimator, Z)

@@ -30,6 +30,23 @@ def as_matrix(values: Any, name: str) -> Any:
     return array
 
 
+def as_target(Y: Any) -> Any:
+    """Return a target as an array, one that has dimensions as it came; refuse lists of sets."""
+    cure = (
+        "Y must be a matrix of 0 and 1, one column a label, not a list of label sets: "
+        "encode them with sklearn.preprocessing.MultiLabelBinarizer."
+    )
+    try:
+        array = Y if hasattr(Y, "ndim") else np.asarray(Y)
+    except ValueError:  # rows of unequal length
+        raise ValueError(cure) from None
+    if array.ndim == 1 and array.dtype == object and len(array):
+        first = np.asarray(array)[0]
+        if isinstance(first, set | frozenset | list | tuple | np.ndarray):
+            raise ValueError(cure)
+    return array
+
+
 def check_labels(Y: Any, name: str) -> Any:
     """Return an indicator matrix as int8, dense or CSR as it came."""
     array = as_matrix(Y, name)
@@ -42,3 +59,15 @@ def check_labels(Y: Any, name: str) -> Any:
             "and turn scores into labels with a threshold."
         )
     return array.astype(np.int8)
+
+
+def label_names(model: Any) -> list[str]:
+    """Name the labels of a fitted classifier: columns of its Y, else numbers from 0.
+
+    After a one-dimensional target there is one label: the second class.
+    """
+    if hasattr(model, "label_names_"):
+        return [str(name) for name in model.label_names_]
+    if getattr(model, "_one_target", False):
+        return [str(model.classes_[-1])]
+    return [str(number) for number in range(len(model.classes_))]

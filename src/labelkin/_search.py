@@ -5,16 +5,32 @@ returns, and the answer changes with the number of threads. Here a tie always go
 sample that comes first in the training data.
 """
 
+import math
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from labelkin._threads import map_threads
+from labelkin._array import (
+    astype,
+    block_rows,
+    convert_arrays,
+    is_numpy,
+    itemsize,
+    namespace,
+    take_along,
+)
+from labelkin._threads import map_anywhere
 from labelkin.base import Array, Matrix
 
-# A block of distances stays in cache; its size must not depend on the number of threads.
-_BLOCK_CELLS = 2**20
 _GROUP = 16
+# Distances of several members that are computed at once where nothing is gained by more.
+_CELLS_TOGETHER = 2**20
+# So many values are sorted rather than searched, where sorting is a single call.
+_SORTED = 256
 
 
 class NeighborSearch:
@@ -22,69 +38,112 @@ class NeighborSearch:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training rows.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows. The search runs on their device.
     n_neighbors : int
         How many neighbours to find, less than `n_samples` if rows are to be left out of
         their own neighbours, at most `n_samples` otherwise.
     """
 
     def __init__(self, X: Matrix, n_neighbors: int) -> None:
-        self.n_neighbors = n_neighbors
         # Distances come from |x|² − 2x·z + |z|², which loses digits when the data lie far
         # from the origin. Moving them by whole numbers keeps integer data, and hence their
         # ties, exact.
-        self.offset = None
+        offset = None
         if not sparse.issparse(X):
-            offset = np.rint(X.mean(axis=0, dtype=np.float64)).astype(X.dtype)
-            if offset.any():
-                self.offset, X = offset, X - offset
-        self.X = X
-        self.squared_norms = row_norms(X, squared=True)
+            offset = _whole_mean(X)
+            if offset is not None:
+                X = X - offset
+        self._prepare(X, offset, n_neighbors)
+
+    def _prepare(self, X: Matrix, offset: Array | None, n_neighbors: int) -> None:
+        """Set up the search among rows that have been moved."""
+        self.n_neighbors = n_neighbors
+        self.offset = offset
+        self.shape = X.shape
+        xp, device = namespace(X)
+        if is_numpy(xp):
+            self.X = X
+            self.squared_norms = row_norms(X, squared=True)
+            self._first = first_of_equals(X)
+            if self._first is not None:
+                self._copies = np.flatnonzero(self._first != np.arange(X.shape[0]))
+            return
+        # One product [−2x, |x|²]·[q, 1] gives all distances: no second pass adds the norms.
+        # Columns at infinity fill the last group of `_smallest`.
+        n, d = X.shape
+        norms = xp.sum(X * X, axis=1)
+        missing = -n % _group_size(n, max(n_neighbors, 1))
+        filled = xp.zeros((d, missing), dtype=X.dtype, device=device)
+        far = xp.full((missing,), math.inf, dtype=X.dtype, device=device)
+        columns = xp.concat([-2 * X.T, filled], axis=1)
+        self.columns = xp.concat([columns, xp.concat([norms, far])[None, :]])
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find the neighbours of each row of `Q`.
 
         Parameters
         ----------
-        Q : ndarray or CSR matrix of shape (n_queries, n_features), optional
+        Q : array or CSR matrix of shape (n_queries, n_features), optional
             None: the training rows themselves, each left out of its own neighbours (but
             not its duplicates).
         n_jobs : int, optional
-            Threads; None: as many as BLAS would use.
+            Threads; None: as many as BLAS would use. Other libraries than NumPy use theirs.
 
         Returns
         -------
-        ndarray of shape (n_queries, n_neighbors)
+        array of int of shape (n_queries, n_neighbors)
             Row indices, nearest first, equal distances in the order of the rows.
         """
-        n, k = self.X.shape[0], self.n_neighbors
-        leave_out = Q is None
-        if Q is None:
-            Q = self.X
-        elif self.offset is not None:
-            Q = Q.toarray() if sparse.issparse(Q) else Q
-            Q = Q - self.offset
-        if k == 0:
-            return np.empty((Q.shape[0], 0), dtype=np.intp)
-        rows = int(np.clip(_BLOCK_CELLS // n, 16, 256))
+        n, k = self.shape[0], self.n_neighbors
+        on_host = hasattr(self, "X")
+        xp, device = namespace(None if on_host else self.columns)
+        m = n if Q is None else Q.shape[0]
+        if k == 0 or m == 0:
+            return xp.zeros((m, k), dtype=xp.int64, device=device)
+        Q = None if Q is None else self._move(Q)
+        rows = block_rows(n, 8 if on_host else itemsize(self.columns), device)
 
         def block(start: int) -> Array:
-            distances = self._distances(Q[start : start + rows])
-            if leave_out:
-                diagonal = np.arange(min(rows, n - start))
-                distances[diagonal, start + diagonal] = np.inf
+            stop = min(start + rows, m)
+            distances = self._distances(self._queries(Q, start, stop))
+            if Q is None:
+                # Each of these rows is its own nearest one: put it out of reach.
+                own = distances[:, start:stop]
+                itself = xp.eye(stop - start, device=device) > 0
+                distances[:, start:stop] = xp.where(itself, math.inf, own)
             return _smallest(distances, k)
 
-        found = map_threads(block, range(0, Q.shape[0], rows), n_jobs)
-        return np.concatenate(found) if found else np.empty((0, k), dtype=np.intp)
+        starts = range(0, m, rows)
+        found = map_anywhere(block, starts, n_jobs) if on_host else [block(s) for s in starts]
+        return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+    def _move(self, Q: Matrix) -> Matrix:
+        """Move queries as the training rows were."""
+        if self.offset is None:
+            return Q
+        return (Q.toarray() if sparse.issparse(Q) else Q) - self.offset
+
+    def _queries(self, Q: Matrix | None, start: int, stop: int) -> Matrix:
+        """Return some rows of Q; without Q, of the training rows."""
+        if Q is not None:
+            return Q[start:stop, :]
+        if hasattr(self, "X"):
+            return self.X[start:stop]
+        return -0.5 * self.columns[:-1, start:stop].T
 
     def _distances(self, Q: Matrix) -> Array:
         """Squared distances to every training row, less each query's own squared norm.
 
-        The columns are padded with infinity to a multiple of `_GROUP`.
+        The columns are padded with infinity, for the groups of `_smallest`.
         """
-        n = self.X.shape[0]
+        n = self.shape[0]
+        if not hasattr(self, "X"):
+            xp, device = namespace(self.columns)
+            ones = xp.ones((1, Q.shape[0]), dtype=self.columns.dtype, device=device)
+            # The transpose keeps the queries side by side in memory, which is how groups of
+            # training rows are looked through fastest.
+            return (self.columns.T @ xp.concat([Q.T, ones])).T
         padded = np.empty((Q.shape[0], -(-n // _GROUP) * _GROUP), dtype=self.squared_norms.dtype)
         distances = padded[:, :n]
         if sparse.issparse(self.X) and sparse.issparse(Q):
@@ -96,17 +155,101 @@ class NeighborSearch:
             Q = Q.toarray() if sparse.issparse(Q) else Q
             np.matmul(-2 * Q, self.X.T, out=distances)
         distances += self.squared_norms
+        if self._first is not None:
+            # The product may round equal columns differently, by where they stand.
+            distances[:, self._copies] = distances[:, self._first[self._copies]]
         padded[:, n:] = np.inf
         return padded
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborSearch":
+        """Return the same search elsewhere; scikit-learn's way to move estimators."""
+        if hasattr(self, "X"):
+            X = self.X if sparse.issparse(self.X) else converter(self.X)
+        else:
+            X = converter(self._queries(None, 0, self.shape[0]))
+        moved = object.__new__(type(self))
+        moved._prepare(X, convert_arrays(self.offset, converter), self.n_neighbors)
+        return moved
+
+
+def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Array | None:
+    """Ask several searches among equally many rows on a device at once.
+
+    Parameters
+    ----------
+    searches : list of S NeighborSearch
+        With the same number of neighbours; the number of features may differ.
+    queries : list of S arrays of shape (n_queries, n_features)
+        The rows to ask each of them for.
+
+    Returns
+    -------
+    array of int of shape (S, n_queries, n_neighbors) or None
+        None where all distances together would be too large.
+    """
+    columns = [search.columns for search in searches]
+    xp, device = namespace(*columns)
+    n, m = columns[0].shape[1], queries[0].shape[0]
+    height = max(c.shape[0] for c in columns)
+    room = block_rows(n, itemsize(columns[0]), device, most=_CELLS_TOGETHER // n)
+    if searches[0].n_neighbors == 0 or len(searches) * (m + height) > room:
+        return None
+
+    def stack(parts: list[Array], width: int) -> Array:
+        # Rows of zeros leave a distance as it is.
+        return xp.stack(
+            [
+                xp.concat([zeros[: height - p.shape[0], :width], p]) if p.shape[0] < height else p
+                for p in parts
+            ]
+        )
+
+    zeros = xp.zeros((height, max(n, m)), dtype=columns[0].dtype, device=device)
+    ones = xp.ones((1, m), dtype=columns[0].dtype, device=device)
+    moved = [search._move(Q) for search, Q in zip(searches, queries, strict=True)]
+    asked = stack([xp.concat([Q.T, ones]) for Q in moved], m)
+    distances = xp.matrix_transpose(stack(columns, n)) @ asked
+    return _smallest_in_groups(xp.matrix_transpose(distances), searches[0].n_neighbors, xp)
+
+
+def _whole_mean(X: Array) -> Array | None:
+    """Return the mean row in whole numbers; None where it is known to be zero."""
+    xp, _ = namespace(X)
+    if is_numpy(xp):
+        offset = np.rint(X.mean(axis=0, dtype=np.float64)).astype(X.dtype)
+        return offset if offset.any() else None
+    # Elsewhere a look at it would have to wait for the device.
+    return astype(xp.round(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0]), X.dtype)
+
+
+def first_of_equals(X: Matrix) -> Array | None:
+    """Return for each row the first that equals it; None when no two do."""
+    if sparse.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
+    elif isinstance(X, np.ndarray):
+        contents = (row.tobytes() for row in X)
+    else:
+        return None
+    seen: dict[bytes, int] = {}
+    keys = (blake2b(content, digest_size=16).digest() for content in contents)
+    first = np.array([seen.setdefault(key, i) for i, key in enumerate(keys)])
+    return None if len(seen) == len(first) else first
 
 
 def _smallest(values: Array, k: int) -> Array:
     """Return the indices of the k smallest values of each row, in order, ties by index.
 
-    The k-th smallest of the minima of small groups bounds the k-th smallest value from
-    above. One pass finds the minima, one the few values below the bound; sorting those is
-    many times cheaper than partitioning the rows.
+    The minima of small groups bound the k-th smallest value from above. One pass finds the
+    minima; the rest is about few values, which is many times cheaper than partitioning the
+    rows.
     """
+    xp, _ = namespace(values)
+    return _smallest_below(values, k) if is_numpy(xp) else _smallest_in_groups(values, k, xp)
+
+
+def _smallest_below(values: Array, k: int) -> Array:
+    """Sort the values up to the k-th smallest minimum of a group: NumPy's way."""
     n_rows, width = values.shape
     minima = values.reshape(n_rows, _GROUP, -1).min(axis=1)
     if minima.shape[1] <= k:
@@ -117,3 +260,34 @@ def _smallest(values: Array, k: int) -> Array:
     order = np.lexsort((values.ravel()[positions], row))  # stable: ties stay in index order
     first = np.searchsorted(row, np.arange(n_rows))
     return positions[order[first[:, None] + np.arange(k)]] % width
+
+
+def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
+    """Look into the k groups of the smallest minima: shapes never depend on the data.
+
+    A group is a run of columns. `values` may have any number of dimensions, the last one is
+    searched. The k groups that come first by minimum, ties by position,
+    hold the k smallest values, ties by position: a value in any other group has k minima
+    before it, each smaller, or equal and further left.
+    """
+    *rows, n = values.shape
+    size = _group_size(n, k)
+    if size == 1:
+        return xp.argsort(values, axis=-1, stable=True)[..., :k]
+    device = values.device
+    if n % size:
+        far = xp.full((*rows, -n % size), math.inf, dtype=values.dtype, device=device)
+        values = xp.concat([values, far], axis=-1)
+    minima = xp.min(xp.reshape(values, (*rows, -1, size)), axis=-1)
+    groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=-1)
+    within = xp.arange(size, dtype=groups.dtype, device=device)
+    places = xp.reshape(groups[..., None] * size + within, (*rows, k * size))
+    candidates = take_along(values, places, axis=-1)
+    return take_along(places, _smallest_in_groups(candidates, k, xp), axis=-1)
+
+
+def _group_size(n: int, k: int) -> int:
+    """Size of the groups that leaves as few minima and candidates as possible; 1: no groups."""
+    if n <= max(_SORTED, 4 * k):
+        return 1
+    return 2 ** round(math.log2(n / k) / 2)

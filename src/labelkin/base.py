@@ -25,29 +25,53 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from labelkin._labels import check_labels
+try:
+    from sklearn.utils._array_api import check_same_namespace
+except ImportError:  # before scikit-learn 1.9
 
-Array = np.ndarray
+    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+        """Refuse samples of another namespace than the training data's."""
+        (ours, _), (theirs, _) = namespace(getattr(estimator, attribute)), namespace(X)
+        if ours is not theirs:
+            raise ValueError(
+                f"Inputs passed to {type(estimator).__name__}.{method}() must use the same "
+                "namespace and the same device as those passed to fit()."
+            )
+
+
+from labelkin._array import astype, is_foreign, is_numpy, like, namespace, to_numpy
+from labelkin._labels import as_target, check_labels
+
+Array = Any  # a NumPy array, or one of another library on its device: see `labelkin._array`
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
-FLOATS = (np.float64, np.float32)
+
+def floats(X: Any) -> tuple[Any, Any]:
+    """Return the dtypes in which samples are kept."""
+    xp, _ = namespace(X)
+    return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
 def label_matrix(Y: Any, name: str = "Y") -> Array:
-    """Return a multi-label target, an (n, q) matrix of 0 and 1 in any form, as a dense array."""
-    labels = check_labels(Y, name)
+    """Return a multi-label target, an (n, q) matrix of 0 and 1, as a dense array on the host."""
+    labels = check_labels(to_numpy(Y), name)
     return (labels.toarray() if sparse.issparse(labels) else labels).astype(np.uint8)
 
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
-    labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+    labels = as_target(to_numpy(Y))
     if labels.ndim == 2:
         return label_matrix(labels)
     classes = column_or_1d(labels)
     assert_all_finite(classes, input_name="y")
     check_classification_targets(classes)
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
+
+
+def in_blocks(X: Any) -> bool:
+    """Tell whether rows are those of a Dask array, in memory elsewhere."""
+    return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
 
 
 def seeded(estimator: Any, rng: Any) -> Any:
@@ -71,23 +95,36 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     label_names_: Array
     n_features_in_: int
     _one_target: bool
+    # A fitted array that tells the namespace of the training data; None: always NumPy.
+    _fitted_array: str | None = None
+    # Whether it is fitted to Dask arrays where they are. Others bring them into memory.
+    _fits_blocks = False
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
-        """Validate training data, remember the target's form, return X and the (n, q) Y."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        """Validate training data, remember the target's form, return X and the (n, q) Y.
+
+        X stays on its device; Y is on the host, where pairs are drawn.
+        """
+        if in_blocks(X) and self._fits_blocks:
+            from labelkin import _dask
+
+            return _dask.validate_fit(self, X, Y)
+        X = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
         if Y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
         if hasattr(self, "label_names_"):
             del self.label_names_
-        labels = Y if hasattr(Y, "ndim") else np.asarray(Y)
+        Y = to_numpy(Y)
+        labels = as_target(Y)
         check_consistent_length(X, labels)
         self._one_target = labels.ndim == 1
         if self._one_target:
             return X, self._validate_one_target(labels)
         labels = label_matrix(labels)
-        self.classes_ = [np.array([0, 1])] * labels.shape[1]
+        # An array, not a list of arrays: cross_val_predict asks for its shape.
+        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels
@@ -106,23 +143,38 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         # A single class is a label that always applies.
         return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
 
-    def _validate_predict(self, X: ArrayLike) -> Matrix:
+    def _accept(self, X: Matrix, Y: Array) -> None:
+        """Take valid training data with a label matrix as they are; see `_validate_fit`."""
+        self.n_features_in_ = X.shape[1]
+        self._one_target = False
+        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+
+    def _validate_predict(self, X: ArrayLike, method: str = "predict") -> Matrix:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        if self._fitted_array is not None:
+            check_same_namespace(X, self, attribute=self._fitted_array, method=method)
+        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=False)
 
     def _as_target(self, labels: Array) -> Array:
         """Turn (n, q) booleans into predictions of the form that was fitted."""
-        if self._one_target:
-            return self.classes_[np.minimum(labels[:, 0], len(self.classes_) - 1).astype(int)]
-        return labels.astype(np.int64)
+        if not self._one_target:
+            return astype(labels, "int64")
+        last = len(self.classes_) - 1
+        if is_foreign(labels) and self.classes_.dtype.kind in "biuf":
+            classes = like(self.classes_, labels)
+            return namespace(labels)[0].where(
+                astype(labels[:, 0], "bool"), classes[last], classes[0]
+            )
+        return self.classes_[np.minimum(to_numpy(labels)[:, 0], last).astype(int)]
 
     def _as_proba(self, proba: Array) -> Array:
         """Turn (n, q) probabilities into the form that was fitted."""
         if not self._one_target:
             return proba
+        xp, _ = namespace(proba)
         if len(self.classes_) == 1:
-            return np.ones((len(proba), 1))
-        return np.column_stack([1 - proba[:, 0], proba[:, 0]])
+            return xp.ones_like(proba)
+        return xp.stack([1 - proba[:, 0], proba[:, 0]], axis=1)
 
     @abstractmethod
     def _proba(self, X: Matrix) -> Array:
@@ -144,9 +196,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n_samples, n_labels)
             P(label = 1), one column per label. (After a one-dimensional target: one column
-            per class, as scikit-learn's binary classifiers do.)
+            per class, as scikit-learn's binary classifiers do.) Of a Dask array: a Dask array.
         """
-        return self._as_proba(self._proba(self._validate_predict(X)))
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.predict(self, X, "predict_proba")
+        return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
     def predict(self, X: ArrayLike) -> Array:
         """Predict the label set of each sample.
@@ -160,7 +216,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of int of shape (n_samples, n_labels)
             1 where the label is predicted. (After a one-dimensional target: the classes.)
+            Of a Dask array: a Dask array.
         """
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.predict(self, X, "predict")
         return self._as_target(self._labels(self._validate_predict(X)))
 
     def __sklearn_tags__(self) -> Tags:
@@ -169,6 +230,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
+        tags.array_api_support = self._fitted_array is not None
         return tags
 
 
@@ -181,7 +243,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     components_: Array
 
     def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=reset)
 
     def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
         """Return the label sets that go with validated rows."""
@@ -189,6 +251,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        Y = to_numpy(Y)
         check_consistent_length(rows, Y)
         return label_set_matrix(Y)
 
@@ -205,6 +268,11 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ndarray of shape (n_samples, d)
         """
         check_is_fitted(self)
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.transform(self, X)
+        check_same_namespace(X, self, attribute="components_", method="transform")
         return self._validate_rows(X, reset=False) @ self.components_.T
 
     @property

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
+from labelkin._array import like, to_numpy
 from labelkin._labels import check_labels
 from labelkin.base import Array
 
@@ -49,7 +50,7 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
             f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
         )
     shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    return _dice(shared, np.diff(left.indptr) + np.diff(right.indptr))
+    return like(_dice(shared, np.diff(left.indptr) + np.diff(right.indptr)), Y_left)
 
 
 def draw_constraints(
@@ -72,17 +73,18 @@ def draw_constraints(
     Returns
     -------
     must_link, cannot_link : ndarray of shape (n_pairs, 2)
-        Row indices.
+        Row indices. The draw runs on the host: the pairs are the same wherever Y lies.
     """
     sampler = ConstraintSampler(Y)
     n = sampler.n_samples
-    return sampler.draw(
+    must_link, cannot_link = sampler.draw(
         threshold,
         n if n_must_link is None else n_must_link,
         n if n_cannot_link is None else n_cannot_link,
         sample_weight,
         random_state,
     )
+    return like(must_link, Y), like(cannot_link, Y)
 
 
 class ConstraintSampler:
@@ -109,6 +111,7 @@ class ConstraintSampler:
         self.label_sets, self.set_of_sample = _distinct_rows(Y)
         self._sizes = np.diff(self.label_sets.indptr)
         self._table: Array | None = None
+        self._alike: tuple[float, Array] | None = None
 
     def draw(
         self,
@@ -158,7 +161,7 @@ class ConstraintSampler:
     def _check_weights(self, sample_weight: ArrayLike | None) -> Array:
         if sample_weight is None:
             return np.full(self.n_samples, 1 / self.n_samples)
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(to_numpy(sample_weight), dtype=np.float64)
         if weights.shape != (self.n_samples,):
             raise ValueError(
                 f"sample_weight must have one entry per sample, shape ({self.n_samples},), "
@@ -199,6 +202,13 @@ class ConstraintSampler:
         First a pair of sets by its mass, then a sample in each. The table is built block by
         block, so that it is never whole when there are many sets.
         """
+        if len(self._sizes) <= _TABLE_SETS:
+            cells, cumulated = self._cumulated_mass(kind, threshold, sets)
+            if not len(cumulated) or cumulated[-1] == 0:
+                return _no_pairs()
+            hit = _draw_from(cumulated, rng.random_sample(size))
+            hit = hit if cells is None else cells[hit]
+            return sets.draw_pairs(*np.divmod(hit, len(self._sizes)), rng)
         blocks = list(self._blocks(sets, rng))
         if len(blocks) == 1:
             per_block = np.array([size])
@@ -219,6 +229,26 @@ class ConstraintSampler:
             pairs.append(sets.draw_pairs(block[row], right, rng))
         return np.concatenate(pairs)
 
+    def _cumulated_mass(
+        self, kind: bool, threshold: float, sets: "_WeightedSets"
+    ) -> tuple[Array | None, Array]:
+        """Cumulate the mass of the pairs of sets of one kind; return which, and their sums.
+
+        Must-links are few among the pairs of sets: only these are looked at. Of the
+        cannot-links, which are most, the cells are all (None), must-links without mass.
+        """
+        rows = np.arange(len(self._sizes))
+        known = self._alike  # read once: members of a bag draw in threads
+        if known is None or known[0] != threshold:
+            known = threshold, np.flatnonzero(self._similarities(rows) >= threshold)
+            self._alike = known
+        alike = known[1]
+        mass = sets.mass_of_pairs(rows).ravel()
+        if kind:
+            return alike, np.cumsum(mass[alike])
+        mass[alike] = 0
+        return None, np.cumsum(mass, out=mass)
+
     def _blocks(self, sets: "_WeightedSets", rng: Any) -> Iterator[Array]:
         """Yield the rows of the table of set pairs in blocks of bounded size.
 
@@ -236,8 +266,7 @@ class ConstraintSampler:
 
     def _mass(self, rows: Array, kind: bool, threshold: float, sets: "_WeightedSets") -> Array:
         """Total weight of the pairs of one kind, for each pair (row, any) of label sets."""
-        mass = np.multiply.outer(sets.mass[rows], sets.mass)
-        mass[np.arange(len(rows)), rows] = sets.mass_within[rows]
+        mass = sets.mass_of_pairs(rows)
         mass[(self._similarities(rows) >= threshold) != kind] = 0
         return mass
 
@@ -272,6 +301,12 @@ class _WeightedSets:
         self._cumulated_within = np.concatenate(
             [[0.0], np.cumsum(_divide(paired, self.mass_within[g]))]
         )
+
+    def mass_of_pairs(self, rows: Array) -> Array:
+        """Total weight of the pairs between the groups in `rows` and every group."""
+        mass = np.multiply.outer(self.mass[rows], self.mass)
+        mass[np.arange(len(rows)), rows] = self.mass_within[rows]
+        return mass
 
     def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
         """Draw one pair (i, j), i ≠ j, for each pair of groups; nothing if none has a pair."""
@@ -311,7 +346,7 @@ class _WeightedSets:
 
 def _label_sets(Y: Any) -> sparse.csr_array:
     """Return label sets as CSR, every stored entry 1."""
-    return sparse.csr_array(check_labels(Y, "Y"), dtype=np.int64)
+    return sparse.csr_array(check_labels(to_numpy(Y), "Y"), dtype=np.int64)
 
 
 def _distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:

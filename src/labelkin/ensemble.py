@@ -5,21 +5,24 @@ import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._calibration import SlopeCalibration
 from labelkin._constraint_members import Member, TrainingData, proba_and_labels
 from labelkin._oob import OutOfBag, bound_weights, precision_weights
-from labelkin._threads import map_threads, n_threads
+from labelkin._threads import map_anywhere, map_threads, n_at_a_time
 from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
+from labelkin.explain import Explanation, explain
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import warn_if_missing
@@ -37,6 +40,8 @@ TRIAL_SHARE = 0.75
 class _ConstraintEnsemble(MultiLabelClassifier):
     """Members in constraint projections, and their vote."""
 
+    _fits_blocks = True
+    _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
         "base_estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -101,9 +106,14 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
         self._check_bag()
+        if in_blocks(X) and (self.bag is not None or self.threshold == "auto"):
+            raise ValueError(
+                'bag and threshold="auto" need the rows in memory: give X and Y as NumPy arrays, '
+                "or leave bag=None and give threshold as a number."
+            )
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        data = TrainingData(X, Y, self._base(), self._threshold_range(), self.bag)
+        data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag)
         self._started = time.perf_counter()
         if self.threshold == "auto":
             # The members' seeds come first: they are what they are with this Θ given.
@@ -118,7 +128,9 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.vote_weights_ = np.ones(len(members))
         self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
-            self._judge_outside(members, Y)
+            self._judge_outside(members, to_numpy(Y))
+        for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
+            setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
         return self
 
@@ -174,8 +186,13 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
         """Train a member at each step; yield it, and the sample weights after it."""
 
-    def _base(self) -> Any:
+    def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
+        if is_foreign(X) and not get_tags(base).array_api_support:
+            raise ValueError(
+                f"base_estimator={type(base).__name__} works on the host only: give X and Y as "
+                "NumPy arrays, or use a base with array API support."
+            )
         if "n_jobs" in (parameters := base.get_params()) and parameters["n_jobs"] is None:
             base.set_params(n_jobs=self.n_jobs)
         return base
@@ -209,7 +226,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (self.threshold, self.threshold) if number else self.threshold
 
     def _after_member(self, number: int, error: float) -> None:
-        """Show progress; called after each member, in the order in which they end."""
+        """Show progress; called after each member."""
         if self.verbose:
             seconds = time.perf_counter() - self._started
             print(
@@ -222,20 +239,27 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         """Yield (probabilities, labels) of each member in turn, computed in threads."""
         q = len(self.classes_) if not self._one_target else 1
 
-        def output(m: int) -> tuple[Array, Array]:
-            Z = X @ self.projections_[m].components_.T
-            return proba_and_labels(self.estimators_[m], Z, q)
+        def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
+            projection, estimator = member
+            return proba_and_labels(estimator, X @ projection.components_.T, q)
 
+        members = list(zip(self.projections_, self.estimators_, strict=True))
+        if is_foreign(X):
+            yield from map(output, members)
+            return
         # Batch by batch, so that only a batch of outputs is held at a time.
-        for batch in gen_batches(len(self.estimators_), n_threads(self.n_jobs)):
-            yield from map_threads(output, range(batch.start, batch.stop), self.n_jobs)
+        for batch in gen_batches(len(members), n_at_a_time(self.n_jobs)):
+            yield from map_anywhere(output, members[batch], self.n_jobs)
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
-        proba = votes = np.zeros(1)
+        proba: Any = 0
+        votes: Any = 0
         total = 0.0
-        for (p, labels), weight in zip(self._member_outputs(X), self.vote_weights_, strict=True):
-            proba, votes, total = proba + weight * p, votes + weight * labels, total + weight
+        weights = to_numpy(self.vote_weights_).tolist()
+        for (p, labels), weight in zip(self._member_outputs(X), weights, strict=True):
+            proba, votes = proba + weight * p, votes + weight * astype(labels, p.dtype)
+            total += weight
             yield proba / total, votes / total
 
     def _vote(self, proba: Array, votes: Array) -> Array:
@@ -243,20 +267,42 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             return proba > 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
+    def _outcome(self, X: Matrix) -> tuple[Array, Array]:
+        """Mean probability and share of votes of all members; on a device, asked at once."""
+        if is_foreign(X) and all(type(e) is MLkNNClassifier for e in self.estimators_):
+            proba = MLkNNClassifier._proba_together(
+                self.estimators_, [X @ p.components_.T for p in self.projections_]
+            )
+            if proba is not None:
+                xp, _ = namespace(proba)
+                weights = astype(self.vote_weights_, proba.dtype)[:, None, None]
+                share = weights / xp.sum(weights)
+                votes = astype(proba > 0.5, proba.dtype)
+                return xp.sum(share * proba, axis=0), xp.sum(share * votes, axis=0)
+        return _last(self._staged(X))
+
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Labels: by the vote, or by calibrated probabilities where there are such."""
         if self.calibration_ is None:
             return self._vote(proba, votes)
-        return self.calibration_(proba) > 0.5
+        return self._calibrated(proba) > 0.5
 
     def _calibrated(self, proba: Array) -> Array:
-        return proba if self.calibration_ is None else self.calibration_(proba)
+        if self.calibration_ is None:
+            return proba
+        return astype(like(self.calibration_(to_numpy(proba)), proba), proba.dtype)
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibrated(_last(self._staged(X))[0])
+        return self._calibrated(self._outcome(X)[0])
 
     def _labels(self, X: Matrix) -> Array:
-        return self._decide(*_last(self._staged(X)))
+        return self._decide(*self._outcome(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        base = self.base_estimator
+        tags.array_api_support = base is None or get_tags(base).array_api_support
+        return tags
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
         """Yield what ``predict_proba`` would say with one member, with two, and so on.
@@ -270,7 +316,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of shape (n_samples, n_labels)
         """
-        for proba, _ in self._staged(self._validate_predict(X)):
+        for proba, _ in self._staged(self._validate_predict(X, "staged_predict_proba")):
             yield self._as_proba(self._calibrated(proba))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
@@ -285,8 +331,23 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of int of shape (n_samples, n_labels)
         """
-        for proba, votes in self._staged(self._validate_predict(X)):
+        for proba, votes in self._staged(self._validate_predict(X, "staged_predict")):
             yield self._as_target(self._decide(proba, votes))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Say on which training samples and votes the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain(self, x)
 
 
 class VPCMEClassifier(_ConstraintEnsemble):
@@ -391,6 +452,15 @@ class VPCMEClassifier(_ConstraintEnsemble):
     --------
     BaggingVPCPClassifier : The same without the weights.
 
+    Notes
+    -----
+    X and Y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
+    the rows stay there, in the workers' memory, and the model is the one that the same data
+    give in memory. Dask arrays are then answered lazily, with Dask arrays. Blocks of some
+    ten thousand rows are a good size. Pickling such a model brings its rows into memory.
+    Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
+    computed on the cluster.
+
     References
     ----------
     P. Li, H. Li, M. Wu. Multi-label ensemble based on variable pairwise constraint
@@ -475,16 +545,23 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        done: list[int] = []
+        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        number = count(1)
 
         def train(seed: int) -> Member:
-            member, _ = next(self._rounds(data, [seed]))
-            done.append(seed)
-            self._after_member(len(done), member.error)
-            return member
+            return Member(self, data, seed)
 
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
-        return map_threads(train, seeds, self.n_jobs)
+        def tell(member: Member) -> None:
+            self._after_member(next(number), member.error)
+
+        if is_foreign(data.labels):
+            members = []
+            for seed in seeds:
+                members.append(train(seed))
+                tell(members[-1])
+            return members
+        run = map_threads if data.in_blocks else map_anywhere
+        return run(train, seeds, self.n_jobs, tell)
 
     def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
         for seed in seeds:

@@ -319,7 +319,7 @@ class RAkELClassifier(SingleLabelBased):
             labels = Y[:, self.labelsets_[m]]
             member._fit_on(matrix, labels, seeds[m])
             member._one_target = False
-            member.classes_ = [np.array([0, 1])] * labels.shape[1]
+            member.classes_ = np.tile([0, 1], (labels.shape[1], 1))
             member.n_features_in_ = self.n_features_in_
             progress.step()
             return member

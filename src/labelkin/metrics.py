@@ -17,6 +17,9 @@ Three conventions hold throughout:
 - **0/0** in precision, recall, F1 and Jaccard is 0, but 1 where the true and the
   predicted set are both empty, since then they agree. This is Mulan's rule.
 
+Torch and CuPy arrays are measured on their device when scikit-learn's
+``array_api_dispatch`` is on.
+
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
 """
 
@@ -30,6 +33,18 @@ import sklearn.metrics as skm
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from labelkin._array import (
+    astype,
+    block_rows,
+    finite,
+    from_numpy,
+    is_accelerator,
+    is_foreign,
+    namespace,
+    running_sum,
+    suffix_minimum,
+    to_numpy,
+)
 from labelkin._labels import as_matrix, check_labels
 from labelkin._scoring import estimator_scores
 
@@ -70,26 +85,54 @@ _BLOCK = 1 << 21
 # --------------------------------------------------------------------------- input
 
 
-def _check_scores(Y_score: Any) -> np.ndarray:
+def _on_device(array: Any, name: str) -> Any:
+    """Return an array of a device as a matrix; the counterpart of `as_matrix`."""
+    matrix = array[:, None] if array.ndim == 1 else array
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(
+            f"{name} must have the shape (n, q), one column a label, and not be empty: its shape "
+            f"is {tuple(array.shape)}."
+        )
+    return matrix
+
+
+def _check_labels(Y: Any, name: str) -> Any:
+    """Return an indicator matrix as int8: sparse, dense or on its device, as it came."""
+    if not is_foreign(Y):
+        return check_labels(Y, name)
+    xp, _ = namespace(Y)
+    matrix = _on_device(Y, name)
+    if matrix.dtype != xp.bool and not bool(xp.all((matrix == 0) | (matrix == 1))):
+        raise ValueError(f"{name} must hold only 0 and 1: turn scores into labels by a threshold.")
+    return xp.astype(matrix, xp.int8)
+
+
+def _check_scores(Y_score: Any) -> Any:
     """Return scores as a dense float array without NaN or infinity."""
-    array = as_matrix(Y_score, "Y_score")
-    if sparse.issparse(array):
-        array = array.toarray()
-    try:
-        array = array.astype(float, copy=False)
-    except (TypeError, ValueError):
-        raise ValueError("Y_score must hold numbers.") from None
-    if not np.isfinite(array).all():
+    if is_foreign(Y_score):
+        xp, _ = namespace(Y_score)
+        array = _on_device(Y_score, "Y_score")
+        if not xp.isdtype(array.dtype, "real floating"):
+            array = xp.astype(array, xp.float64)
+    else:
+        array = as_matrix(Y_score, "Y_score")
+        if sparse.issparse(array):
+            array = array.toarray()
+        try:
+            array = array.astype(float, copy=False)
+        except (TypeError, ValueError):
+            raise ValueError("Y_score must hold numbers.") from None
+    if not finite(array):
         raise ValueError("Y_score must be finite, but holds NaN or infinity.")
     return array
 
 
 def _check_match(Y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:
     """Refuse two matrices whose rows and columns cannot be the same samples and labels."""
-    if checked[0].shape != checked[1].shape:
+    if tuple(checked[0].shape) != tuple(checked[1].shape):
         raise ValueError(
             f"Y_true and {name} must have the same shape, "
-            f"but have {checked[0].shape} and {checked[1].shape}."
+            f"but have {tuple(checked[0].shape)} and {tuple(checked[1].shape)}."
         )
     columns = [list(getattr(frame, "columns", ())) for frame in (Y_true, other)]
     if columns[0] != columns[1] and set(columns[0]) == set(columns[1]):
@@ -99,18 +142,36 @@ def _check_match(Y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -
         )
 
 
+def _together(Y_true: Any, prediction: Any) -> tuple[Any, Any]:
+    """Move true labels that lie elsewhere to where the predictions are."""
+    if is_foreign(Y_true) or is_foreign(prediction):
+        xp, device = namespace(prediction)
+        here, _ = namespace(Y_true)
+        if here is not xp or (device is not None and Y_true.device != device):
+            host = to_numpy(Y_true)
+            host = host.toarray() if sparse.issparse(host) else np.asarray(host)
+            return from_numpy(host, xp, device), prediction
+    return Y_true, prediction
+
+
 def _label_sets(Y_true: Any, Y_pred: Any) -> tuple[Any, Any]:
-    Y, Z = check_labels(Y_true, "Y_true"), check_labels(Y_pred, "Y_pred")
+    Y_true, Y_pred = _together(Y_true, Y_pred)
+    Y, Z = _check_labels(Y_true, "Y_true"), _check_labels(Y_pred, "Y_pred")
     _check_match(Y_true, Y_pred, (Y, Z), "Y_pred")
     if Y.shape[1] == 1:
         # Scikit-learn reads a single column as two classes. Twice the same label gives the
         # same value of every metric of label sets.
-        Y, Z = Y[:, [0, 0]], Z[:, [0, 0]]
+        Y, Z = (_twice(labels) for labels in (Y, Z))
     return Y, Z
 
 
-def _ranking(Y_true: Any, Y_score: Any) -> tuple[np.ndarray, np.ndarray]:
-    Y, S = check_labels(Y_true, "Y_true"), _check_scores(Y_score)
+def _twice(labels: Any) -> Any:
+    return labels[:, [0, 0]] if not is_foreign(labels) else labels  # only scikit-learn minds
+
+
+def _ranking(Y_true: Any, Y_score: Any) -> tuple[Any, Any]:
+    Y_true, Y_score = _together(Y_true, Y_score)
+    Y, S = _check_labels(Y_true, "Y_true"), _check_scores(Y_score)
     _check_match(Y_true, Y_score, (Y, S), "Y_score")
     return (Y.toarray() if sparse.issparse(Y) else Y), S
 
@@ -128,7 +189,11 @@ def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
     >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
     0.1667
     """
-    return float(skm.hamming_loss(*_label_sets(Y_true, Y_pred)))
+    Y, Z = _label_sets(Y_true, Y_pred)
+    if sparse.issparse(Y) or sparse.issparse(Z):
+        return float(skm.hamming_loss(Y, Z))
+    xp, _ = namespace(Y)
+    return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
 
 
 def ranking_loss(Y_true: Any, Y_score: Any) -> float:
@@ -145,12 +210,14 @@ def ranking_loss(Y_true: Any, Y_score: Any) -> float:
     0.5
     """
     Y, S = _ranking(Y_true, Y_score)
-    total = 0.0
+    total, xp = 0.0, namespace(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
-        size = relevant.sum(axis=1)
-        wrong = (relevant * (rank - hits)).sum(axis=1)
-        total += (wrong / np.maximum(size * (Y.shape[1] - size), 1)).sum()
-    return float(total / len(Y))
+        size = xp.sum(relevant, axis=1)
+        wrong = xp.sum(relevant * (rank - hits), axis=1)
+        pairs = size * (Y.shape[1] - size)
+        pairs = xp.where(pairs == 0, 1, pairs)
+        total += float(xp.sum(astype(wrong, "float64") / astype(pairs, "float64")))
+    return total / Y.shape[0]
 
 
 def one_error(Y_true: Any, Y_score: Any) -> float:
@@ -168,7 +235,7 @@ def one_error(Y_true: Any, Y_score: Any) -> float:
     0.5
     """
     Y, S = _ranking(Y_true, Y_score)
-    return float(np.mean(_best(S, Y) <= _best(S, 1 - Y)))
+    return _mean(_best(S, Y) <= _best(S, 1 - Y))
 
 
 def coverage(Y_true: Any, Y_score: Any) -> float:
@@ -186,9 +253,10 @@ def coverage(Y_true: Any, Y_score: Any) -> float:
     2.0
     """
     Y, S = _ranking(Y_true, Y_score)
-    if Y.shape[1] == 1:
-        return 0.0
-    return float(skm.coverage_error(Y, S) - Y.any(axis=1).mean())
+    xp, _ = namespace(S)
+    worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
+    depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
+    return _mean(depth) - _mean(xp.any(Y != 0, axis=1))
 
 
 def average_precision(Y_true: Any, Y_score: Any) -> float:
@@ -205,12 +273,13 @@ def average_precision(Y_true: Any, Y_score: Any) -> float:
     0.8333
     """
     Y, S = _ranking(Y_true, Y_score)
-    total = 0.0
+    total, xp = 0.0, namespace(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
-        size = relevant.sum(axis=1)
-        precision = (relevant * hits / rank).sum(axis=1) / np.maximum(size, 1)
-        total += np.where(size == 0, 1.0, precision).sum()
-    return float(total / len(Y))
+        size = xp.sum(relevant, axis=1)
+        shares = astype(relevant * hits, "float64") / astype(rank, "float64")
+        precision = xp.sum(shares, axis=1) / astype(xp.where(size == 0, 1, size), "float64")
+        total += float(xp.sum(xp.where(size == 0, 1.0, precision)))
+    return total / Y.shape[0]
 
 
 def example_f1(Y_true: Any, Y_pred: Any) -> float:
@@ -243,27 +312,38 @@ def example_recall(Y_true: Any, Y_pred: Any) -> float:
     return _overlap("recall", "samples", Y_true, Y_pred)
 
 
-def _ranked(Y: np.ndarray, S: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _ranked(Y: Any, S: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Yield blocks of rows: relevance, rank, and how many relevant labels are ranked no lower.
 
     The labels stand in the order of their scores. A label's rank is the number of labels that
     score at least as much: tied labels share the last of their places. Scikit-learn's functions
     give the same values, but row by row in Python.
     """
-    q = Y.shape[1]
-    for rows in gen_batches(len(Y), max(1, _BLOCK // q)):
-        order = (-S[rows]).argsort(axis=1)
-        relevant = np.take_along_axis(Y[rows], order, axis=1)
-        scores = np.take_along_axis(S[rows], order, axis=1)
-        place = np.tile(np.arange(1, q + 1), (len(scores), 1))
-        place[:, :-1][scores[:, :-1] == scores[:, 1:]] = q
-        rank = np.minimum.accumulate(place[:, ::-1], axis=1)[:, ::-1]
-        yield relevant, rank, np.take_along_axis(relevant.cumsum(axis=1), rank - 1, axis=1)
+    n, q = Y.shape
+    xp, device = namespace(S)
+    block = block_rows(q, 64, device) if is_accelerator(device) else max(1, _BLOCK // q)
+    places = xp.arange(1, q + 1, device=device)
+    for rows in gen_batches(n, block):
+        order = xp.argsort(-S[rows, :], axis=1)
+        relevant = xp.take_along_axis(astype(Y[rows, :], "int64"), order, axis=1)
+        scores = xp.take_along_axis(S[rows, :], order, axis=1)
+        tied = scores[:, :-1] == scores[:, 1:]
+        last = xp.zeros((scores.shape[0], 1), device=device) > 0
+        rank = suffix_minimum(xp.where(xp.concat([tied, last], axis=1), q, places))
+        hits = running_sum(relevant)
+        yield relevant, rank, xp.take_along_axis(hits, rank - 1, axis=1)
 
 
-def _best(S: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _best(S: Any, mask: Any) -> Any:
     """Highest score of each row under the mask; −∞ where the mask is empty."""
-    return np.max(S, axis=1, where=mask.astype(bool), initial=-np.inf)
+    xp, _ = namespace(S)
+    return xp.max(xp.where(mask != 0, S, -np.inf), axis=1)
+
+
+def _mean(values: Any) -> float:
+    """Mean of booleans or whole numbers, summed exactly."""
+    xp, _ = namespace(values)
+    return float(xp.sum(astype(values, "int64"))) / values.shape[0]
 
 
 # ------------------------------------------------------------- overlap of label sets
@@ -282,14 +362,31 @@ def _overlap(kind: str, average: str, Y_true: Any, Y_pred: Any) -> float:
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
     Y, Z = _label_sets(Y_true, Y_pred)
-    table = skm.multilabel_confusion_matrix(Y, Z, samplewise=average == "samples")
+    tp, fp, fn = _confusion(Y, Z, axis=1 if average == "samples" else 0)
     if average == "micro":
-        table = table.sum(axis=0, keepdims=True)
-    fp, fn, tp = table[:, 0, 1], table[:, 1, 0], table[:, 1, 1]
+        tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))
     numerator, denominator = _OVERLAP[kind](tp, fp, fn)
     ratio = np.where(tp + fp + fn == 0, 1.0, numerator / np.maximum(denominator, 1))
     weights = tp + fn if average == "weighted" and (tp + fn).any() else None
     return float(np.average(ratio, weights=weights))
+
+
+def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
+    """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
+    if is_foreign(Y):
+        xp, _ = namespace(Y)
+        both, sizes = (
+            xp.count_nonzero(Y * Z, axis=axis),
+            (
+                xp.count_nonzero(Y, axis=axis),
+                xp.count_nonzero(Z, axis=axis),
+            ),
+        )
+        # A number for each row or label is little: the means are taken on the host.
+        counts = to_numpy(xp.stack([both, sizes[1] - both, sizes[0] - both]))
+        return list(counts)
+    table = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
+    return [table[:, 1, 1], table[:, 0, 1], table[:, 1, 0]]
 
 
 def example_precision(Y_true: Any, Y_pred: Any) -> float:
@@ -326,7 +423,10 @@ def subset_accuracy(Y_true: Any, Y_pred: Any) -> float:
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
     0.5
     """
-    return float(skm.accuracy_score(*_label_sets(Y_true, Y_pred)))
+    Y, Z = _label_sets(Y_true, Y_pred)
+    if sparse.issparse(Y) or sparse.issparse(Z):
+        return float(skm.accuracy_score(Y, Z))
+    return _mean(namespace(Y)[0].all(Y == Z, axis=1))
 
 
 def label_f1(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
@@ -393,7 +493,7 @@ def auc(Y_true: Any, Y_score: Any, *, average: Literal["micro", "macro"] = "macr
     """
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S = _ranking(Y_true, Y_score)
+    Y, S = map(to_numpy, _ranking(Y_true, Y_score))
     if average == "micro":
         Y, S = Y.reshape(-1, 1), S.reshape(-1, 1)
     both = np.flatnonzero(Y.min(axis=0) < Y.max(axis=0))
@@ -414,7 +514,7 @@ def log_loss(Y_true: Any, Y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    Y, S = _ranking(Y_true, Y_score)
+    Y, S = map(to_numpy, _ranking(Y_true, Y_score))
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: Y_score must lie between 0 and 1.")
     return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
@@ -432,7 +532,7 @@ def is_error(Y_true: Any, Y_score: Any) -> float:
     0.5
     """
     Y, S = _ranking(Y_true, Y_score)
-    return float(np.mean(-_best(-S, Y) <= _best(S, 1 - Y)))
+    return _mean(-_best(-S, Y) <= _best(S, 1 - Y))
 
 
 def margin(Y_true: Any, Y_score: Any) -> float:
@@ -450,9 +550,10 @@ def margin(Y_true: Any, Y_score: Any) -> float:
     """
     Y, S = _ranking(Y_true, Y_score)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
-    depth = (worst_relevant[:, None] <= S).sum(axis=1)
-    height = (best_irrelevant[:, None] < S).sum(axis=1) + 1
-    return float(np.mean(np.maximum(depth - height, 0)))
+    xp, _ = namespace(S)
+    depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)
+    height = xp.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
+    return _mean(xp.where(depth > height, depth - height, 0))
 
 
 # ------------------------------------------------------------------------- registry

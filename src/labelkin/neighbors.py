@@ -1,5 +1,8 @@
 """ML-kNN and IBLR-ML: what the labels of the nearest neighbours say."""
 
+from collections.abc import Callable
+from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,13 +12,26 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._approximate import ApproximateSearch
+from labelkin._array import (
+    astype,
+    convert_arrays,
+    is_numpy,
+    label_histogram,
+    like,
+    namespace,
+    neighbor_sums,
+    take_along,
+    to_numpy,
+)
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
-from labelkin._search import NeighborSearch
+from labelkin._search import NeighborSearch, query_together
 from labelkin._threads import map_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
+from labelkin.explain import Explanation, explain
 
 
 class NeighborCounts:
@@ -23,30 +39,39 @@ class NeighborCounts:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training rows.
-    Y : ndarray of shape (n_samples, n_labels)
-        Their labels, 0 or 1.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows. The work is done on their device.
+    Y : array of shape (n_samples, n_labels)
+        Their labels, 0 or 1, on the host or on the device of X.
     n_neighbors : int
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
         Threads of the search.
+    search : callable, default=NeighborSearch
+        ``search(X, n_neighbors)`` gives what finds the neighbours.
     """
 
-    def __init__(self, X: Matrix, Y: Array, n_neighbors: int, n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Array,
+        n_neighbors: int,
+        n_jobs: int | None = None,
+        search: Callable[[Matrix, int], Any] = NeighborSearch,
+    ) -> None:
         self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
         self.n_jobs = n_jobs
-        self.Y = Y
-        self.search = NeighborSearch(X, self.n_neighbors)
+        self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
+        self.search = search(X, self.n_neighbors)
 
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
-        neighbors = self.search.query(Q, self.n_jobs)
-        m, k = neighbors.shape
-        starts = np.arange(m + 1) * k
-        ones = np.ones(m * k, dtype=np.int32)
-        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(self.Y)))
-        return chosen @ self.Y
+        return neighbor_sums(self.Y, self.search.query(Q, self.n_jobs))
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
+        moved = copy(self)
+        moved.Y, moved.search = converter(self.Y), convert_arrays(self.search, converter)
+        return moved
 
 
 class MLkNNClassifier(MultiLabelClassifier):
@@ -74,9 +99,19 @@ class MLkNNClassifier(MultiLabelClassifier):
     n_jobs : int, default=None
         Threads of the neighbour search; None: as many as BLAS would use. The results are
         the same for every value.
+    neighbors : {"exact", "approximate"}, default="exact"
+        "approximate": most of the nearest neighbours, found in time that grows with n log n
+        instead of n², for data of many thousand samples. Needs
+        ``pip install 'labelkin[approximate]'``.
+    n_candidates : int, default=64
+        Of an approximate search: how many samples it keeps in view. More find more of the
+        true neighbours, and take more time; ``recall_`` tells what they find.
 
     Attributes
     ----------
+    recall_ : float
+        Of an approximate search: the share of the true neighbours that it finds, measured
+        on 100 training samples.
     prior_ : ndarray of shape (n_labels,)
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
@@ -89,6 +124,12 @@ class MLkNNClassifier(MultiLabelClassifier):
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    Notes
+    -----
+    X and Y can be Dask arrays: neighbours are found in each block of rows, and merged. What
+    is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
+    first to hold the rows in the workers' memory.
 
     References
     ----------
@@ -106,18 +147,30 @@ class MLkNNClassifier(MultiLabelClassifier):
            [1, 1]])
     """
 
+    _fitted_array = "prior_"
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
+        "neighbors": [StrOptions({"exact", "approximate"})],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
-        self, n_neighbors: int = 10, *, smoothing: float = 1.0, n_jobs: int | None = None
+        self,
+        n_neighbors: int = 10,
+        *,
+        smoothing: float = 1.0,
+        n_jobs: int | None = None,
+        neighbors: str = "exact",
+        n_candidates: int = 64,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
         self.n_jobs = n_jobs
+        self.neighbors = neighbors
+        self.n_candidates = n_candidates
 
     def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
@@ -155,49 +208,109 @@ class MLkNNClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, Y = self._validate_fit(X, Y)
-        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
-        counts = self._counts()
-        self._estimate(counts, Y)
-        return self._strict_posterior(counts, Y) if strict else self._posterior_of(counts)
+        return self._fit_valid(*self._validate_fit(X, Y), strict=strict)
 
-    def _estimate(self, counts: Array, Y: Array) -> None:
-        n, q = Y.shape
+    def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
+        if in_blocks(X):
+            from labelkin import _dask
+
+            return _dask.fit_mlknn(self, X, Y)
+        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
+        if self.neighbors == "approximate":
+            self.recall_ = self._counts.search.recall
+        counts = self._counts()
         width = self._counts.n_neighbors + 1
+        histogram = label_histogram(counts, self._counts.Y, width)
+        self._estimate(histogram, X.dtype)
+        if strict:
+            return astype(self._strict_posterior(histogram, counts), X.dtype)
+        return self._posterior_of(counts)
+
+    def _search(self) -> Callable[[Matrix, int], Any]:
+        if self.neighbors == "exact":
+            return NeighborSearch
+        return partial(ApproximateSearch, n_candidates=self.n_candidates)
+
+    def _estimate(self, histogram: Array, dtype: Any) -> None:
+        width = histogram.shape[2]
         s = self.smoothing
-        # One histogram of (has the label, label, count) over all cells.
-        cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        histogram = np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
-        totals = histogram.sum(axis=2)
-        self._histogram = histogram
+        histogram = astype(histogram, "float64")
+        xp, _ = namespace(histogram)
+        totals = xp.sum(histogram, axis=2)
+        n = totals[0, 0] + totals[1, 0]
         with np.errstate(invalid="ignore"):
-            self.prior_ = (s + totals[1]) / (2 * s + n)
-            self.likelihood_ = (s + histogram) / (s * width + totals)[:, :, None]
-            present = self.prior_[:, None] * self.likelihood_[1]
-            absent = (1 - self.prior_)[:, None] * self.likelihood_[0]
+            prior = (s + totals[1, :]) / (2 * s + n)
+            likelihood = (s + histogram) / (s * width + totals)[:, :, None]
+            present = prior[:, None] * likelihood[1, :, :]
+            absent = (1 - prior)[:, None] * likelihood[0, :, :]
             # 0/0, only without smoothing: a label that is constant in training, or a count
             # never met. Neither says anything beyond the prior.
-            present, absent = np.nan_to_num(present), np.nan_to_num(absent)
+            if s == 0:
+                present = xp.where(xp.isnan(present), 0.0, present)
+                absent = xp.where(xp.isnan(absent), 0.0, absent)
             posterior = present / (present + absent)
-        self._posterior = np.where(np.isnan(posterior), self.prior_[:, None], posterior)
+            if s == 0:
+                posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
+        self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
+        self._posterior = astype(posterior, dtype)
 
-    def _strict_posterior(self, counts: Array, Y: Array) -> Array:
+    def _strict_posterior(self, histogram: Array, counts: Array) -> Array:
         """Posterior of each training sample from the histogram of the others."""
-        n, q = Y.shape
+        xp, _ = namespace(histogram)
         s, width = self.smoothing, self._counts.n_neighbors + 1
-        cells = self._histogram[:, np.arange(q), counts] - np.stack([1 - Y, Y])
-        totals = self._histogram.sum(axis=2)[:, None, :] - np.stack([1 - Y, Y])
+        own = astype(self._counts.Y, "float64")
+        n = own.shape[0]
+        joint, totals = [], []
+        for kind, itself in enumerate([1 - own, own]):
+            table = astype(histogram[kind, :, :], "float64")
+            cells = take_along(table.T, counts, axis=0) - itself
+            total = xp.sum(table, axis=1)[None, :] - itself
+            with np.errstate(invalid="ignore", divide="ignore"):
+                joint.append((s + total) / (2 * s + n - 1) * (s + cells) / (s * width + total))
+            totals.append(total)
         with np.errstate(invalid="ignore", divide="ignore"):
-            absent, present = (s + totals) / (2 * s + n - 1) * (s + cells) / (s * width + totals)
-            posterior = present / (present + absent)
+            posterior = joint[1] / (joint[0] + joint[1])
         prior = (s + totals[1]) / max(2 * s + n - 1, 1)
-        return np.where(np.isnan(posterior), prior, posterior)
+        return xp.where(xp.isnan(posterior), prior, posterior)
 
     def _posterior_of(self, counts: Array) -> Array:
-        return self._posterior[np.arange(counts.shape[1]), counts]
+        if is_numpy(namespace(counts)[0]):
+            return self._posterior[np.arange(counts.shape[1]), counts]
+        return take_along(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Say on which training samples the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain(self, x)
+
+    @staticmethod
+    def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
+        """Probabilities of several models fitted to the same labels, (S, n, q), on a device.
+
+        None where they are too large to be asked at once.
+        """
+        neighbors = query_together([model._counts.search for model in models], queries)
+        if neighbors is None:
+            return None
+        xp, _ = namespace(neighbors)
+        S, m, k = neighbors.shape
+        sums = neighbor_sums(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
+        counts = xp.reshape(sums, (S, m, -1))
+        posteriors = xp.stack([model._posterior.T for model in models])
+        return take_along(posteriors, counts, axis=1)
 
 
 class IBLRClassifier(MultiLabelClassifier):
@@ -271,6 +384,7 @@ class IBLRClassifier(MultiLabelClassifier):
            [0, 1]])
     """
 
+    _fitted_array = "coef_"
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "add_features": ["boolean"],
@@ -331,10 +445,15 @@ class IBLRClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, Y = self._validate_fit(X, Y)
+        return self._fit_valid(*self._validate_fit(X, Y))
+
+    def _fit_valid(self, X: Matrix, Y: Array) -> Array:
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
-        inputs = self._inputs(self._counts(), X)
+        counts = self._counts()
+        # The regressions are fitted on the host.
+        host_counts, host_X, Y = to_numpy(counts), to_numpy(X), to_numpy(Y)
+        inputs = self._inputs(host_counts, host_X)
         # Moving an input only moves the intercept, which is free: sparse ones stay in place.
         scaler = StandardScaler(with_mean=not sparse.issparse(inputs), copy=True)
         ones = np.ones((len(Y), 1))
@@ -350,22 +469,29 @@ class IBLRClassifier(MultiLabelClassifier):
             return w
 
         w = np.array(map_threads(coefficients, range(Y.shape[1]), self.n_jobs))
-        self.coef_ = w[:, :-1] / scaler.scale_
-        self.intercept_ = w[:, -1]
+        coef, intercept = w[:, :-1] / scaler.scale_, w[:, -1]
         if not sparse.issparse(inputs):
-            self.intercept_ = self.intercept_ - self.coef_ @ scaler.mean_
-        return self._regress(inputs)
+            intercept = intercept - coef @ scaler.mean_
+        self.coef_ = astype(like(coef, X), X.dtype)
+        self.intercept_ = astype(like(intercept, X), X.dtype)
+        return self._regress(counts, X)
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
-        shares = counts / max(1, self._counts.n_neighbors)
+        xp, _ = namespace(counts)
+        shares = astype(counts, "float64") / max(1, self._counts.n_neighbors)
         if not self._with_features:
             return shares
         if sparse.issparse(X):
             return sparse.csr_array(sparse.hstack([sparse.csr_array(shares), X]))
-        return np.hstack([shares, X])
+        return xp.concat([shares, astype(X, "float64")], axis=1)
 
-    def _regress(self, inputs: Matrix) -> Array:
-        return expit(inputs @ self.coef_.T + self.intercept_)
+    def _regress(self, counts: Array, X: Matrix) -> Array:
+        xp, _ = namespace(counts)
+        inputs = self._inputs(counts, X)
+        if not sparse.issparse(inputs):
+            inputs = astype(inputs, X.dtype)
+        odds = inputs @ self.coef_.T + self.intercept_
+        return expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
 
     def _proba(self, X: Matrix) -> Array:
-        return self._regress(self._inputs(self._counts(X), X))
+        return self._regress(self._counts(X), X)

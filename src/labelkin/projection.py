@@ -8,9 +8,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from labelkin.base import Array, LinearProjection, Matrix
+from labelkin._array import (
+    astype,
+    block_rows,
+    contiguous,
+    is_foreign,
+    itemsize,
+    like,
+    namespace,
+    take_along,
+    take_rows,
+    to_numpy,
+)
+from labelkin._search import first_of_equals
+from labelkin.base import Array, LinearProjection, Matrix, in_blocks
 from labelkin.constraints import ConstraintSampler
 
 # A sparse matrix this small, and not very sparse, is multiplied faster as a dense one.
@@ -21,9 +35,10 @@ _DENSE_SHARE = 0.02
 def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
     """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
 
-    With L the Laplacian of the graph whose edges are the pairs, the sum over the pairs of
-    (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: no difference is ever formed, and r is a ratio of
-    traces. Without must-links the result is S_C alone.
+    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
+    pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: no difference is ever formed, and r is a ratio
+    of traces. On a device gathering rows is cheap, and the differences are multiplied block by
+    block, always in the same order. Without must-links the result is S_C alone.
 
     Parameters
     ----------
@@ -37,8 +52,15 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     difference : ndarray of shape (n_features, n_features)
         Symmetric.
     scaling : float
-        r.
+        r; on a device an array without dimensions, so as not to wait for it.
     """
+    if is_foreign(X):
+        pushed, pulled = _pair_scatter(X, cannot_link), _pair_scatter(X, must_link)
+        xp, _ = namespace(X)
+        traces = xp.linalg.trace(pushed), xp.linalg.trace(pulled)
+        scaling = xp.where(traces[1] > 0, traces[0] / traces[1], 1.0)
+        difference = pushed - scaling * pulled
+        return (difference + difference.T) * 0.5, scaling
     pushed = _laplacian(cannot_link, X) @ X
     pulled = _laplacian(must_link, X) @ X
     trace_pulled = _inner(X, pulled)
@@ -55,7 +77,7 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
 
 
 def positive_eigenvectors(
-    difference: Array, n_components: int | None = None
+    difference: Array, n_components: int | None = None, dtype: Any = None
 ) -> tuple[Array, Array]:
     """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5).
 
@@ -65,6 +87,8 @@ def positive_eigenvectors(
         S_C − r·S_M.
     n_components : int, optional
         Keep at most so many.
+    dtype : dtype, optional
+        Precision of the samples, when it is less than that of `difference`.
 
     Returns
     -------
@@ -73,15 +97,18 @@ def positive_eigenvectors(
     values : ndarray of shape (d,)
         Their eigenvalues.
     """
+    xp, _ = namespace(difference)
     # NumPy's eigh, not SciPy's: each brings a BLAS of its own, and the threads of one spin for
     # work while the other computes, which nearly doubles the time of a fit.
-    values, vectors = np.linalg.eigh(difference)
+    values, vectors = xp.linalg.eigh(difference)
+    k = values.shape[0]
     # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
-    tolerance = len(values) * np.finfo(values.dtype).eps * np.abs(values).max()
-    d = max(1, np.count_nonzero(values > tolerance))
+    eps = float(xp.finfo(values.dtype if dtype is None else dtype).eps)
+    tolerance = k * eps * xp.max(xp.abs(values))
+    d = max(1, int(xp.count_nonzero(values > tolerance)))
     if n_components is not None:
         d = min(d, n_components)
-    return vectors[:, ::-1][:, :d], values[::-1][:d]
+    return xp.flip(vectors[:, k - d :], axis=1), xp.flip(values[k - d :])
 
 
 class TrainingRows:
@@ -100,6 +127,7 @@ class TrainingRows:
     def __init__(self, X: Matrix) -> None:
         n, k = X.shape
         self.n_features = k
+        self._first = first_of_equals(X)
         self.basis = _row_space(X) if k > n else None
         if self.basis is not None:
             self.rows = X @ self.basis.T
@@ -109,7 +137,17 @@ class TrainingRows:
             self.rows = X
         # Moving all rows leaves the scatter as it is, but far from the origin it loses digits.
         dense = not sparse.issparse(self.rows)
-        self._centred = self.rows - self.rows.mean(axis=0) if dense else self.rows
+        xp, _ = namespace(self.rows)
+        self._centred = self.rows - xp.mean(self.rows, axis=0) if dense else self.rows
+
+    def project(self, W: Array) -> Array:
+        """Return the rows projected; equal samples stay equal to the last digit.
+
+        A matrix product may round equal rows differently, by where they stand, and so
+        undo ties between neighbours.
+        """
+        Z = self.rows @ W
+        return Z if self._first is None else Z[self._first]
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M and r, in these coordinates."""
@@ -211,6 +249,12 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
+        if in_blocks(X):
+            from labelkin import _dask
+
+            _dask.fit_projection(self, X, Y, sample_weight)
+            warn_if_missing(self)
+            return self
         rows = self._validate_rows(X, reset=True)
         sampler = ConstraintSampler(self._validate_label_sets(rows, Y))
         self._draw_and_learn(TrainingRows(rows), sampler, sample_weight, self.random_state)
@@ -246,6 +290,11 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(training, pulled, pushed)
         return self
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
     def _draw_and_learn(
         self, training: TrainingRows, sampler: ConstraintSampler, weights: Any, random_state: Any
     ) -> Array:
@@ -262,35 +311,38 @@ class PairwiseConstraintProjection(LinearProjection):
 
     def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
         """Learn from pairs of prepared rows; return W in their coordinates."""
-        self.must_link_, self.cannot_link_ = must_link, cannot_link
-        dtype = training.rows.dtype
+        rows = training.rows
+        xp, device = namespace(rows)
+        self.must_link_, self.cannot_link_ = like(must_link, rows), like(cannot_link, rows)
         if not len(cannot_link):
             # Nothing to push apart: S_C − r·S_M has no positive direction. Leave the data be.
             self.scaling_ = 1.0
-            self.components_ = np.eye(training.n_features, dtype=dtype)
-            self.eigenvalues_ = np.zeros(training.n_features)
+            self.components_ = xp.eye(training.n_features, dtype=rows.dtype, device=device)
+            self.eigenvalues_ = xp.zeros(training.n_features, dtype=xp.float64, device=device)
             return self.components_ if training.basis is None else training.basis
-        difference, self.scaling_ = training.scatter_difference(must_link, cannot_link)
+        difference, scaling = training.scatter_difference(self.must_link_, self.cannot_link_)
         vectors, self.eigenvalues_ = positive_eigenvectors(
-            difference.astype(np.float64, copy=False), self.n_components
+            astype(difference, "float64"), self.n_components, rows.dtype
         )
-        vectors = vectors.astype(dtype, copy=False)
+        self.scaling_ = float(scaling)
+        vectors = astype(vectors, rows.dtype)
         directions = training.in_features(vectors)
-        largest = np.abs(directions).argmax(axis=0)
-        signs = np.sign(directions[largest, np.arange(directions.shape[1])])
-        self.components_ = np.ascontiguousarray((directions * signs).T)
+        largest = xp.argmax(xp.abs(directions), axis=0)
+        entries = take_along(directions, largest[None, :], axis=0)
+        signs = entries / xp.abs(entries)
+        self.components_ = contiguous((directions * signs).T)
         return vectors * signs
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
     """Warn, in one sentence, when no pair of a kind exists at all."""
-    if not len(projection.cannot_link_):
+    if not projection.cannot_link_.shape[0]:
         warnings.warn(
             f"No two samples are a cannot-link at threshold={projection.threshold:g}; the "
             "projection is the identity. A higher threshold makes more cannot-links.",
             stacklevel=3,
         )
-    elif not len(projection.must_link_):
+    elif not projection.must_link_.shape[0]:
         warnings.warn(
             f"No two samples are a must-link at threshold={projection.threshold:g}; the "
             "projection is learned from cannot-links alone. A lower threshold makes more "
@@ -301,7 +353,7 @@ def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
 
 def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
     """Validate a user's pairs of row indices."""
-    array = np.asarray(pairs)
+    array = np.asarray(to_numpy(pairs))
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
@@ -315,6 +367,19 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
             f"X has {n_samples} rows: indices go from 0 to {n_samples - 1}."
         )
     return array.astype(np.intp)
+
+
+def _pair_scatter(X: Array, pairs: Array) -> Array:
+    """Scatter of the differences over the pairs, over twice their number (Eq. 6–7)."""
+    xp, device = namespace(X)
+    n_pairs, k = pairs.shape[0], X.shape[1]
+    rows = block_rows(3 * k, itemsize(X), device, most=n_pairs)
+    scatter = xp.zeros((k, k), dtype=X.dtype, device=device)
+    for start in range(0, n_pairs, rows):
+        i, j = pairs[start : start + rows, 0], pairs[start : start + rows, 1]
+        differences = take_rows(X, i) - take_rows(X, j)
+        scatter = scatter + differences.T @ differences
+    return scatter / (2 * max(n_pairs, 1))
 
 
 def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
@@ -336,11 +401,14 @@ def _inner(A: Matrix, B: Matrix) -> float:
 
 def _row_space(X: Matrix) -> Array:
     """Orthonormal basis of the row space, (rank, n_features), by way of the small X·Xᵀ."""
+    xp, _ = namespace(X)
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
-    values, vectors = np.linalg.eigh(gram.astype(np.float64))
-    keep = values > len(values) * np.finfo(X.dtype).eps * values[-1]
-    keep[-1] = True
+    values, vectors = xp.linalg.eigh(astype(gram, "float64"))
+    n = values.shape[0]
+    least = n * float(xp.finfo(X.dtype).eps) * values[-1]
+    rank = max(1, int(xp.count_nonzero(values > least)))
     # The columns of Xᵀ·U are orthogonal but for rounding, which QR removes.
-    basis, _ = np.linalg.qr(X.T @ vectors[:, keep])
-    return np.ascontiguousarray(basis.T.astype(X.dtype, copy=False))
+    columns = X.T if sparse.issparse(X) else astype(X, "float64").T
+    basis, _ = xp.linalg.qr(columns @ vectors[:, n - rank :])
+    return contiguous(astype(basis.T, X.dtype))

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from labelkin.base import MultiLabelClassifier
+    from labelkin.explain import Explanation
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("labelkin-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("labelkin-demo"),
     samples: Annotated[int, typer.Option(min=40, help="Number of scenes.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of scenes and VPCME.")] = 0,
 ) -> None:
@@ -28,7 +29,7 @@ def command(
     from rich.console import Console
 
     from labelkin import MLkNNClassifier, VPCMEClassifier
-    from labelkin.cli._scenes import draw_scenes
+    from labelkin.cli._scenes import draw_explanation, draw_scenes
     from labelkin.datasets import load_digit_scenes
 
     out.mkdir(parents=True, exist_ok=True)
@@ -39,18 +40,34 @@ def command(
         f"[bold]labelkin {labelkin.__version__}[/] · digit scenes: {n:,} images, {q} labels, "
         f"{scenes.target.sum(axis=1).mean():.1f} an image"
     )
-    models = {
-        "ML-kNN": MLkNNClassifier(),
-        "VPCME": VPCMEClassifier(random_state=seed),
-    }
+    vpcme = VPCMEClassifier(random_state=seed)
+    models = {"ML-kNN": MLkNNClassifier(), "VPCME": vpcme}
     runs = _run(models, scenes, console)
     console.print()
     console.print(_table(runs))
-    test = scenes.split == 1
+    train, test = scenes.split == 0, scenes.split == 1
+    images, target = scenes.images[test], scenes.target[test]
     picture = out / "scenes.png"
-    draw_scenes(scenes.images[test], scenes.target[test], runs["VPCME"]["labels"], picture)
-    console.print(f"\npicture: {picture} (12 test scenes, true and predicted digits)")
-    console.print("next:    [bold]labelkin --help[/]")
+    draw_scenes(images, target, runs["VPCME"]["labels"], picture)
+    console.print(f"\npictures: {picture} (12 test scenes, true and predicted digits)")
+    several = int((target.sum(axis=1) > 1).argmax())
+    explanation = vpcme.explain(scenes.data[test][several])
+    picture = out / "explain.png"
+    draw_explanation(images[several], target[several], explanation, scenes.images[train], picture)
+    console.print(f"          {picture} ({_in_words(explanation)})")
+    console.print("next:     [bold]labelkin --help[/]")
+
+
+def _in_words(explanation: "Explanation") -> str:
+    """Say in one line what a prediction rests on."""
+    found = [
+        f"{name} by {votes} of {explanation.n_members} votes"
+        for name, votes, predicted in zip(
+            explanation.label_names, explanation.votes, explanation.predicted, strict=True
+        )
+        if predicted
+    ]
+    return f"one of them explained: {', '.join(found) or 'no digit'}"
 
 
 def _run(

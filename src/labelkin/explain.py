@@ -1,0 +1,284 @@
+"""What a prediction rests on: the nearest training samples, their labels, the votes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._labels import label_names
+from labelkin.base import Array, Matrix
+
+# What a page holds; the arrays hold everything.
+_SHOWN = 10
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why a neighbour-based classifier predicts what it does for one sample.
+
+    ``print`` it, let a notebook show it, or read the arrays. One member is an ML-kNN in its
+    own projection; `MLkNNClassifier` by itself is a single member.
+
+    Attributes
+    ----------
+    label_names : list of str
+        Names of the labels; numbers from 0 when Y had none.
+    predicted : ndarray of bool of shape (n_labels,)
+        Which labels ``predict`` gives.
+    probability : ndarray of shape (n_labels,)
+        What ``predict_proba`` gives: the mean of `member_probability`.
+    votes : ndarray of int of shape (n_labels,)
+        How many members find the label more likely than not.
+    counts : ndarray of int of shape (n_members, n_labels)
+        How many of a member's nearest training samples have the label. In ML-kNN the
+        probability of a label follows from this number alone.
+    member_probability : ndarray of shape (n_members, n_labels)
+        What each member says.
+    n_neighbors : int
+        Number of nearest training samples that a member looks at.
+    neighbors : ndarray of int of shape (n_found,)
+        Rows of the training data that are among the nearest in at least one member: those in
+        most members first, then those of lowest mean rank.
+    neighbor_members : ndarray of int of shape (n_found,)
+        In how many members.
+    neighbor_rank : ndarray of shape (n_found,)
+        Mean rank in these members; 1 is the nearest.
+    neighbor_distance : ndarray of shape (n_found,)
+        Mean distance in these members, each in its own projection.
+    neighbor_labels : ndarray of shape (n_found, n_labels)
+        Their labels, 0 or 1.
+    """
+
+    label_names: list[str]
+    predicted: Array
+    probability: Array
+    votes: Array
+    counts: Array
+    member_probability: Array
+    n_neighbors: int
+    neighbors: Array
+    neighbor_members: Array
+    neighbor_rank: Array
+    neighbor_distance: Array
+    neighbor_labels: Array
+
+    @property
+    def n_members(self) -> int:
+        """Number of members that voted."""
+        return len(self.counts)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._names(self.predicted)) or "no label"
+        return f"<Explanation: {names}; {self.n_members} member{'s'[: self.n_members > 1]}>"
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{title}\n{_as_text(header, rows)}" for title, header, rows in self._tables()
+        )
+
+    def _repr_html_(self) -> str:
+        return "".join(_as_html(title, header, rows) for title, header, rows in self._tables())
+
+    def to_frame(self, part: str = "labels") -> Any:
+        """Return all labels, or all neighbours, as a DataFrame.
+
+        Parameters
+        ----------
+        part : {"labels", "neighbors"}, default="labels"
+            labels: a row a label, the most probable first. neighbors: a row a training
+            sample, indexed by its row in the training data, its labels in the last columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        if part not in ("labels", "neighbors"):
+            raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
+        from labelkin.datasets._io import import_extra
+
+        pandas = import_extra("pandas")
+        if part == "labels":
+            order = self._by_probability()
+            columns = {
+                "predicted": self.predicted,
+                "probability": self.probability,
+                "votes": self.votes,
+                "neighbors": self.counts.mean(axis=0),
+            }
+            index = pandas.Index(self.label_names, name="label")
+            return pandas.DataFrame(columns, index=index).iloc[order]
+        found = {
+            "members": self.neighbor_members,
+            "rank": self.neighbor_rank,
+            "distance": self.neighbor_distance,
+        }
+        index = pandas.Index(self.neighbors, name="sample")
+        labels = pandas.DataFrame(self.neighbor_labels, index=index, columns=self.label_names)
+        return pandas.concat([pandas.DataFrame(found, index=index), labels], axis=1)
+
+    def _by_probability(self) -> Array:
+        return np.argsort(-self.probability, kind="stable")
+
+    def _names(self, mask: Array) -> list[str]:
+        return [name for name, present in zip(self.label_names, mask, strict=True) if present]
+
+    def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Return title, header and rows of the two tables, as text."""
+        one = self.n_members == 1
+        # Every predicted label is shown, however many they are.
+        order = self._by_probability()[: max(_SHOWN, self.predicted.sum())]
+        mean_counts = self.counts.mean(axis=0)
+        label_rows = [
+            [
+                self.label_names[l],
+                "yes" if self.predicted[l] else "no",
+                f"{self.probability[l]:.3f}",
+                *([] if one else [f"{self.votes[l]} of {self.n_members}"]),
+                f"{mean_counts[l]:.{0 if one else 1}f} of {self.n_neighbors}",
+            ]
+            for l in order  # noqa: E741
+        ]
+        label_header = ["label", "predicted", "probability", "votes", "neighbours with it"]
+        found = [
+            [
+                str(self.neighbors[i]),
+                *([] if one else [f"{self.neighbor_members[i]} of {self.n_members}"]),
+                f"{self.neighbor_rank[i]:.{0 if one else 1}f}",
+                f"{self.neighbor_distance[i]:#.3g}",
+                ", ".join(self._names(self.neighbor_labels[i])) or "none",
+            ]
+            for i in range(min(_SHOWN, len(self.neighbors)))
+        ]
+        found_header = ["training sample", "members", "rank", "distance", "labels"]
+        if one:
+            label_header.remove("votes")
+            found_header.remove("members")
+        return [
+            (_title("labels", label_rows, len(self.label_names)), label_header, label_rows),
+            (_title("nearest training samples", found, len(self.neighbors)), found_header, found),
+        ]
+
+
+def explain(model: Any, x: Any) -> Explanation:
+    """Explain what a fitted ML-kNN, or an ensemble of such, predicts for one sample.
+
+    Parameters
+    ----------
+    model : MLkNNClassifier, VPCMEClassifier or BaggingVPCPClassifier
+        Fitted; an ensemble's members must be neighbour-based, as by default.
+    x : array-like of shape (n_features,) or (1, n_features)
+        The sample.
+
+    Returns
+    -------
+    Explanation
+    """
+    row = _one_row(model, x)
+    members = _members(model, row)
+    nearest = [member._counts.search.query(z, member.n_jobs)[0] for member, z in members]
+    labels = members[0][0]._counts.Y
+    probability = np.array([member._proba(z)[0] for member, z in members])
+    # In the order in which the ensemble adds up, so that the mean agrees to the last digit.
+    mean = sum(probability) / len(members)
+    votes = (probability > 0.5).sum(axis=0)
+    predicted = mean > 0.5
+    if hasattr(model, "projections_"):
+        predicted = model._vote(mean, votes / len(members))
+    distances = [
+        _distances(member._counts.search, z, found)
+        for (member, z), found in zip(members, nearest, strict=True)
+    ]
+    samples, occurrences, rank, distance = _summary(np.array(nearest), np.array(distances))
+    return Explanation(
+        label_names=label_names(model),
+        predicted=predicted,
+        probability=mean,
+        votes=votes,
+        counts=np.array([labels[found].sum(axis=0, dtype=np.intp) for found in nearest]),
+        member_probability=probability,
+        n_neighbors=len(nearest[0]),
+        neighbors=samples,
+        neighbor_members=occurrences,
+        neighbor_rank=rank,
+        neighbor_distance=distance,
+        neighbor_labels=labels[samples],
+    )
+
+
+def _one_row(model: Any, x: Any) -> Matrix:
+    """Return the sample as one validated row."""
+    if hasattr(x, "to_frame") and np.ndim(x) == 1:  # a row of a DataFrame: keep its names
+        x = x.to_frame().T
+    elif not sparse.issparse(x) and np.ndim(x) == 1:
+        x = np.reshape(x, (1, -1))
+    row = model._validate_predict(x)
+    if row.shape[0] != 1:
+        raise ValueError(
+            f"x must be one sample, got {row.shape[0]}: explain them one after the other."
+        )
+    return row
+
+
+def _members(model: Any, row: Matrix) -> list[tuple[Any, Matrix]]:
+    """Return the neighbour-based classifiers, each with the row in its own space."""
+    if not hasattr(model, "projections_"):
+        return [(model, row)]
+    if not all(hasattr(member, "_counts") for member in model.estimators_):
+        raise ValueError(
+            f"{type(model.estimators_[0]).__name__} does not look at neighbours, so that there "
+            "are none to show: explain works with MLkNNClassifier or IBLRClassifier as "
+            "base_estimator."
+        )
+    projected = [row @ projection.components_.T for projection in model.projections_]
+    return list(zip(model.estimators_, projected, strict=True))
+
+
+def _distances(search: Any, z: Matrix, found: Array) -> Array:
+    """Euclidean distances from one row to the samples found."""
+    near = search.X[found]
+    near = near.toarray() if sparse.issparse(near) else near
+    z = z.toarray() if sparse.issparse(z) else z
+    return np.linalg.norm(near - (z if search.offset is None else z - search.offset), axis=1)
+
+
+def _summary(nearest: Array, distances: Array) -> tuple[Array, Array, Array, Array]:
+    """Return samples found, in how many members, their mean rank and mean distance."""
+    samples, place = np.unique(nearest, return_inverse=True)
+    place = place.ravel()
+    rank = np.broadcast_to(np.arange(1, nearest.shape[1] + 1), nearest.shape)
+    members = np.bincount(place, minlength=len(samples))
+    mean_rank = np.bincount(place, rank.ravel(), len(samples)) / members
+    mean_distance = np.bincount(place, distances.ravel(), len(samples)) / members
+    order = np.lexsort((mean_rank, -members))
+    return samples[order], members[order], mean_rank[order], mean_distance[order]
+
+
+def _title(name: str, shown: list[list[str]], total: int) -> str:
+    return name if len(shown) == total else f"{name} ({len(shown)} of {total})"
+
+
+def _as_text(header: list[str], rows: list[list[str]]) -> str:
+    """Return aligned columns, the last one flush left if it holds words."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if title in ("label", "labels") else cell.rjust(width)
+            for cell, width, title in zip(row, widths, header, strict=True)
+        ).rstrip()
+        for row in [header, *rows]
+    ]
+    return "\n".join(f"  {line}" for line in lines) + "\n"
+
+
+def _as_html(title: str, header: list[str], rows: list[list[str]]) -> str:
+    from html import escape
+
+    def row(cells: list[str], kind: str) -> str:
+        return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    return (
+        f"<table><caption>{escape(title)}</caption><thead>{row(header, 'th')}</thead>"
+        f"<tbody>{body}</tbody></table>"
+    )

@@ -1,0 +1,265 @@
+"""One function a class: what it computes, as nodes of a graph.
+
+To export another classifier, register a function that takes the fitted model, the graph and
+its rows, and returns the names of the probabilities and of the labels; it is then understood
+as a member of an ensemble and as the end of a pipeline, too.
+
+The arithmetic follows the Python code step by step and in the same types, so that ties
+between neighbours fall alike.
+"""
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from labelkin._kernels import KernelColumns
+from labelkin.base import Array, LinearProjection
+from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier, NeighborCounts
+from labelkin.onnx._graph import Graph, Rows
+
+
+class Answer(NamedTuple):
+    """Names of the probabilities, float64, and of the labels, bool, both (N, q)."""
+
+    probabilities: str
+    labels: str
+
+
+@singledispatch
+def classify(model: Any, graph: Graph, rows: Rows) -> Answer:
+    """Add what a fitted classifier says of the rows."""
+    raise ValueError(
+        f"{type(model).__name__} cannot be exported to ONNX; these can: {_names(classify)}."
+    )
+
+
+@singledispatch
+def transform(step: Any, graph: Graph, rows: Rows) -> Rows:
+    """Add what a fitted transformer makes of the rows."""
+    raise ValueError(
+        f"The pipeline's step {type(step).__name__} cannot be exported to ONNX; these can: "
+        f"{_names(transform)}."
+    )
+
+
+def _names(function: Any) -> str:
+    known = {"BaseSearchCV": "GridSearchCV", "LinearProjection": "PairwiseConstraintProjection"}
+    names = [known.get(kind.__name__, kind.__name__) for kind in function.registry]
+    return ", ".join(sorted(name for name in names if name not in ("object", "str", "NoneType")))
+
+
+def final_estimator(model: Any) -> Any:
+    """Return the classifier inside pipelines and searches."""
+    while isinstance(model, Pipeline | BaseSearchCV):
+        model = model.steps[-1][1] if isinstance(model, Pipeline) else model.best_estimator_
+    return model
+
+
+@classify.register
+def _(model: MLkNNClassifier, graph: Graph, rows: Rows) -> Answer:
+    counts = _neighbor_counts(model._counts, graph, rows)
+    # P(l | c) of label l and count c stands at l(k + 1) + c.
+    posterior = model._posterior.astype(np.float64)
+    starts = np.arange(len(posterior), dtype=np.int32) * posterior.shape[1]
+    places = graph.op("Add", counts, starts)
+    return _likely(graph, graph.op("Gather", posterior.ravel(), places))
+
+
+@classify.register
+def _(model: IBLRClassifier, graph: Graph, rows: Rows) -> Answer:
+    counts = graph.cast(_neighbor_counts(model._counts, graph, rows), np.float64)
+    inputs = graph.op("Div", counts, np.float64(max(1, model._counts.n_neighbors)))
+    if model._with_features:
+        wide = graph.promote(rows, np.float64)
+        inputs = graph.op("Concat", inputs, wide.name, axis=1)
+    coef, intercept = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+    score = graph.op("Add", graph.op("MatMul", inputs, coef.T), intercept)
+    return _likely(graph, graph.op("Sigmoid", score))
+
+
+@classify.register
+def _(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Answer:
+    columns = _kernel_columns(model, graph, rows)
+    coef = np.asarray(model._coef)
+    columns = graph.promote(columns, coef.dtype)
+    scores = graph.op("MatMul", columns.name, coef.astype(columns.dtype))
+    scores = graph.op("Add", scores, np.asarray(model._offset).astype(columns.dtype))
+    scores = graph.promote(Rows(scores, columns.dtype), np.float64).name
+    odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
+    return _likely(graph, graph.op("Sigmoid", odds))
+
+
+@classify.register(VPCMEClassifier)
+@classify.register(BaggingVPCPClassifier)
+def _(model: Any, graph: Graph, rows: Rows) -> Answer:
+    members = [
+        classify(estimator, graph, graph.project(rows, projection.components_))
+        for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
+    ]
+    n, half = np.float64(len(members)), np.float64(0.5)
+    total = graph.op("Sum", *(member.probabilities for member in members))
+    answer = _likely(graph, graph.op("Div", total, n))
+    if model.voting == "soft":
+        return answer
+    ballots = [graph.cast(member.labels, np.float64) for member in members]
+    share = graph.op("Div", graph.op("Sum", *ballots), n)
+    tied = graph.op("And", graph.op("Equal", share, half), answer.labels)
+    return answer._replace(labels=graph.op("Or", graph.op("Greater", share, half), tied))
+
+
+@classify.register
+def _(model: Pipeline, graph: Graph, rows: Rows) -> Answer:
+    for _, step in model.steps[:-1]:
+        rows = transform(step, graph, rows)
+    return classify(model.steps[-1][1], graph, rows)
+
+
+@classify.register
+def _(model: BaseSearchCV, graph: Graph, rows: Rows) -> Answer:
+    return classify(model.best_estimator_, graph, rows)
+
+
+@transform.register(str)
+@transform.register(type(None))
+def _(step: Any, graph: Graph, rows: Rows) -> Rows:
+    return rows  # "passthrough"
+
+
+@transform.register
+def _(step: LinearProjection, graph: Graph, rows: Rows) -> Rows:
+    return graph.project(rows, step.components_)
+
+
+@transform.register
+def _(step: StandardScaler, graph: Graph, rows: Rows) -> Rows:
+    if step.with_mean:
+        rows = _by_column(graph, "Sub", rows, step.mean_)
+    return _by_column(graph, "Div", rows, step.scale_) if step.with_std else rows
+
+
+@transform.register
+def _(step: MinMaxScaler, graph: Graph, rows: Rows) -> Rows:
+    rows = _by_column(graph, "Add", _by_column(graph, "Mul", rows, step.scale_), step.min_)
+    if not step.clip:
+        return rows
+    low, high = (np.array(bound, dtype=rows.dtype) for bound in step.feature_range)
+    return rows._replace(name=graph.op("Clip", rows.name, low, high))
+
+
+@transform.register
+def _(step: MaxAbsScaler, graph: Graph, rows: Rows) -> Rows:
+    rows = _by_column(graph, "Div", rows, step.scale_)
+    if not getattr(step, "clip", False):
+        return rows
+    low, high = np.array(-1, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
+    return rows._replace(name=graph.op("Clip", rows.name, low, high))
+
+
+@transform.register
+def _(step: SimpleImputer, graph: Graph, rows: Rows) -> Rows:
+    fill = np.asarray(step.statistics_, dtype=rows.dtype)
+    marks_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    if not marks_nan or step.add_indicator or np.isnan(fill).any():
+        raise ValueError(
+            "SimpleImputer can be exported to ONNX when it replaces NaN, adds no indicator and "
+            "no feature was missing throughout."
+        )
+    return rows._replace(
+        name=graph.op("Where", graph.op("IsNaN", rows.name), fill[None], rows.name)
+    )
+
+
+def _by_column(graph: Graph, kind: str, rows: Rows, values: Array) -> Rows:
+    """Combine each column with its number, in the type of the rows, as scikit-learn does."""
+    return rows._replace(name=graph.op(kind, rows.name, values.astype(rows.dtype)))
+
+
+def _likely(graph: Graph, probabilities: str) -> Answer:
+    return Answer(probabilities, graph.op("Greater", probabilities, np.float64(0.5)))
+
+
+def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Rows) -> str:
+    """Add how often each label occurs among the nearest samples: int32, (N, q).
+
+    TopK gives the lower index first among equals, as the search here does.
+    """
+    search, labels, k = counts.search, counts.Y, counts.n_neighbors
+    if k == 0:  # a lone training sample: look at it, and see no label
+        labels, k = np.zeros_like(labels), 1
+    X, norms = search.X, search.squared_norms
+    X = X.toarray() if sparse.issparse(X) else X
+    if search._first is not None:  # equal samples stand once, and get one distance
+        kept, place = np.unique(search._first, return_inverse=True)
+        X, norms = X[kept], norms[kept]
+    rows = graph.promote(rows, X.dtype)
+    name = rows.name
+    if search.offset is not None:
+        name = graph.op("Sub", name, search.offset.astype(rows.dtype))
+    twice = graph.op("Mul", name, np.array(-2, dtype=rows.dtype))
+    product = graph.op("MatMul", twice, X.T.astype(rows.dtype))
+    if norms.dtype != rows.dtype:
+        product = graph.cast(product, norms.dtype)
+    distances = graph.op("Add", product, norms)
+    if search._first is not None:
+        distances = graph.op("Gather", distances, place, axis=1)
+    _, nearest = graph.ops(
+        "TopK", distances, np.array([k]), outputs=["", ""], axis=1, largest=0, sorted=1
+    )
+    seen = graph.cast(graph.op("Gather", labels.astype(np.uint8), nearest), np.int32)
+    return graph.op("ReduceSum", seen, np.array([1]), keepdims=0)
+
+
+def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Rows:
+    """Add the kernel values between the rows and the training samples, or the landmarks."""
+    if model.kernel == "precomputed":
+        return rows
+    if callable(model.kernel):
+        raise ValueError(
+            "KernelRidgeLOOClassifier with a callable kernel cannot be exported to ONNX; choose "
+            "'rbf', 'laplacian', 'linear' or 'cosine'."
+        )
+    if model.scale_ is not None:
+        rows = graph.promote(rows, model.scale_.dtype)
+        rows = _by_column(graph, "Div", rows, model.scale_)
+    if model.kernel == "cosine":
+        rows = rows._replace(name=_unit_rows(graph, rows))
+    if not isinstance(model._columns, KernelColumns):  # few features: the rows themselves
+        return rows
+    X = model._columns.rows.X
+    X = X.toarray() if sparse.issparse(X) else X
+    if model.width_ is None:
+        return graph.project(rows, X)
+    # Far from the origin |x|² − 2x·z + |z|² loses digits.
+    offset = X.mean(axis=0)
+    X = X - offset
+    rows = graph.promote(rows, X.dtype)
+    rows = _by_column(graph, "Sub", rows, offset)
+    own = graph.op("ReduceSum", graph.op("Mul", rows.name, rows.name), np.array([1]), keepdims=1)
+    product = graph.op("MatMul", rows.name, (-2 * X.T).astype(rows.dtype))
+    norms = (X * X).sum(axis=1).astype(rows.dtype)
+    distances = graph.op("Add", graph.op("Add", product, own), norms)
+    distances = graph.op("Max", distances, np.array(0, dtype=rows.dtype))
+    if model.kernel == "laplacian":
+        distances, factor = graph.op("Sqrt", distances), -1 / model.width_
+    else:
+        factor = -0.5 / model.width_**2
+    return rows._replace(
+        name=graph.op("Exp", graph.op("Mul", distances, np.array(factor, dtype=rows.dtype)))
+    )
+
+
+def _unit_rows(graph: Graph, rows: Rows) -> str:
+    """Add rows of length 1; rows of zeros stay."""
+    zero, one = np.array(0, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
+    squares = graph.op("Mul", rows.name, rows.name)
+    norms = graph.op("Sqrt", graph.op("ReduceSum", squares, np.array([1]), keepdims=1))
+    positive = graph.op("Greater", norms, zero)
+    return graph.op("Div", rows.name, graph.op("Where", positive, norms, one))

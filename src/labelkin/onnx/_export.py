@@ -1,0 +1,129 @@
+"""From a fitted model to an ONNX file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+from sklearn.utils.validation import check_is_fitted
+
+import labelkin
+from labelkin._labels import label_names
+from labelkin.base import Array
+from labelkin.datasets._io import open_for_writing
+from labelkin.onnx._convert import Answer, classify, final_estimator
+from labelkin.onnx._graph import Graph, Rows
+
+
+def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
+    """Return a fitted classifier as an ONNX model.
+
+    Its input ``X`` is (N, n_features), any number of rows. Its outputs are what the classifier
+    says of them: ``probabilities``, (N, n_labels), and ``labels``, (N, n_labels) of 0 and 1.
+    After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: a
+    column a class, and the class of each row. The names of the labels are in the model's
+    metadata, as a JSON list under ``label_names``.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
+        `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` but for callable
+        kernels; or a pipeline or a search that ends in one, with scalers, `SimpleImputer`,
+        `PairwiseConstraintProjection` and `MDDM` before it.
+    dtype : {float32, float64}, default=float64
+        Type of the numbers that will be given as ``X``, and of the probabilities. Inside, the
+        arithmetic is done in the types in which the classifier does it.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Opset 17.
+
+    Notes
+    -----
+    The model holds the training samples, as neighbour methods must, as a dense array; an
+    ensemble holds their projections, one for each member. While it runs, the distances from
+    each row to each training sample are held for one member at a time: N · n_samples numbers.
+    Give it many rows in batches.
+
+    Nothing is validated: a missing value that no imputer replaces gives an arbitrary answer.
+
+    Probabilities agree to rounding, and neighbours that are equally far to the last digit are
+    taken in the same order. Where two samples are equally far but for rounding, as can be in
+    float32, the two may choose different neighbours.
+
+    Examples
+    --------
+    >>> from labelkin import MLkNNClassifier
+    >>> from labelkin.datasets import load_digit_scenes
+    >>> from labelkin.onnx import to_onnx
+    >>> scenes = load_digit_scenes(n_samples=100)
+    >>> exported = to_onnx(MLkNNClassifier().fit(scenes.data, scenes.target))
+    >>> [output.name for output in exported.graph.output]
+    ['probabilities', 'labels']
+    """
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
+    if not hasattr(model, "fit"):
+        raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
+    check_is_fitted(model)
+    graph = Graph()
+    answer = classify(model, graph, Rows("X", dtype))
+    final = final_estimator(model)
+    outputs = _named_outputs(final, graph, answer, dtype)
+    metadata = {
+        "label_names": json.dumps(label_names(final), ensure_ascii=False),
+        "estimator": type(final).__name__,
+        "labelkin_version": labelkin.__version__,
+    }
+    inputs = {"X": (dtype, ["N", model.n_features_in_])}
+    return graph.model(inputs, outputs, metadata, producer_version=labelkin.__version__)
+
+
+def save_onnx(model: Any, path: str | Path, *, dtype: DTypeLike = np.float64) -> None:
+    """Write a fitted classifier as an ONNX file, whole or not at all.
+
+    Parameters
+    ----------
+    model, dtype
+        As in `to_onnx`.
+    path : str or Path
+        The file; one that exists is replaced.
+    """
+    content = to_onnx(model, dtype=dtype).SerializeToString()
+    with open_for_writing(path) as file:
+        file.write(content)
+
+
+def _named_outputs(final: Any, graph: Graph, answer: Answer, dtype: np.dtype) -> dict[str, Any]:
+    """Give the answer the form of predict_proba and predict; return types and shapes by name."""
+    if not final._one_target:
+        graph.cast(answer.probabilities, dtype, output="probabilities")
+        graph.cast(answer.labels, np.int64, output="labels")
+        shape = ["N", len(final.classes_)]
+        return {"probabilities": (dtype, shape), "labels": (np.int64, shape)}
+    classes = _class_values(final.classes_)
+    positive = answer.probabilities
+    # A single class is certain; a probability equals itself.
+    columns = [graph.cast(graph.op("Equal", positive, positive), np.float64)]
+    if len(classes) == 2:
+        columns = [graph.op("Sub", np.float64(1), positive), positive]
+    graph.cast(graph.op("Concat", *columns, axis=1), dtype, output="probabilities")
+    chosen = graph.op("Squeeze", graph.cast(answer.labels, np.int64), np.array([1]))
+    chosen = graph.op("Min", chosen, np.array(len(classes) - 1))
+    graph.op("Gather", classes, chosen, output="labels")
+    return {
+        "probabilities": (dtype, ["N", len(classes)]),
+        "labels": (classes.dtype, ["N"]),
+    }
+
+
+def _class_values(classes: Array) -> Array:
+    """Return classes in a type that ONNX has."""
+    for kinds, dtype in (("b", np.bool_), ("iu", np.int64), ("f", np.float64)):
+        if classes.dtype.kind in kinds:
+            return classes.astype(dtype)
+    return np.array([str(value) for value in classes], dtype=object)

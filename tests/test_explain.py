@@ -1,0 +1,217 @@
+"""Explanations agree with the predictions, and a person can check them."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
+
+from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin.datasets import load_digit_scenes
+
+MODELS = [
+    MLkNNClassifier(7),
+    VPCMEClassifier(n_estimators=6, random_state=0),
+    VPCMEClassifier(n_estimators=4, voting="soft", random_state=0),
+    VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
+    BaggingVPCPClassifier(MLkNNClassifier(4), n_estimators=5, random_state=0),
+]
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    bunch = load_digit_scenes(n_samples=400, random_state=0)
+    train, test = bunch.split == 0, bunch.split == 1
+    return bunch.data[train], bunch.target[train], bunch.data[test]
+
+
+def members_of(model):
+    """Classifiers and projections, the single ML-kNN being its own member."""
+    if isinstance(model, MLkNNClassifier):
+        return [(model, np.eye(model.n_features_in_))]
+    return [(e, p.components_) for e, p in zip(model.estimators_, model.projections_, strict=True)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_agrees_with_the_predictions(model, scenes):
+    X, Y, test = scenes
+    model.fit(X, Y)
+    for x in test[:30]:
+        found = model.explain(x)
+        np.testing.assert_array_equal(found.probability, model.predict_proba(x[None])[0])
+        np.testing.assert_array_equal(found.predicted, model.predict(x[None])[0])
+        np.testing.assert_array_equal(found.votes, (found.member_probability > 0.5).sum(axis=0))
+        assert found.n_members == len(found.counts) == getattr(model, "n_estimators", 1)
+
+
+@pytest.mark.parametrize("model", MODELS[:3], ids=str)
+def test_bayes_rule_on_the_counts_gives_the_probability(model, scenes):
+    X, Y, test = scenes
+    model.fit(X, Y)
+    found = model.explain(test[3])
+    labels = np.arange(Y.shape[1])
+    posteriors = []
+    for (member, _), counts in zip(members_of(model), found.counts, strict=True):
+        absent, present = member.likelihood_[:, labels, counts]
+        present, absent = member.prior_ * present, (1 - member.prior_) * absent
+        posteriors.append(present / (present + absent))
+    np.testing.assert_array_equal(found.member_probability, posteriors)
+    np.testing.assert_array_equal(found.probability, sum(posteriors) / len(posteriors))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_neighbours_by_hand(model, scenes):
+    X, Y, test = scenes
+    model.fit(X, Y)
+    found = model.explain(test[5])
+    members, ranks, distances, counts = {}, {}, {}, []
+    for _, components in members_of(model):
+        distance = np.linalg.norm((X - test[5]) @ components.T, axis=1)
+        nearest = np.argsort(distance, kind="stable")[: found.n_neighbors]
+        counts.append(Y[nearest].sum(axis=0))
+        for rank, sample in enumerate(nearest, start=1):
+            members[sample] = members.get(sample, 0) + 1
+            ranks.setdefault(sample, []).append(rank)
+            distances.setdefault(sample, []).append(distance[sample])
+    np.testing.assert_array_equal(found.counts, counts)
+    assert dict(zip(found.neighbors, found.neighbor_members, strict=True)) == members
+    np.testing.assert_allclose(found.neighbor_rank, [np.mean(ranks[s]) for s in found.neighbors])
+    np.testing.assert_allclose(
+        found.neighbor_distance, [np.mean(distances[s]) for s in found.neighbors]
+    )
+    np.testing.assert_array_equal(found.neighbor_labels, Y[found.neighbors])
+    assert found.neighbor_members.sum() == found.n_members * found.n_neighbors
+    order = list(zip(-found.neighbor_members, found.neighbor_rank, strict=True))
+    assert order == sorted(order)
+    # Members and labels of the neighbours add up to the counts.
+    np.testing.assert_array_equal(
+        found.neighbor_members @ found.neighbor_labels, found.counts.sum(axis=0)
+    )
+
+
+def test_text_of_one_member():
+    X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    Y = np.array([[1, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 0]])
+    found = MLkNNClassifier(n_neighbors=2).fit(X, Y).explain([1.19])
+    assert str(found).splitlines() == [
+        "labels",
+        "  label  predicted  probability  neighbours with it",
+        "  0            yes        0.818              1 of 2",  # 0.75 · 3/8 to 0.25 · 1/4
+        "  1            yes        0.716              1 of 2",  # 3/8 · 3/5 to 5/8 · 1/7
+        "",
+        "nearest training samples",
+        "  training sample  rank  distance  labels",
+        "                5     1    0.0100  none",
+        "                4     2    0.0900  0, 1",
+    ]
+    assert repr(found) == "<Explanation: 0, 1; 1 member>"
+
+
+def test_text_and_html_of_an_ensemble(scenes):
+    pandas = pytest.importorskip("pandas")
+    X, Y, test = scenes
+    target = pandas.DataFrame(Y, columns=["<b>&", *"abcdefghi"])
+    model = VPCMEClassifier(n_estimators=6, random_state=0).fit(X, target)
+    found = model.explain(test[0])
+    text = str(found)
+    assert f"nearest training samples (10 of {len(found.neighbors)})" in text
+    assert f"{found.votes.max()} of 6" in text
+    assert f"{found.probability.max():.3f}" in text
+    assert f"{found.neighbor_members[0]} of 6" in text
+    html = found._repr_html_()
+    assert "&lt;b&gt;&amp;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == 10 + 10 + 2
+
+
+def test_every_predicted_label_is_shown():
+    X = np.arange(20.0)[:, None]
+    Y = np.tile(np.arange(25) < 14, (20, 1)).astype(int)
+    Y[:2, :14], Y[2:4, 14:] = 0, 1
+    text = str(MLkNNClassifier(3).fit(X, Y).explain([15.0]))
+    assert "labels (14 of 25)" in text
+    assert text.count("yes") == 14
+
+
+def test_frames(scenes):
+    pytest.importorskip("pandas")
+    X, Y, test = scenes
+    found = VPCMEClassifier(n_estimators=3, random_state=0).fit(X, Y).explain(test[0])
+    labels = found.to_frame()
+    assert labels.index.name == "label"
+    assert labels["probability"].is_monotonic_decreasing
+    np.testing.assert_array_equal(labels.loc["3", "votes"], found.votes[3])
+    neighbors = found.to_frame("neighbors")
+    np.testing.assert_array_equal(neighbors.index, found.neighbors)
+    np.testing.assert_array_equal(neighbors[list("0123456789")], found.neighbor_labels)
+    with pytest.raises(ValueError, match="part must be 'labels' or 'neighbors', got 'votes'"):
+        found.to_frame("votes")
+
+
+def test_frames_need_pandas(scenes, monkeypatch):
+    X, Y, test = scenes
+    found = MLkNNClassifier().fit(X, Y).explain(test[0])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
+        found.to_frame()
+
+
+def test_forms_of_a_sample(scenes):
+    pandas = pytest.importorskip("pandas")
+    X, Y, test = scenes
+    names = [f"p{i}" for i in range(X.shape[1])]
+    frame = pandas.DataFrame(test, columns=names)
+    plain = MLkNNClassifier().fit(X, Y)
+    named = MLkNNClassifier().fit(pandas.DataFrame(X, columns=names), Y)
+    thin = MLkNNClassifier().fit(sparse.csr_array(X), Y)
+    expected = plain.explain(test[4])
+    for found in (
+        plain.explain(test[4:5]),
+        plain.explain(list(test[4])),
+        plain.explain(sparse.csr_array(test[4:5])),
+        named.explain(frame.iloc[4]),
+        named.explain(frame.iloc[4:5]),
+        thin.explain(sparse.csr_array(test[4:5])),
+        thin.explain(test[4]),
+    ):
+        for field in dataclasses.fields(found):
+            if field.name == "label_names":
+                assert found.label_names == expected.label_names
+            else:
+                np.testing.assert_allclose(
+                    getattr(found, field.name), getattr(expected, field.name)
+                )
+
+
+def test_one_dimensional_target(scenes):
+    X, Y, test = scenes
+    y = np.where(Y[:, 3] == 1, "three", "other")
+    for model in (MLkNNClassifier(), VPCMEClassifier(n_estimators=3, random_state=0)):
+        found = model.fit(X, y).explain(test[0])
+        assert found.label_names == ["three"]
+        np.testing.assert_array_equal(found.probability, model.predict_proba(test[:1])[0, 1:])
+        assert ("three" if found.predicted[0] else "other") == model.predict(test[:1])[0]
+
+
+def test_a_lone_training_sample():
+    found = MLkNNClassifier().fit([[0.0]], [[1, 0]]).explain([1.0])
+    assert found.n_neighbors == len(found.neighbors) == 0
+    assert "nearest training samples" in str(found)
+
+
+def test_refusals(scenes):
+    X, Y, test = scenes
+    with pytest.raises(ValueError, match="x must be one sample, got 2: explain them one after"):
+        MLkNNClassifier().fit(X, Y).explain(test[:2])
+    with pytest.raises(ValueError, match="features"):
+        MLkNNClassifier().fit(X, Y).explain(test[0, :5])
+    with pytest.raises(NotFittedError):
+        MLkNNClassifier().explain(test[0])
+    base = MultiOutputClassifier(LogisticRegression())
+    model = VPCMEClassifier(base, n_estimators=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="MultiOutputClassifier does not look at neighbours"):
+        model.explain(test[0])

@@ -1,0 +1,333 @@
+"""Exported models say in ONNX Runtime what the fitted ones say in Python."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+
+from labelkin import (
+    MDDM,
+    BaggingVPCPClassifier,
+    IBLRClassifier,
+    KernelRidgeLOOClassifier,
+    MLkNNClassifier,
+    PairwiseConstraintProjection,
+    VPCMEClassifier,
+)
+from labelkin.datasets import load_digit_scenes
+from labelkin.onnx import save_onnx, to_onnx
+
+onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
+runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+
+
+def run(exported, X):
+    session = runtime.InferenceSession(
+        exported.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    return session.run(["probabilities", "labels"], {"X": X})
+
+
+def assert_same(model, X, dtype=np.float64, atol=1e-5):
+    exported = to_onnx(model, dtype=dtype)
+    onnx.checker.check_model(exported, full_check=True)
+    X = np.ascontiguousarray(X, dtype=dtype)
+    probabilities, labels = run(exported, X)
+    expected = model.predict_proba(X)
+    assert probabilities.dtype == dtype
+    assert probabilities.shape == expected.shape
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=atol)
+    np.testing.assert_array_equal(labels, model.predict(X))
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    bunch = load_digit_scenes(n_samples=500, random_state=0)
+    train, test = bunch.split == 0, bunch.split == 1
+    return bunch.data[train], bunch.target[train], bunch.data[test]
+
+
+@pytest.fixture(scope="module")
+def ties():
+    """Few integers, many samples: most distances are shared, far from the origin."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(400, 4)).astype(float) + 1000
+    Y = (X[:, :3] + rng.integers(0, 2, size=(400, 3)) > 1001).astype(int)
+    return X[:300], Y[:300], X[300:]
+
+
+MODELS = [
+    MLkNNClassifier(),
+    MLkNNClassifier(n_neighbors=3, smoothing=0.0),
+    IBLRClassifier(ridge=0.1),
+    IBLRClassifier(ridge=0.1, add_features=True),
+    VPCMEClassifier(n_estimators=5, random_state=0),
+    VPCMEClassifier(n_estimators=4, voting="soft", threshold=(0.3, 0.9), random_state=0),
+    VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
+    BaggingVPCPClassifier(n_estimators=4, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_same_as_python(model, scenes):
+    X, Y, test = scenes
+    assert_same(model.fit(X, Y), test)
+
+
+@pytest.mark.parametrize("model", MODELS[:2] + MODELS[4:6], ids=str)
+def test_float32(model, scenes):
+    X, Y, test = scenes
+    assert_same(model.fit(X.astype(np.float32), Y), test, np.float32)
+
+
+def test_float32_rows_to_a_float64_model_and_back(scenes):
+    X, Y, test = scenes
+    assert_same(VPCMEClassifier(n_estimators=2, random_state=0).fit(X, Y), test, np.float32)
+    assert_same(MLkNNClassifier().fit(X.astype(np.float32), Y), test, np.float64)
+
+
+@pytest.mark.parametrize("k", [1, 7, 10, 60])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ties_fall_alike(k, dtype, ties):
+    X, Y, test = ties
+    model = MLkNNClassifier(n_neighbors=k).fit(X.astype(dtype), Y)
+    distances = ((test[:, None] - X) ** 2).sum(axis=2)
+    nearest = np.sort(distances, axis=1)
+    assert (nearest[:, k - 1] == nearest[:, k]).mean() > 0.5  # ties at the border indeed
+    assert_same(model, test, dtype)
+
+
+def test_training_samples_seen_twice(ties):
+    X, Y, test = ties
+    assert_same(VPCMEClassifier(n_estimators=6, random_state=0).fit(X, Y), test)
+
+
+def test_hard_vote_ties_go_by_the_mean_probability(ties):
+    X, Y, test = ties
+    model = VPCMEClassifier(n_estimators=2, voting="hard", random_state=3).fit(X, Y)
+    members = [
+        e.predict(test @ p.components_.T)
+        for e, p in zip(model.estimators_, model.projections_, strict=True)
+    ]
+    assert (members[0] != members[1]).any()
+    assert_same(model, test)
+
+
+def test_many_members_share_the_labels(scenes):
+    X, Y, test = scenes
+    model = BaggingVPCPClassifier(MLkNNClassifier(4), n_estimators=40, random_state=0).fit(X, Y)
+    assert_same(model, test)
+    stored = [tuple(c.dims) for c in to_onnx(model).graph.initializer]
+    assert stored.count(Y.shape) == 1
+
+
+def test_sparse_training_data():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, size=(200, 60)).astype(float)
+    Y = (X[:, :5] > 0).astype(int)
+    for model in (MLkNNClassifier(), VPCMEClassifier(n_estimators=3, random_state=0)):
+        assert_same(model.fit(sparse.csr_array(X[:150]), Y[:150]), X[150:])
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [3, 7], ["no", "yes"], [False, True], [-1.0, 1.0]])
+def test_one_dimensional_target(classes, scenes):
+    X, Y, test = scenes
+    y = np.array(classes)[Y[:, 0].astype(int)]
+    assert_same(MLkNNClassifier().fit(X, y), test)
+    assert_same(VPCMEClassifier(n_estimators=2, random_state=0).fit(X, y), test)
+
+
+def test_one_class_only(scenes):
+    X, _, test = scenes
+    assert_same(MLkNNClassifier().fit(X, np.full(len(X), "yes")), test)
+
+
+def test_tiny_and_constant():
+    X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 1.0]])
+    Y = np.array([[1, 0], [1, 0], [1, 1]])
+    assert_same(MLkNNClassifier().fit(X, Y), X)
+    assert_same(MLkNNClassifier().fit(X[:1], Y[:1]), X)
+
+
+def test_any_number_of_rows(scenes):
+    X, Y, test = scenes
+    exported = to_onnx(MLkNNClassifier().fit(X, Y))
+    together = run(exported, test)
+    alone = [run(exported, test[i : i + 1]) for i in range(5)]
+    np.testing.assert_array_equal(np.vstack([p for p, _ in alone]), together[0][:5])
+    assert run(exported, test[:0])[0].shape == (0, 10)
+
+
+def test_metadata_and_interface(scenes):
+    pandas = pytest.importorskip("pandas")
+    X, Y, test = scenes
+    names = ["zéro", *"abcdefghi"]
+    frame = pandas.DataFrame(X, columns=[f"p{i}" for i in range(X.shape[1])])
+    model = MLkNNClassifier().fit(frame, pandas.DataFrame(Y, columns=names))
+    exported = to_onnx(model)
+    metadata = {entry.key: entry.value for entry in exported.metadata_props}
+    assert json.loads(metadata["label_names"]) == names
+    assert metadata["estimator"] == "MLkNNClassifier"
+    assert [i.name for i in exported.graph.input] == ["X"]
+    assert exported.opset_import[0].version == 17
+    np.testing.assert_allclose(
+        run(exported, test)[0],
+        model.predict_proba(pandas.DataFrame(test, columns=frame.columns)),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [StandardScaler()],
+        [StandardScaler(with_mean=False), "passthrough"],
+        [MinMaxScaler((-1, 2), clip=True)],
+        [MaxAbsScaler(), MDDM()],
+        [StandardScaler(with_std=False), PairwiseConstraintProjection(random_state=0)],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pipelines(steps, dtype, scenes):
+    X, Y, test = scenes
+    model = make_pipeline(*steps, MLkNNClassifier()).fit(X.astype(dtype), Y)
+    assert_same(model, 3 * test - 1, dtype)
+
+
+def test_imputer(scenes):
+    X, Y, test = scenes
+    holes = np.where(np.random.default_rng(0).random(test.shape) < 0.1, np.nan, test)
+    assert_same(make_pipeline(SimpleImputer(), MLkNNClassifier()).fit(X, Y), holes)
+    marked = make_pipeline(SimpleImputer(missing_values=-1), MLkNNClassifier()).fit(X, Y)
+    with pytest.raises(ValueError, match="when it replaces NaN"):
+        to_onnx(marked)
+
+
+def test_search(scenes):
+    X, Y, test = scenes
+    pipeline = make_pipeline(StandardScaler(), MLkNNClassifier())
+    search = GridSearchCV(pipeline, {"mlknnclassifier__n_neighbors": [5, 9]}, cv=2).fit(X, Y)
+    assert_same(search, test)
+
+
+def test_file_runs_without_labelkin(scenes, tmp_path):
+    X, Y, test = scenes
+    model = VPCMEClassifier(n_estimators=3, random_state=0).fit(X, Y)
+    save_onnx(model, tmp_path / "model.onnx", dtype=np.float32)
+    np.save(tmp_path / "rows.npy", test.astype(np.float32))
+    program = (
+        "import sys, numpy, onnxruntime\n"
+        "session = onnxruntime.InferenceSession('model.onnx')\n"
+        "found = session.run(None, {'X': numpy.load('rows.npy')})\n"
+        "numpy.savez('found.npz', probabilities=found[0], labels=found[1])\n"
+        "assert not {'labelkin', 'sklearn', 'scipy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    with np.load(tmp_path / "found.npz") as found:
+        expected = model.predict_proba(test.astype(np.float32))
+        np.testing.assert_allclose(found["probabilities"], expected, atol=1e-5)
+        np.testing.assert_array_equal(found["labels"], model.predict(test.astype(np.float32)))
+
+
+def test_save_is_whole_or_not_at_all(scenes, tmp_path):
+    X, Y, _ = scenes
+    model = MLkNNClassifier().fit(X, Y)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"before")
+    with pytest.raises(ValueError, match="dtype must be float32 or float64"):
+        save_onnx(model, path, dtype=np.int64)
+    assert path.read_bytes() == b"before"
+    save_onnx(model, path)
+    onnx.checker.check_model(str(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
+    with pytest.raises(FileNotFoundError):
+        save_onnx(model, tmp_path / "no" / "model.onnx")
+
+
+def test_what_cannot_be_exported(scenes):
+    X, Y, _ = scenes
+    logistic = MultiOutputClassifier(LogisticRegression()).fit(X, Y)
+    with pytest.raises(ValueError, match="MultiOutputClassifier cannot be exported") as error:
+        to_onnx(logistic)
+    for name in ("BaggingVPCPClassifier", "MLkNNClassifier", "Pipeline", "VPCMEClassifier"):
+        assert name in str(error.value)
+    base = MultiOutputClassifier(LogisticRegression())
+    ensemble = VPCMEClassifier(base, n_estimators=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="MultiOutputClassifier cannot be exported"):
+        to_onnx(ensemble)
+    with pytest.raises(ValueError, match=r"step Normalizer cannot be exported.*StandardScaler"):
+        to_onnx(make_pipeline(Normalizer(), MLkNNClassifier()).fit(X, Y))
+    with pytest.raises(ValueError, match="must be a fitted classifier, got str"):
+        to_onnx("model.skops")
+    with pytest.raises(NotFittedError):
+        to_onnx(MLkNNClassifier())
+
+
+def test_too_large(scenes, monkeypatch):
+    X, Y, _ = scenes
+    monkeypatch.setattr("labelkin.onnx._graph._LIMIT", 1000)
+    with pytest.raises(ValueError, match="at most 2 GB"):
+        to_onnx(MLkNNClassifier().fit(X, Y))
+
+
+def test_missing_extra(scenes, monkeypatch):
+    X, Y, _ = scenes
+    model = MLkNNClassifier().fit(X, Y)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"onnx is needed .* pip install 'labelkin\[onnx\]'"):
+        to_onnx(model)
+
+
+@pytest.mark.parametrize("name", ["yeast", "enron", "medical"])
+def test_the_papers_data(name, paper_data):
+    """Documents that occur twice are equally near to every other one."""
+    X, Y, folds = paper_data(name)
+    X = X.toarray() if sparse.issparse(X) else X
+    test = folds[0]
+    train = np.setdiff1d(np.arange(len(X)), test)[:900]
+    model = VPCMEClassifier(n_estimators=5, random_state=0).fit(X[train], Y[train])
+    assert_same(model, X[test])
+
+
+KERNELS = [
+    KernelRidgeLOOClassifier(),
+    KernelRidgeLOOClassifier("laplacian"),
+    KernelRidgeLOOClassifier("linear"),
+    KernelRidgeLOOClassifier("cosine", scale=True),
+    KernelRidgeLOOClassifier(max_exact=100, n_landmarks=80, random_state=0),
+    VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", KERNELS, ids=str)
+def test_kernels(model, scenes):
+    X, Y, test = scenes
+    assert_same(model.fit(X, Y), test)
+    assert_same(model.fit(X + 1000, Y), test + 1000)
+    # float32 leaves Python's own probabilities about so many digits.
+    assert_same(model.fit(X.astype(np.float32), Y), test, np.float32, atol=1e-3)
+
+
+def test_other_kernels(scenes):
+    X, Y, test = scenes
+    wide, wide_test = np.hstack([X, X**2, np.sqrt(X)]), np.hstack([test, test**2, np.sqrt(test)])
+    for kernel in ("linear", "cosine"):  # more features than samples
+        assert_same(KernelRidgeLOOClassifier(kernel).fit(wide, Y), wide_test)
+    zero = np.vstack([test, np.zeros_like(test[:1])])
+    assert_same(KernelRidgeLOOClassifier("cosine").fit(X, Y), zero)
+    assert_same(KernelRidgeLOOClassifier().fit(sparse.csr_array(X), Y), test)
+    assert_same(KernelRidgeLOOClassifier("precomputed").fit(X @ X.T, Y), test @ X.T)
+    own = KernelRidgeLOOClassifier(lambda A, B: A @ B.T).fit(X, Y)
+    with pytest.raises(ValueError, match="callable kernel cannot be exported"):
+        to_onnx(own)
