@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench release clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,8 +28,19 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Warnings are errors. One BLAS thread: the site's many small fits are quicker so.
+docs: $(VENV)/.docs-installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "the site is in docs/_build/html/index.html"
+
+# Builds the wheel and tries it in fresh environments: lowest and newest scikit-learn.
+release: $(VENV)/.release-installed
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python tools/try_wheel.py dist/*.whl
+
 bench: $(VENV)/.bench-installed
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo docs/_build docs/api docs/auto_examples

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from conftest import make_data
 from scipy import sparse
 from sklearn.base import clone
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 import labelkin
 from labelkin.base import MultiLabelClassifier
@@ -61,13 +63,22 @@ EXPECTED_FAILURES = {
 }
 
 
+# In scikit-learn 1.6 this check's data happen to suit the draw.
+OLD = parse_version(sklearn.__version__) < parse_version("1.7")
+PASSED_BY_ACCIDENT = {"check_sample_weight_equivalence_on_sparse_data"} if OLD else set()
+
+
 def expected_failures(estimator):
     """Return what fails, and why; a soft vote and a smooth base have no such quarrel."""
     failures = EXPECTED_FAILURES.get(type(estimator).__name__, {})
     soft = getattr(estimator, "voting", "hard") == "soft"
     smooth = isinstance(getattr(estimator, "base_estimator", None), LogisticRegression)
     settled = [HARD] * soft + [PURE] * smooth
-    return {check: why for check, why in failures.items() if why not in settled}
+    return {
+        check: why
+        for check, why in failures.items()
+        if why not in settled and check not in PASSED_BY_ACCIDENT
+    }
 
 
 VARIANTS = [
@@ -272,7 +283,7 @@ BAD = {
     "NaN": (lambda X, Y: (np.where(X > 1, np.nan, X), Y), "NaN"),
     "infinity": (lambda X, Y: (np.where(X > 1, np.inf, X), Y), "infinity"),
     "X a vector": (lambda X, Y: (X[:, 0], Y), "Expected 2D array"),
-    "X of words": (lambda X, Y: (X.astype(str) + "x", Y), "could not convert|dtype"),
+    "X of words": (lambda X, Y: (np.char.add(X.astype(str), "x"), Y), "could not convert|dtype"),
     "fewer rows in Y": (lambda X, Y: (X, Y[:-1]), "inconsistent numbers of samples"),
     "Y not binary": (lambda X, Y: (X, Y + 1), "must hold only 0 and 1"),
     "Y of -1 and 1": (lambda X, Y: (X, 2 * Y - 1), "must hold only 0 and 1"),

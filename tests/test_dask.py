@@ -340,3 +340,7 @@ def test_bad_input(here):
         MLkNNClassifier().fit(dX, Y).predict(dX[:, :3])
     with pytest.raises(ValueError, match="X is empty"):
         MLkNNClassifier().fit(dX[:0], Y[:0])
+    for setting in ({"bag": 0.5}, {"threshold": "auto"}, {"max_features": 0.5}):
+        name = next(iter(setting))
+        with pytest.raises(ValueError, match=f"{name}.* needs the rows in memory"):
+            VPCMEClassifier(**setting).fit(dX, Y)

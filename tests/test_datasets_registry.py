@@ -604,6 +604,10 @@ def test_openml(register, tmp_path, monkeypatch):
         for name, path in (("INFO", ""), ("FEATURES", "features/"), ("QUALITIES", "qualities/")):
             address = server.url(f"api/v1/json/data/{path}") + "{}"
             monkeypatch.setattr(f"sklearn.datasets._openml._DATA_{name}", address)
+        # Up to scikit-learn 1.6 the addresses are paths behind a prefix.
+        monkeypatch.setattr("sklearn.datasets._openml._OPENML_PREFIX", "", raising=False)
+        download = server.url("data/v1/download/") + "{}"
+        monkeypatch.setattr("sklearn.datasets._openml._DATA_FILE", download, raising=False)
         bunch = load_dataset("tiny", data_home=tmp_path)
     np.testing.assert_array_equal(bunch.target, [[1, 0], [1, 1], [0, 0]])
     assert list(bunch.feature_names) == ["x1", "c"]

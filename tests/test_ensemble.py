@@ -17,10 +17,11 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin.constraints import draw_constraints
+from labelkin.constraints import ConstraintSampler, draw_constraints
 from labelkin.datasets import load_digit_scenes
 from labelkin.ensemble import reweight
 from labelkin.metrics import average_precision
+from labelkin.selection import feature_importances
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
 
@@ -108,6 +109,101 @@ def test_first_member_draws_as_the_projection_does(data):
     )
     np.testing.assert_allclose(again.components_, projection.components_, atol=1e-12)
     assert len(projection.must_link_) == len(draw_constraints(Y)[0]) == len(X)
+
+
+# ------------------------------------------------------------------------ feature subsets
+
+
+@BOTH
+def test_all_features_draw_nothing_extra(Ensemble, data):
+    """Without max_features a member's draws are the threshold and the pairs, nothing else."""
+    X, Y = data
+    model = Ensemble(n_estimators=1, random_state=0).fit(X, Y)
+    rng = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1, size=1)[0])
+    rng.uniform(0.6, 0.6)
+    must_link, cannot_link = ConstraintSampler(Y).draw(0.6, len(X), len(X), None, rng)
+    np.testing.assert_array_equal(model.projections_[0].must_link_, must_link)
+    np.testing.assert_array_equal(model.projections_[0].cannot_link_, cannot_link)
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore:.* in the bag of every member:UserWarning")
+@pytest.mark.parametrize("how", ["uniform", "importance"])
+@pytest.mark.parametrize("bag", [None, 0.6])
+@pytest.mark.parametrize("shape", [(90, 8), (20, 45)], ids=str)
+def test_members_on_feature_subsets(Ensemble, how, bag, shape):
+    X, Y = make_data(*shape)
+    k = shape[1]
+    model = Ensemble(
+        n_estimators=8, max_features=0.5, feature_draw=how, bag=bag, random_state=0
+    ).fit(X, Y)
+    seen = np.array([(p.components_ != 0).any(axis=0) for p in model.projections_])
+    assert seen.shape == (8, k)
+    np.testing.assert_array_equal(seen.sum(axis=1), round(k / 2))
+    assert len(np.unique(seen, axis=0)) > 1
+    for projection, columns in zip(model.projections_, seen, strict=True):
+        again = PairwiseConstraintProjection().fit_pairs(
+            X[:, columns], projection.must_link_, projection.cannot_link_
+        )
+        W = projection.components_
+        np.testing.assert_allclose(
+            W[:, columns].T @ W[:, columns], again.components_.T @ again.components_, atol=1e-8
+        )
+    # What a sample has elsewhere does not reach a member that has not seen the feature.
+    unseen = np.where(seen[0], X, 1e6)
+    first = next(model.staged_predict_proba(unseen))
+    np.testing.assert_allclose(first, next(model.staged_predict_proba(X)), atol=1e-12)
+
+
+@BOTH
+def test_sizes_of_feature_subsets(Ensemble, data):
+    X, Y = data
+    for size, expected in [(2, 2), (1.0, 5), (99, 5), (0.01, 1), (0.5, 2)]:
+        model = Ensemble(n_estimators=2, max_features=size, random_state=0).fit(X, Y)
+        seen = [(p.components_ != 0).any(axis=0).sum() for p in model.projections_]
+        assert seen == [expected] * 2
+    for bad in (0, 0.0, 1.5, "half"):
+        with pytest.raises(ValueError, match="max_features"):
+            Ensemble(max_features=bad).fit(X, Y)
+    with pytest.raises(ValueError, match="feature_draw"):
+        Ensemble(feature_draw="best").fit(X, Y)
+
+
+def test_feature_subsets_of_sparse_rows():
+    X, Y = make_data(60, 8)
+    X[np.abs(X) < 0.5] = 0
+    models = [
+        VPCMEClassifier(n_estimators=3, max_features=0.5, random_state=0).fit(form(X), Y)
+        for form in (np.asarray, sparse.csr_matrix)
+    ]
+    np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(X), atol=1e-10)
+
+
+def test_important_features_are_drawn_more_often():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((200, 10))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 0] < 0]).astype(int)
+    shares = []
+    for how in ("uniform", "importance"):
+        model = VPCMEClassifier(
+            n_estimators=20, max_features=2, feature_draw=how, random_state=0
+        ).fit(X, Y)
+        shares.append(np.mean([(p.components_[:, 0] != 0).any() for p in model.projections_]))
+    assert shares[0] < 0.5
+    assert shares[1] > 0.8
+
+
+@BOTH
+def test_feature_importances(Ensemble):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((200, 4))
+    Y = np.column_stack([X[:, 2] > 0, X[:, 2] < 0]).astype(int)
+    model = Ensemble(n_estimators=4, random_state=0).fit(X, Y)
+    assert model.feature_importances_.shape == (4,)
+    assert model.feature_importances_.argmax() == 2
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(model.feature_importances_, feature_importances(model))
+    assert not hasattr(Ensemble(), "feature_importances_")
 
 
 # ------------------------------------------------------------------------------- the vote

@@ -15,6 +15,7 @@ from labelkin.base import Array, Matrix, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows
+from labelkin.selection import draw_features, feature_shares
 
 # Bases that are given validated arrays, on whatever device; a subclass may do anything.
 _DIRECT = (MLkNNClassifier, IBLRClassifier)
@@ -64,10 +65,17 @@ class Member:
         n = len(data.Y)
         bag = None if data.bag is None else draw_bag(n, data.bag, seed)
         sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
-        W = self.projection._draw_and_learn(data.training, sampler, weights, rng)
+        columns = self._draw_columns(ensemble, data, sampler, weights, rng)
+        training = data.training if columns is None else data.training_in(columns)
+        W = self.projection._draw_and_learn(training, sampler, weights, rng)
         self.projection.n_features_in_ = ensemble.n_features_in_
+        if columns is not None:
+            # In the space of all features, so that whoever projects need not know.
+            self.projection.components_ = spread_columns(
+                self.projection.components_, columns, ensemble.n_features_in_
+            )
         self.estimator = seeded(clone(data.base), rng)
-        Z = data.training.project(W)
+        Z = training.project(W)
         if bag is None:
             self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
             self.error = self.wrong.mean()
@@ -80,6 +88,20 @@ class Member:
             self.error = self.wrong.sum() / max(1, len(rows))
             self.outside = rows, proba, labels
 
+    def _draw_columns(
+        self, ensemble: Any, data: "TrainingData", sampler: Any, weights: Any, rng: Any
+    ) -> Array | None:
+        """Draw the features this member sees; None: all, and nothing is drawn."""
+        if ensemble.max_features is None:
+            return None
+        scores = np.ones(ensemble.n_features_in_)
+        if ensemble.feature_draw == "importance":
+            # Pairs of its own, of the same bag: what is outside stays unseen.
+            guide = clone(self.projection)
+            guide._draw_and_learn(data.training, sampler, weights, rng)
+            scores = feature_shares(guide)
+        return draw_features(scores, ensemble.max_features, ensemble.feature_draw, rng)
+
 
 class TrainingData:
     """What all members share, prepared once.
@@ -91,6 +113,7 @@ class TrainingData:
     def __init__(
         self, X: Matrix, Y: Array, base: Any, thresholds: Any, bag: float | None = None
     ) -> None:
+        self.X = X
         self.Y: Any = Y
         self.base = base
         self.thresholds = thresholds
@@ -107,6 +130,13 @@ class TrainingData:
             self.present = astype(self.labels, "bool")
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
 
+    def training_in(self, columns: Array) -> TrainingRows:
+        """Return the training rows with some of their features only."""
+        if is_foreign(self.X):
+            xp, _ = namespace(self.X)
+            return TrainingRows(xp.take(self.X, like(columns, self.X), axis=1))
+        return TrainingRows(self.X[:, columns])
+
     def misclassified(self, labels: Any) -> Array:
         """Tell which samples' label sets are not the true ones."""
         if self.in_blocks:
@@ -119,6 +149,21 @@ class TrainingData:
         other = copy(self)
         other.thresholds, other.bag = thresholds, bag
         return other
+
+
+def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
+    """Return directions of some features, (d, len(columns)), as directions of all."""
+    xp, device = namespace(components)
+    shape = components.shape[0], n_features
+    if not is_foreign(components):
+        wide = np.zeros(shape, dtype=components.dtype)
+        wide[:, columns] = components
+        return wide
+    # The standard has no assignment to several columns: each takes its own, or a last one of 0.
+    nothing = xp.zeros((shape[0], 1), dtype=components.dtype, device=device)
+    source = np.full(n_features, len(columns))
+    source[columns] = np.arange(len(columns))
+    return xp.take(xp.concat([components, nothing], axis=1), like(source, components), axis=1)
 
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:

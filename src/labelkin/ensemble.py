@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context, clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._calibration import SlopeCalibration
@@ -26,6 +26,7 @@ from labelkin.explain import Explanation, explain
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import warn_if_missing
+from labelkin.selection import feature_importances
 
 MOST_WEIGHT = 5.0
 """With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
@@ -56,6 +57,12 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         "oob_metric": [StrOptions(set(METRICS))],
         "vote_weights": [StrOptions({"equal", "oob"})],
         "calibrate": ["boolean"],
+        "max_features": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "feature_draw": [StrOptions({"uniform", "importance"})],
     }
 
     def __init__(
@@ -73,6 +80,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         oob_metric: str = "average_precision",
         vote_weights: str = "equal",
         calibrate: bool = False,
+        max_features: int | float | None = None,
+        feature_draw: str = "uniform",
     ) -> None:
         self.base_estimator = base_estimator
         self.n_estimators = n_estimators
@@ -87,6 +96,8 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.oob_metric = oob_metric
         self.vote_weights = vote_weights
         self.calibrate = calibrate
+        self.max_features = max_features
+        self.feature_draw = feature_draw
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, Y: Any) -> "_ConstraintEnsemble":
@@ -106,11 +117,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         X, Y = self._validate_fit(X, Y)
         self._check_threshold()
         self._check_bag()
-        if in_blocks(X) and (self.bag is not None or self.threshold == "auto"):
-            raise ValueError(
-                'bag and threshold="auto" need the rows in memory: give X and Y as NumPy arrays, '
-                "or leave bag=None and give threshold as a number."
-            )
+        self._check_blocks(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_estimators)
         data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag)
@@ -129,6 +136,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
             self._judge_outside(members, to_numpy(Y))
+            self.oob_proba_ = like(self.oob_proba_, X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
@@ -182,6 +190,11 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         if self.calibrate and oob.judged.any():
             self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
 
+    @property
+    def feature_importances_(self) -> Array:
+        """Mean share of each feature in the value of the members' projections."""
+        return feature_importances(self)
+
     @abstractmethod
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
@@ -219,6 +232,19 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                     f"{setting} learns from out-of-bag predictions: set bag too, for instance "
                     "bag=0.6."
                 )
+
+    def _check_blocks(self, X: Matrix) -> None:
+        in_memory = {
+            "bag": self.bag is not None,
+            "threshold='auto'": self.threshold == "auto",
+            "max_features": self.max_features is not None,
+        }
+        needed = [setting for setting, is_set in in_memory.items() if is_set]
+        if in_blocks(X) and needed:
+            raise ValueError(
+                f"{needed[0]} needs the rows in memory: give X and Y as NumPy arrays, or leave "
+                f"{needed[0].partition('=')[0]} at its default."
+            )
 
     def _threshold_range(self) -> Any:
         """Low and high Θ; with "auto" not known before the trials."""
@@ -407,13 +433,21 @@ class VPCMEClassifier(_ConstraintEnsemble):
         With a bag: pass the mean probabilities through a logistic curve a label, learned
         out of bag, rare labels leaning on the others. A label is then predicted when its
         calibrated probability is above one half, whatever `voting` says.
+    max_features : int or float, default=None
+        Features that a member sees: a number, or a share of them; anew for each member.
+        None, as in the paper: all. Fewer make a member cheaper, and members that differ more.
+    feature_draw : {"uniform", "importance"}, default="uniform"
+        With `max_features`, how they are drawn. importance: in proportion to their share in
+        a first projection, from pairs of its own; that one sees all features, so that
+        nothing becomes cheaper.
 
     Attributes
     ----------
     estimators_ : list of n_estimators classifiers
         Each fitted on what the projection of the same index gives.
     projections_ : list of n_estimators PairwiseConstraintProjection
-        The projections.
+        The projections, of all features; with `max_features` those that a member did not
+        see have zeros in its ``components_``.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     threshold_ : float
@@ -438,6 +472,9 @@ class VPCMEClassifier(_ConstraintEnsemble):
         What each member weighs; the mean is 1.
     calibration_ : callable or None
         From mean to calibrated probabilities.
+    feature_importances_ : ndarray of shape (n_features,)
+        Mean share of each feature in the value of the projections; they add up to 1. See
+        `labelkin.selection.feature_importances`.
     classes_ : list of n_labels arrays [0, 1]
         The two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -517,13 +554,13 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: a line after each member.
-    bag, oob_metric, vote_weights, calibrate
+    bag, oob_metric, vote_weights, calibrate, max_features, feature_draw
         As in `VPCMEClassifier`; there are no sample weights to drive.
 
     Attributes
     ----------
     estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
-    oob_score_, classes_, label_names_
+    oob_score_, vote_weights_, calibration_, feature_importances_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
         All equal.

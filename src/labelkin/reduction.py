@@ -169,12 +169,12 @@ def _whitening(rows: Matrix, mu: float) -> Array:
     if k <= n:
         mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
         scatter = _dense(rows.T @ rows) - n * np.outer(mean, mean)
-        values, vectors = linalg.eigh(scatter, driver="evd", check_finite=False)
+        values, vectors = np.linalg.eigh(scatter)
     else:
         gram = _dense(rows @ rows.T)
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1)[:, None]
-        values, left = linalg.eigh(gram, driver="evd", check_finite=False)
+        values, left = np.linalg.eigh(gram)
         vectors = rows.T @ left  # (HX)ᵀ left as well: each column of left adds up to zero
     keep = values > len(values) * np.finfo(np.float64).eps * values[-1]
     keep[-1] = True  # constant features: any one direction

@@ -18,6 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelkin._array import to_numpy
 from labelkin.base import Array, Matrix, floats
 from labelkin.projection import PairwiseConstraintProjection
 
@@ -38,8 +39,8 @@ def feature_shares(projection: Any) -> Array:
         Not negative, adding up to 1. All equal where the projection has no value: without
         cannot-links it is the identity.
     """
-    weights = np.maximum(projection.eigenvalues_, 0)
-    shares = weights @ np.square(projection.components_, dtype=np.float64)
+    weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
+    shares = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
     total = shares.sum()
     return shares / total if total > 0 else np.full(len(shares), 1 / len(shares))
 

@@ -1,7 +1,7 @@
 """The command line ``labelkin``.
 
 One module a command; this one only finds the command and turns errors into the
-promised form: one sentence on stderr, exit code 2, no traceback.
+promised form: one sentence on stderr, an exit code, no traceback.
 """
 
 import sys
@@ -20,10 +20,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    from labelkin.cli._app import run
+    except KeyboardInterrupt:
+        return _interrupted()
+    try:
+        from labelkin.cli._app import run
 
-    return run(sys.argv[1:] if argv is None else list(argv))
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:  # before the commands were there to see to it
+        return _interrupted()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return 130

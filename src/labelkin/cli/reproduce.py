@@ -2,9 +2,6 @@
 
 import os
 import shlex
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,17 +117,16 @@ def command(
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     again = shlex.join(["labelkin", *(context.obj or [])])
     try:
-        with _termination_as_interrupt():
-            summary = run(
-                plan,
-                store,
-                jobs=jobs,
-                threads=threads,
-                cluster=cluster,
-                retry=retry,
-                command=again,
-                view=_view(plan, wanted.title, store, console, jobs),
-            )
+        summary = run(
+            plan,
+            store,
+            jobs=jobs,
+            threads=threads,
+            cluster=cluster,
+            retry=retry,
+            command=again,
+            view=_view(plan, wanted.title, store, console, jobs),
+        )
     except KeyboardInterrupt:
         typer.echo(_interrupted(plan, store, again), err=True)
         raise typer.Exit(130) from None
@@ -189,24 +185,6 @@ def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) 
         return PlainView(heading, typer.echo)
     titles = {name: plan.short_title(name) for name in plan.methods}
     return LiveView(heading, console, titles, effective_n_jobs(jobs))
-
-
-@contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
-    """Have a polite kill end the run as Ctrl-C does: what is finished is stored."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupted(plan: "Plan", path: Path, again: str) -> str:

@@ -190,10 +190,8 @@ class RowReader:
             data.append(values[:, _as_slice(self.features)])
             target.append(labels)
             block = next(blocks, None)
-        return (
-            data.array().reshape(-1, self.features.size),
-            target.array().reshape(-1, self.labels.size),
-        )
+        found = data.array().reshape(-1, self.features.size)
+        return found, target.array().reshape(len(found), self.labels.size)
 
     def _dense_bulk(self, rows: list[bytes]) -> np.ndarray | None:
         n, d = len(rows), len(self.attributes)

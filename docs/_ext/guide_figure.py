@@ -1,0 +1,57 @@
+"""The directive ``guide-figure``: a figure drawn at build time, inside the page as SVG.
+
+``docs/figures/NAME.py`` has a function ``draw`` that returns a matplotlib figure. The SVG
+takes the page's own ink, so that one figure serves the light and the dark page, and its
+text can be selected and is read aloud::
+
+    ```{guide-figure} projection
+    :alt: What a reader who cannot see it should know.
+
+    The caption.
+    ```
+"""
+
+from html import escape
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from labelkin.experiments.figures import _STYLE, inline_svg, save
+
+
+class GuideFigure(SphinxDirective):
+    """See the module."""
+
+    has_content = True
+    required_arguments = 1
+    option_spec = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Draw the figure and put it into the page."""
+        name = self.arguments[0]
+        script = Path(self.env.srcdir) / "figures" / f"{name}.py"
+        self.env.note_dependency(str(script))
+        module = import_module(f"figures.{name}")
+        with matplotlib.rc_context(_STYLE), TemporaryDirectory() as folder:
+            svg = save(module.draw(), Path(folder), name)
+        alt = escape(self.options["alt"], quote=True)
+        figure = nodes.figure(classes=["guide-figure"])
+        drawn = f'<div class="drawing" tabindex="0">{inline_svg(svg, name, alt)}</div>'
+        figure += nodes.raw("", drawn, format="html")
+        if self.content:
+            caption = nodes.caption()
+            text, _ = self.parse_inline(" ".join(self.content), lineno=self.content_offset)
+            caption += text
+            figure += caption
+        return [figure]
+
+
+def setup(app) -> dict:
+    """Register the directive."""
+    app.add_directive("guide-figure", GuideFigure)
+    return {"parallel_read_safe": True}
