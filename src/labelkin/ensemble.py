@@ -4,7 +4,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from numbers import Integral, Real
 from typing import Any
@@ -135,8 +135,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.vote_weights_ = np.ones(len(members))
         self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
-            self._judge_outside(members, to_numpy(Y))
-            self.oob_proba_ = like(self.oob_proba_, X)
+            self._judge_outside(members, to_numpy(Y), X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
@@ -166,7 +165,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 flush=True,
             )
 
-    def _judge_outside(self, members: list[Member], Y: Array) -> None:
+    def _judge_outside(self, members: list[Member], Y: Array, X: Matrix) -> None:
         """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
         if self.vote_weights == "oob":
             self.vote_weights_ = precision_weights([m.outside for m in members], Y)
@@ -182,7 +181,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             )
         proba = oob.proba()
         self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
-        self.oob_proba_ = self._as_proba(proba)
+        self.oob_proba_ = like(self._as_proba(proba), X)
         if self.calibrate and oob.judged.any():
             self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
 
@@ -279,11 +278,15 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
+        return self._running_mean(self._member_outputs(X))
+
+    def _running_mean(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple]:
+        """Yield mean probability and share of votes, after each member's two outputs."""
         proba: Any = 0
         votes: Any = 0
         total = 0.0
         weights = to_numpy(self.vote_weights_).tolist()
-        for (p, labels), weight in zip(self._member_outputs(X), weights, strict=True):
+        for (p, labels), weight in zip(outputs, weights, strict=True):
             proba, votes = proba + weight * p, votes + weight * astype(labels, p.dtype)
             total += weight
             yield proba / total, votes / total
