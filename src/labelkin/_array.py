@@ -146,7 +146,7 @@ def label_histogram(counts: Any, Y: Any, width: int) -> Any:
     kinds = counts + width * xp.astype(Y, xp.int64)
     rows = block_rows(2 * q * width, 8, device, most=n)
     totals = [
-        xp.count_nonzero(kinds[None, start : start + rows, :] == cells, axis=1)
+        xp.count_nonzero(kinds[None, start : min(start + rows, n), :] == cells, axis=1)
         for start in range(0, n, rows)
     ]
     total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
@@ -168,7 +168,7 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     rows = block_rows(k * q, 8, device, most=m)
     sums = []
     for start in range(0, m, rows):
-        named = xp.reshape(neighbors[start : start + rows, :], (-1,))
+        named = xp.reshape(neighbors[start : min(start + rows, m), :], (-1,))
         labels = xp.reshape(take_rows(Y, named), (-1, k, q))
         sums.append(xp.sum(labels, axis=1, dtype=xp.int64))
     return sums[0] if len(sums) == 1 else xp.concat(sums)

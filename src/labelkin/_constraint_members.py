@@ -55,20 +55,10 @@ class Member:
         seed: int,
         weights: Array | None = None,
     ) -> None:
-        rng = np.random.RandomState(seed)
-        self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*data.thresholds)),
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            random_state=int(seed),
-        )
-        n = len(data.Y)
-        bag = None if data.bag is None else draw_bag(n, data.bag, seed)
-        sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
+        rng, bag, sampler = self._begin(ensemble, data, seed)
         columns = self._draw_columns(ensemble, data, sampler, weights, rng)
         training = data.training if columns is None else data.training_in(columns)
         W = self.projection._draw_and_learn(training, sampler, weights, rng)
-        self.projection.n_features_in_ = ensemble.n_features_in_
         if columns is not None:
             # In the space of all features, so that whoever projects need not know.
             self.projection.components_ = spread_columns(
@@ -80,13 +70,33 @@ class Member:
             self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
             self.error = self.wrong.mean()
         else:
-            rows = np.setdiff1d(np.arange(n), bag)
+            rows = np.setdiff1d(np.arange(len(data.Y)), bag)
             proba, labels = _fit_and_predict_outside(self.estimator, Z, data.labels, bag, rows)
-            proba, labels = to_numpy(proba), to_numpy(labels)
-            self.wrong = np.zeros(n, dtype=bool)
-            self.wrong[rows] = (labels != data.Y[rows]).any(axis=1)
-            self.error = self.wrong.sum() / max(1, len(rows))
-            self.outside = rows, proba, labels
+            self._judge_outside(data.Y, rows, to_numpy(proba), to_numpy(labels))
+
+    def _begin(
+        self, ensemble: Any, data: "TrainingData", seed: int
+    ) -> tuple[np.random.RandomState, Array | None, ConstraintSampler]:
+        """Make the projection; return the source of the draws, the bag and who draws pairs."""
+        rng = np.random.RandomState(seed)
+        self.projection = PairwiseConstraintProjection(
+            threshold=float(rng.uniform(*data.thresholds)),
+            n_must_link=ensemble.n_must_link,
+            n_cannot_link=ensemble.n_cannot_link,
+            random_state=int(seed),
+        )
+        self.projection.n_features_in_ = ensemble.n_features_in_
+        if data.bag is None:
+            return rng, None, data.sampler
+        bag = draw_bag(len(data.Y), data.bag, seed)
+        return rng, bag, BagSampler(data.Y, bag)
+
+    def _judge_outside(self, Y: Array, rows: Array, proba: Array, labels: Array) -> None:
+        """Judge the member by what it says of the rows outside its bag."""
+        self.wrong = np.zeros(len(Y), dtype=bool)
+        self.wrong[rows] = (labels != Y[rows]).any(axis=1)
+        self.error = self.wrong.sum() / max(1, len(rows))
+        self.outside = rows, proba, labels
 
     def _draw_columns(
         self, ensemble: Any, data: "TrainingData", sampler: Any, weights: Any, rng: Any

@@ -192,12 +192,12 @@ def distance_columns(X: Array, n_neighbors: int) -> Array:
     return xp.concat([columns, far], axis=-1)
 
 
-def rows_together(searches: list[NeighborSearch]) -> int:
-    """Return for how many rows each of several searches can be asked at once; 0: for none."""
+def rows_together(searches: list[NeighborSearch], size: int) -> int:
+    """Return for how many rows each search can be asked, so many searches at a time."""
     columns = [search.columns for search in searches]
     n, height = columns[0].shape[1], max(c.shape[0] for c in columns)
     room = block_rows(n, itemsize(columns[0]), columns[0].device, most=_CELLS_TOGETHER // n)
-    return max(room // len(searches) - height, 0)
+    return max(room // size - height, 0)
 
 
 def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Array | None:
@@ -219,7 +219,7 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
     xp, device = namespace(*columns)
     n, m = columns[0].shape[1], queries[0].shape[0]
     height = max(c.shape[0] for c in columns)
-    if searches[0].n_neighbors == 0 or m > rows_together(searches):
+    if searches[0].n_neighbors == 0 or m > rows_together(searches, len(searches)):
         return None
 
     def stack(parts: list[Array], width: int) -> Array:

@@ -19,6 +19,13 @@ from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._calibration import SlopeCalibration
 from labelkin._constraint_members import Member, TrainingData, proba_and_labels
 from labelkin._oob import OutOfBag, bound_weights, precision_weights
+from labelkin._stacked_members import (
+    can_be_stacked,
+    members_together,
+    proba_together,
+    stack_size,
+    train_stack,
+)
 from labelkin._threads import map_anywhere, map_threads, n_at_a_time
 from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
@@ -297,18 +304,23 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
     def _outcome(self, X: Matrix) -> tuple[Array, Array]:
-        """Mean probability and share of votes of all members; on a device, asked at once."""
-        if is_foreign(X) and all(type(e) is MLkNNClassifier for e in self.estimators_):
-            proba = MLkNNClassifier._proba_together(
-                self.estimators_, [X @ p.components_.T for p in self.projections_]
-            )
-            if proba is not None:
-                xp, _ = namespace(proba)
-                weights = astype(self.vote_weights_, proba.dtype)[:, None, None]
-                share = weights / xp.sum(weights)
-                votes = astype(proba > 0.5, proba.dtype)
-                return xp.sum(share * proba, axis=0), xp.sum(share * votes, axis=0)
-        return _last(self._staged(X))
+        """Mean probability and share of votes of all members; on a device, asked together."""
+        size = members_together(self.estimators_, X) if is_foreign(X) else 1
+        if size == 1:
+            return _last(self._staged(X))
+        xp, _ = namespace(X)
+        weights = astype(self.vote_weights_, X.dtype)[:, None, None]
+        proba: Any = 0
+        votes: Any = 0
+        for batch in gen_batches(len(self.estimators_), size):
+            asked = [X @ p.components_.T for p in self.projections_[batch]]
+            said = proba_together(self.estimators_[batch], asked)
+            share = weights[batch, :, :]
+            proba = proba + xp.sum(share * said, axis=0)
+            votes = votes + xp.sum(share * astype(said > 0.5, said.dtype), axis=0)
+        # Divided last: half of any number of votes is exactly one half.
+        total = xp.sum(weights)
+        return proba / total, votes / total
 
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Labels: by the vote, or by calibrated probabilities where there are such."""
@@ -596,16 +608,21 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
 
         if is_foreign(data.labels):
             members = []
-            for seed in seeds:
-                members.append(train(seed))
-                tell(members[-1])
+            for member, _ in self._rounds(data, seeds):
+                members.append(member)
+                tell(member)
             return members
         run = map_threads if data.in_blocks else map_anywhere
         return run(train, seeds, self.n_jobs, tell)
 
     def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
+        equal = np.full(len(data.Y), 1 / len(data.Y))
+        if can_be_stacked(self, data):
+            for batch in gen_batches(len(seeds), stack_size(self, data)):
+                yield from ((member, equal) for member in train_stack(self, data, seeds[batch]))
+            return
         for seed in seeds:
-            yield Member(self, data, seed), np.full(len(data.Y), 1 / len(data.Y))
+            yield Member(self, data, seed), equal
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:

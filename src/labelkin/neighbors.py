@@ -64,6 +64,14 @@ class NeighborCounts:
         self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
         self.search = search(X, self.n_neighbors)
 
+    @classmethod
+    def of(cls, search: Any, Y: Array, n_jobs: int | None = None) -> "NeighborCounts":
+        """Return the counts by a search that is there already."""
+        counts = object.__new__(cls)
+        counts.n_neighbors, counts.n_jobs = search.n_neighbors, n_jobs
+        counts.Y, counts.search = Y, search
+        return counts
+
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
         return neighbor_sums(self.Y, self.search.query(Q, self.n_jobs))
@@ -218,12 +226,14 @@ class MLkNNClassifier(MultiLabelClassifier):
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
         if self.neighbors == "approximate":
             self.recall_ = self._counts.search.recall
-        counts = self._counts()
-        width = self._counts.n_neighbors + 1
-        histogram = label_histogram(counts, self._counts.Y, width)
-        self._estimate(histogram, X.dtype)
+        return self._fit_counts(self._counts(), X.dtype, strict)
+
+    def _fit_counts(self, counts: Array, dtype: Any, strict: bool) -> Array:
+        """Estimate from the counts around the training samples; return their probabilities."""
+        histogram = label_histogram(counts, self._counts.Y, self._counts.n_neighbors + 1)
+        self._estimate(histogram, dtype)
         if strict:
-            return astype(self._strict_posterior(histogram, counts), X.dtype)
+            return astype(self._strict_posterior(histogram, counts), dtype)
         return self._posterior_of(counts)
 
     def _search(self) -> Callable[[Matrix, int], Any]:
