@@ -19,6 +19,7 @@ from sklearn.utils.fixes import parse_version
 from labelkin import (
     BaggingVPCPClassifier,
     IBLRClassifier,
+    KernelRidgeLOOClassifier,
     MLkNNClassifier,
     PairwiseConstraintProjection,
     VPCMEClassifier,
@@ -97,6 +98,11 @@ ESTIMATORS = [
     VPCMEClassifier(
         n_estimators=3, max_features=0.5, feature_draw="importance", bag=0.6, random_state=0
     ),
+    KernelRidgeLOOClassifier(random_state=0),
+    KernelRidgeLOOClassifier("laplacian", scale=True, max_exact=25, n_landmarks=12, random_state=0),
+    KernelRidgeLOOClassifier("linear", scale=True),
+    KernelRidgeLOOClassifier("cosine", ridges=[0.1, 1.0]),
+    VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
 ]
 CLASSIFIERS = [e for e in ESTIMATORS if hasattr(e, "predict")]
 
@@ -478,7 +484,7 @@ def scikit_learns_checks():
     listed = getattr(estimator_checks, "_yield_array_api_checks", None)
     if listed is None:
         return
-    for estimator in [ESTIMATORS[0], ESTIMATORS[1], ESTIMATORS[3], ESTIMATORS[5], ESTIMATORS[7]]:
+    for estimator in [ESTIMATORS[number] for number in (0, 1, 3, 5, 7, 9)]:
         for number, check in enumerate(listed(estimator)):
             yield pytest.param(estimator, check, id=f"{name_of(estimator)}-{number}")
 
