@@ -28,6 +28,7 @@ from labelkin import (
     ensemble,
 )
 from labelkin._array import as_device_array, dispatching, to_host, to_numpy
+from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._search import NeighborSearch
 from labelkin.constraints import draw_constraints, label_similarity
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
@@ -424,6 +425,18 @@ def test_metrics(library, shape, monkeypatch):
         assert mixed[name] == pytest.approx(expected[name], rel=1e-12)
     without = evaluate(library(Y), library(S))
     assert without == pytest.approx(evaluate(Y, S), rel=1e-12)
+
+
+def test_scores_and_labels_of_an_estimator(library):
+    """Scorers get NumPy arrays, wherever the estimator computes."""
+    X, Y = make_data(60)
+    model = MLkNNClassifier().fit(library(X), library(Y))
+    scores = estimator_scores(model, library(X), 4)
+    labels = estimator_labels(model, library(X))
+    assert isinstance(scores, np.ndarray)
+    assert isinstance(labels, np.ndarray)
+    np.testing.assert_array_equal(scores, to_numpy(model.predict_proba(library(X))))
+    np.testing.assert_array_equal(labels, to_numpy(model.predict(library(X))))
 
 
 def test_bad_labels_and_scores(library):

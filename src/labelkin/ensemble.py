@@ -339,13 +339,6 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _labels(self, X: Matrix) -> Array:
         return self._decide(*self._outcome(X))
 
-    def __setstate__(self, state: dict) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "estimators_") and not hasattr(self, "vote_weights_"):
-            # Saved before votes had weights.
-            self.vote_weights_ = np.ones(len(self.estimators_))
-            self.calibration_ = None
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = self.base_estimator
