@@ -491,8 +491,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         Mean share of each feature in the value of the projections; they add up to 1. See
         `labelkin.selection.feature_importances`.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

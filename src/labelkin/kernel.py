@@ -101,8 +101,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         Training samples from which the kernel was approximated.
     slope_, intercept_ : ndarray of shape (n_labels,)
         Log odds of a label are slope_ · score + intercept_.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

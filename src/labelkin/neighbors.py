@@ -124,8 +124,8 @@ class MLkNNClassifier(MultiLabelClassifier):
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
         P(c | not l) and P(c | l).
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -363,8 +363,8 @@ class IBLRClassifier(MultiLabelClassifier):
         each label, then, in IBLR-ML+, the features.
     intercept_ : ndarray of shape (n_labels,)
         w(l).
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
