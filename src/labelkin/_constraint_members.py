@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -62,7 +63,7 @@ class Member:
             n_cannot_link=ensemble.n_cannot_link,
             random_state=seed,
         )
-        n = len(data.Y)
+        n = data.Y.shape[0]
         bag = None if data.bag is None else draw_bag(n, data.bag, seed)
         sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
         columns = self._draw_columns(ensemble, data, sampler, weights, rng)
@@ -77,7 +78,7 @@ class Member:
         self.estimator = seeded(clone(data.base), rng)
         Z = training.project(W)
         if bag is None:
-            self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
+            self.wrong = _fit_and_judge(self.estimator, Z, data)
             self.error = self.wrong.mean()
         else:
             rows = np.setdiff1d(np.arange(n), bag)
@@ -126,8 +127,9 @@ class TrainingData:
             self.labels = Y
             self.training, self.sampler = _dask.training_data(X, Y, base)
         else:
-            self.labels = like(Y, X)
-            self.present = astype(self.labels, "bool")
+            self.labels = Y if sparse.issparse(Y) else like(Y, X)
+            if not sparse.issparse(Y):
+                self.present = astype(self.labels, "bool")
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
 
     def training_in(self, columns: Array) -> TrainingRows:
@@ -164,6 +166,15 @@ def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
     source = np.full(n_features, len(columns))
     source[columns] = np.arange(len(columns))
     return xp.take(xp.concat([components, nothing], axis=1), like(source, components), axis=1)
+
+
+def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
+    """Fit, and tell which training samples are misclassified."""
+    if sparse.issparse(data.labels):  # the base is ML-kNN
+        estimator._validate_params()
+        estimator._accept(Z, data.labels)
+        return estimator._fit_sparse(Z, data.labels)
+    return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:

@@ -365,9 +365,12 @@ class ConstraintSampler:
 
     def _grid_side(self, sets: Array) -> tuple[Matrix, Array]:
         """Return label sets ready for a product, and their sizes."""
-        rows = self.label_sets[sets].astype(np.float32)
-        dense = rows.shape[1] <= _DENSE_LABELS
-        return rows.toarray() if dense else rows, self._sizes[sets].astype(np.float32)
+        rows, sizes = self.label_sets[sets].astype(np.float32), self._sizes[sets]
+        if rows.shape[1] <= _DENSE_LABELS:
+            return rows.toarray(), sizes.astype(np.float32)
+        # Empty sets are alike: a label of their own makes them so.
+        empty = sparse.csr_array((sizes == 0)[:, None], dtype=np.float32)
+        return sparse.csr_array(sparse.hstack([rows, empty])), sizes.astype(np.float32)
 
     def _are_alike(self, left: Array, right: Array, threshold: float) -> Array:
         """Tell which pairs of sets are must-links."""
@@ -500,9 +503,13 @@ def _search_grid(
     """Find the pairs of one kind between two lists of label sets; return row and column.
 
     2 |A ∩ B| − Θ (|A| + |B|) tells the kind but for rounding. Single precision gives it fast
-    for all pairs; those that come out right, or nearly so, are looked at again.
+    for all pairs; those that come out right, or nearly so, are looked at again. Of sparse
+    label sets only those with a common label can be must-links.
     """
     (A, a), (B, b) = rows, columns
+    if sparse.issparse(A) and kind and threshold > 0:
+        shared = (A @ B.T).tocoo()
+        return _of_kind(shared.row, shared.col, shared.data, a, b, kind, threshold)
     if sparse.issparse(A):
         excess = (A @ B.T).toarray()
         excess *= 2
@@ -514,10 +521,17 @@ def _search_grid(
         excess = left @ right.T
     near = excess > -_SLACK if kind else excess < _SLACK
     row, column = np.divmod(np.flatnonzero(near), len(b))
-    sizes = a[row].astype(np.float64) + b[column]
-    shared = np.rint((excess[row, column] + threshold * sizes) / 2)
-    right_kind = (_dice(shared, sizes) >= threshold) == kind
-    return row[right_kind], column[right_kind]
+    shared = np.rint((excess[row, column] + threshold * (a[row] + b[column])) / 2)
+    return _of_kind(row, column, shared, a, b, kind, threshold)
+
+
+def _of_kind(
+    row: Array, column: Array, shared: Array, a: Array, b: Array, kind: bool, threshold: float
+) -> tuple[Array, Array]:
+    """Return the pairs that are of one kind, from the number of common labels and the sizes."""
+    similarity = _dice(shared.astype(np.float64), a[row].astype(np.float64) + b[column])
+    chosen = (similarity >= threshold) == kind
+    return row[chosen], column[chosen]
 
 
 def _between_sets(kind: bool, threshold: float) -> bool:

@@ -199,6 +199,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
 
+    def _keeps_sparse_labels(self) -> bool:
+        known = self.base_estimator is None or type(self.base_estimator) is MLkNNClassifier
+        return known and self.bag is None and self.threshold != "auto"
+
     def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
         if is_foreign(X) and not get_tags(base).array_api_support:
@@ -513,7 +517,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        weights = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        weights = np.full(n, 1 / n)
         members: list[Member] = []
         for seed in seeds:
             member = Member(self, data, seed, weights)
@@ -575,7 +580,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        self.sample_weights_ = np.full(n, 1 / n)
         number = count(1)
 
         def train(seed: int) -> Member:

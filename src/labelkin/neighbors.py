@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._approximate import ApproximateSearch
@@ -29,9 +30,19 @@ from labelkin._array import (
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
 from labelkin._search import NeighborSearch, query_together
+from labelkin._sparse_counts import (
+    dense_posterior,
+    mark_own_labels,
+    sparse_histogram,
+    sparse_labels,
+    sparse_misclassified,
+)
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.explain import Explanation, explain
+
+# Rows whose sparse counts are looked at together.
+_SPARSE_ROWS = 2**14
 
 
 class NeighborCounts:
@@ -41,8 +52,9 @@ class NeighborCounts:
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
         Training rows. The work is done on their device.
-    Y : array of shape (n_samples, n_labels)
-        Their labels, 0 or 1, on the host or on the device of X.
+    Y : array or CSR array of shape (n_samples, n_labels)
+        Their labels, 0 or 1, on the host or on the device of X. Sparse labels give sparse
+        counts.
     n_neighbors : int
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
@@ -68,9 +80,15 @@ class NeighborCounts:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
         return neighbor_sums(self.Y, self.search.query(Q, self.n_jobs))
 
+    def labels_of(self, rows: Any) -> Array:
+        """Return the labels of some training samples as a dense array."""
+        labels = self.Y[rows]
+        return labels.toarray() if sparse.issparse(labels) else labels
+
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)
-        moved.Y, moved.search = converter(self.Y), convert_arrays(self.search, converter)
+        moved.Y = converter(self.labels_of(slice(None)))
+        moved.search = convert_arrays(self.search, converter)
         return moved
 
 
@@ -131,6 +149,10 @@ class MLkNNClassifier(MultiLabelClassifier):
     is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
     first to hold the rows in the workers' memory.
 
+    A sparse Y stays sparse in ``fit``, and ``predict`` then gives a sparse matrix: thousands
+    of labels of a million samples fit in memory. ``predict_proba`` is dense: ask for a block
+    of samples at a time. So is ``fit_loo_proba``.
+
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou. ML-KNN: A lazy learning approach to multi-label learning.
@@ -172,6 +194,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         self.neighbors = neighbors
         self.n_candidates = n_candidates
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
 
@@ -186,8 +209,15 @@ class MLkNNClassifier(MultiLabelClassifier):
         -------
         self
         """
-        self.fit_loo_proba(X, Y)
+        X, Y = self._validate_fit(X, Y)
+        if sparse.issparse(Y):
+            self._fit_sparse(X, Y)
+        else:
+            self._fit_valid(X, Y)
         return self
+
+    def _keeps_sparse_labels(self) -> bool:
+        return True
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_loo_proba(self, X: ArrayLike, Y: Any, strict: bool = False) -> Array:
@@ -208,16 +238,15 @@ class MLkNNClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        return self._fit_valid(*self._validate_fit(X, Y), strict=strict)
+        X, Y = self._validate_fit(X, Y)
+        return self._fit_valid(X, Y.toarray() if sparse.issparse(Y) else Y, strict=strict)
 
     def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
         if in_blocks(X):
             from labelkin import _dask
 
             return _dask.fit_mlknn(self, X, Y)
-        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
-        if self.neighbors == "approximate":
-            self.recall_ = self._counts.search.recall
+        self._prepare_counts(X, Y)
         counts = self._counts()
         width = self._counts.n_neighbors + 1
         histogram = label_histogram(counts, self._counts.Y, width)
@@ -225,6 +254,27 @@ class MLkNNClassifier(MultiLabelClassifier):
         if strict:
             return astype(self._strict_posterior(histogram, counts), X.dtype)
         return self._posterior_of(counts)
+
+    def _prepare_counts(self, X: Matrix, Y: Matrix) -> None:
+        self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
+        if self.neighbors == "approximate":
+            self.recall_ = self._counts.search.recall
+
+    def _fit_sparse(self, X: Matrix, Y: sparse.csr_array) -> Array:
+        """Fit to sparse labels; return which training samples, left out, are misclassified."""
+        self._prepare_counts(X, Y)
+        width = self._counts.n_neighbors + 1
+        neighbors = self._counts.search.query(None, self.n_jobs)
+        blocks = list(gen_batches(X.shape[0], _SPARSE_ROWS))
+
+        def marked(rows: slice) -> sparse.csr_array:
+            # Counted twice: kept, they would take more memory than all labels.
+            return mark_own_labels(neighbor_sums(Y, neighbors[rows]), Y[rows], width)
+
+        histogram = sum(sparse_histogram(marked(rows), width) for rows in blocks)
+        self._estimate(histogram, X.dtype)
+        wrong = [sparse_misclassified(marked(rows), width, self._posterior) for rows in blocks]
+        return np.concatenate(wrong)
 
     def _search(self) -> Callable[[Matrix, int], Any]:
         if self.neighbors == "exact":
@@ -273,13 +323,21 @@ class MLkNNClassifier(MultiLabelClassifier):
         prior = (s + totals[1]) / max(2 * s + n - 1, 1)
         return xp.where(xp.isnan(posterior), prior, posterior)
 
-    def _posterior_of(self, counts: Array) -> Array:
+    def _posterior_of(self, counts: Matrix) -> Array:
+        if sparse.issparse(counts):
+            return dense_posterior(counts, self._posterior)
         if is_numpy(namespace(counts)[0]):
             return self._posterior[np.arange(counts.shape[1]), counts]
         return take_along(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
+        counts = self._counts(X)
+        if not sparse.issparse(counts):  # fitted by fit_loo_proba, which is dense
+            return super()._predict_sparse(X)
+        return sparse_labels(counts, self._posterior)
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Say on which training samples the prediction for one sample rests.
