@@ -89,7 +89,7 @@ def test_draw_gives_pairs_of_the_right_kind(Y, threshold, seed):
 def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(Y, threshold, seed, dense):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constraints, "_TABLE_SETS", 1)
-        patch.setattr(constraints, "_DENSE_LABELS", 512 if dense else 0)
+        patch.setattr(constraints, "_SPARSE_PRODUCT", 1e9 if dense else 0)
         test_draw_gives_pairs_of_the_right_kind.hypothesis.inner_test(Y, threshold, seed)
 
 
@@ -118,10 +118,10 @@ def test_draw_follows_the_weights_by_rejection(without_table):
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
 
 
-@pytest.mark.parametrize("dense_labels", [0, 512])
-def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch, dense_labels):
+@pytest.mark.parametrize("sparse_product", [0, 1e9])
+def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch, sparse_product):
     monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
-    monkeypatch.setattr(constraints, "_DENSE_LABELS", dense_labels)
+    monkeypatch.setattr(constraints, "_SPARSE_PRODUCT", sparse_product)
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
     check_frequencies(np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)]), W_SMALL, 0.6)
 

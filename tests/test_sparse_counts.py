@@ -45,6 +45,7 @@ def models(**ensemble):
 def test_sparse_labels_give_what_dense_ones_give(name, form, monkeypatch):
     monkeypatch.setattr(base_module, "_DENSE_CELLS", 12 * 64)
     monkeypatch.setattr("labelkin.neighbors._SPARSE_ROWS", 128)
+    monkeypatch.setattr("labelkin.neighbors._DENSE_CELLS", 12 * 100)
     X, Y = labelled()
     dense, thin = models()[name], models()[name]
     if name == "tree base":
@@ -92,7 +93,7 @@ def test_a_label_likely_without_any_neighbour_that_has_it():
         thin = MLkNNClassifier(n_neighbors=1, smoothing=smoothing).fit(X, sparse.csr_array(Y))
         np.testing.assert_array_equal(thin.predict(X + 0.3).toarray(), dense)
         labels = sparse.csr_array(Y.astype(np.uint8))
-        np.testing.assert_array_equal(thin._fit_sparse(X, labels), wrong)
+        np.testing.assert_array_equal(thin._fit_and_judge(X, labels), wrong)
 
 
 def test_left_out_probabilities_of_sparse_labels():

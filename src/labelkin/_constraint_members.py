@@ -2,6 +2,7 @@
 
 import inspect
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -128,8 +129,6 @@ class TrainingData:
             self.training, self.sampler = _dask.training_data(X, Y, base)
         else:
             self.labels = Y if sparse.issparse(Y) else like(Y, X)
-            if not sparse.issparse(Y):
-                self.present = astype(self.labels, "bool")
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
 
     def training_in(self, columns: Array) -> TrainingRows:
@@ -138,6 +137,11 @@ class TrainingData:
             xp, _ = namespace(self.X)
             return TrainingRows(xp.take(self.X, like(columns, self.X), axis=1))
         return TrainingRows(self.X[:, columns])
+
+    @cached_property
+    def present(self) -> Array:
+        """Which labels the samples have."""
+        return astype(self.labels, "bool")
 
     def misclassified(self, labels: Any) -> Array:
         """Tell which samples' label sets are not the true ones."""
@@ -170,10 +174,10 @@ def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
 
 def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
     """Fit, and tell which training samples are misclassified."""
-    if sparse.issparse(data.labels):  # the base is ML-kNN
+    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_foreign(Z)):
         estimator._validate_params()
         estimator._accept(Z, data.labels)
-        return estimator._fit_sparse(Z, data.labels)
+        return estimator._fit_and_judge(Z, data.labels)
     return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
 

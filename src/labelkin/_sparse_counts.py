@@ -11,50 +11,47 @@ from scipy import sparse
 from labelkin.base import Array
 
 
-def mark_own_labels(counts: sparse.csr_array, Y: sparse.csr_array, width: int) -> sparse.csr_array:
-    """Store count and label of each sample in one number, count + width · label.
-
-    Parameters
-    ----------
-    counts : CSR array of int of shape (n, q)
-        How many neighbours have each label, less than `width`.
-    Y : CSR array of shape (n, q)
-        The labels of the samples themselves.
-    width : int
-        Number of different counts.
-    """
-    return sparse.csr_array(counts + width * Y.astype(counts.dtype))
-
-
-def sparse_histogram(marked: sparse.csr_array, width: int) -> Array:
+def sparse_histogram(counts: sparse.csr_array, Y: sparse.csr_array, width: int) -> Array:
     """Count the rows of each (label present, label, count); see `label_histogram`."""
-    n, q = marked.shape
-    present, count = np.divmod(marked.data, width)
+    n, q = Y.shape
+    marked, present, count = _with_own_labels(counts, Y, width)
     cell = (present.astype(np.intp) * q + marked.indices) * width + count
     histogram = np.bincount(cell, minlength=2 * q * width).reshape(2, q, width)
     histogram[0, :, 0] += n - np.bincount(marked.indices, minlength=q)
     return histogram
 
 
-def sparse_misclassified(marked: sparse.csr_array, width: int, posterior: Array) -> Array:
+def sparse_misclassified(counts: sparse.csr_array, Y: sparse.csr_array, posterior: Array) -> Array:
     """Tell which rows' label sets are not those more likely than not.
 
     Parameters
     ----------
-    marked : CSR array of shape (n, q)
-        From `mark_own_labels`.
-    width : int
-        Number of different counts.
-    posterior : ndarray of shape (q, width)
+    counts : CSR array of int of shape (n, q)
+        How many neighbours have each label.
+    Y : CSR array of shape (n, q)
+        The labels of the samples themselves.
+    posterior : ndarray of shape (q, k + 1)
         P(label | count).
     """
-    present, count = np.divmod(marked.data, width)
-    wrong = (posterior[marked.indices, count] > 0.5) != (present > 0)
+    marked, present, count = _with_own_labels(counts, Y, posterior.shape[1])
+    wrong = (posterior[marked.indices, count] > 0.5) != present
     # A label can be likely though no neighbour has it; a row has to have it then.
     unseen_likely = posterior[:, 0] > 0.5
     n_wrong = _row_sums(wrong, marked.indptr)
     n_known = _row_sums(unseen_likely[marked.indices], marked.indptr)
     return (n_wrong > 0) | (n_known < np.count_nonzero(unseen_likely))
+
+
+def _with_own_labels(
+    counts: sparse.csr_array, Y: sparse.csr_array, width: int
+) -> tuple[sparse.csr_array, Array, Array]:
+    """Return where a row or its neighbours have a label; there, whether the row does; counts.
+
+    Both are added into one number, count + width · label, and taken apart again.
+    """
+    marked = sparse.csr_array(counts + width * Y.astype(counts.dtype))
+    present, count = np.divmod(marked.data, width)
+    return marked, present > 0, count
 
 
 def sparse_labels(counts: sparse.csr_array, posterior: Array) -> sparse.csr_array:

@@ -32,8 +32,13 @@ _MOST_KEPT = 2**24
 _GRID = 1024
 # Grids that are looked through before the next look at how many pairs are still missing.
 _GRIDS_AT_A_TIME = 32
-# Up to so many labels, label sets are compared as rows of a dense matrix.
-_DENSE_LABELS = 512
+# Work of that search, in multiplications of a dense matrix product: fewer similarities are
+# looked at where each takes longer, because there are many labels.
+_MOST_PRODUCTS = 64 * _MOST_SIMILARITIES
+# What a multiplication of a sparse matrix product takes, in those of a dense one.
+_SPARSE_PRODUCT = 160
+# Up to so many labels, label sets are kept as rows of bits as well.
+_BIT_LABELS = 512
 # More than single precision rounds in the comparison of two label sets.
 _SLACK = 0.01
 _BITS_OF_BYTE = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
@@ -135,10 +140,21 @@ class ConstraintSampler:
         return order, starts
 
     @cached_property
+    def _products(self) -> tuple[float, float]:
+        """Multiplications that a similarity takes in a dense and in a sparse matrix product."""
+        n_sets, q = self.label_sets.shape
+        share = np.bincount(self.label_sets.indices, minlength=q) / n_sets
+        return float(q), _SPARSE_PRODUCT * float(share @ share)
+
+    @property
+    def _most_similarities(self) -> float:
+        return min(_MOST_SIMILARITIES, _MOST_PRODUCTS / max(min(self._products), 1))
+
+    @cached_property
     def _bits(self) -> Array | None:
         """The label sets as rows of bits; None where there are many labels for that."""
         n_sets, q = self.label_sets.shape
-        if q > _DENSE_LABELS:
+        if q > _BIT_LABELS:
             return None
         bits = np.zeros((n_sets, -(-q // 64) * 8), dtype=np.uint8)
         for batch in gen_batches(n_sets, _GRID):
@@ -159,9 +175,10 @@ class ConstraintSampler:
         That is the law of drawing i and j by their weights until both sets are full, but
         without the waiting: the time is bounded for every Y, Θ and w. A pair can come more
         than once. Pairs are drawn independently; but with more than some 30,000 distinct
-        label sets, those of a rare kind are picked among all pairs between samples drawn by
-        weight, a thousand against a thousand at a time, so that many share a sample, and
-        repeated where a billion such pairs hold too few.
+        label sets (fewer if there are many labels), those of a rare kind are picked among
+        all pairs between samples drawn by weight, a thousand against a thousand at a time,
+        so that many share a sample, and repeated where a billion such pairs, or what can be
+        looked at in the same time, hold too few.
 
         Parameters
         ----------
@@ -219,7 +236,7 @@ class ConstraintSampler:
         n_sets = len(self._sizes)
         if n_sets <= _TABLE_SETS:
             return True
-        return n_sets**2 <= _MOST_SIMILARITIES and _between_sets(kind, threshold)
+        return n_sets**2 <= self._most_similarities and _between_sets(kind, threshold)
 
     def _draw_by_rejection(
         self, threshold: float, weights: Array, wanted: dict, drawn: dict, rng: Any
@@ -294,7 +311,7 @@ class ConstraintSampler:
         looked_at = n_met = 0
         cumulated = np.cumsum(weights)
         searched = _between_sets(kind, threshold)
-        while looked_at < _MOST_SIMILARITIES and n_met < size and searched:
+        while looked_at < self._most_similarities and n_met < size and searched:
             sides = rng.random_sample((_GRIDS_AT_A_TIME, 2, _GRID))
             sides.sort(axis=2)  # one grid, any order
             samples = _draw_from(cumulated, sides)
@@ -366,7 +383,8 @@ class ConstraintSampler:
     def _grid_side(self, sets: Array) -> tuple[Matrix, Array]:
         """Return label sets ready for a product, and their sizes."""
         rows, sizes = self.label_sets[sets].astype(np.float32), self._sizes[sets]
-        if rows.shape[1] <= _DENSE_LABELS:
+        dense, thin = self._products
+        if dense <= thin:
             return rows.toarray(), sizes.astype(np.float32)
         # Empty sets are alike: a label of their own makes them so.
         empty = sparse.csr_array((sizes == 0)[:, None], dtype=np.float32)

@@ -1,6 +1,6 @@
 """ML-kNN and IBLR-ML: what the labels of the nearest neighbours say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
@@ -19,6 +19,7 @@ from labelkin._approximate import ApproximateSearch
 from labelkin._array import (
     astype,
     convert_arrays,
+    is_foreign,
     is_numpy,
     label_histogram,
     like,
@@ -32,7 +33,6 @@ from labelkin._progress import Progress
 from labelkin._search import NeighborSearch, query_together
 from labelkin._sparse_counts import (
     dense_posterior,
-    mark_own_labels,
     sparse_histogram,
     sparse_labels,
     sparse_misclassified,
@@ -41,8 +41,9 @@ from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.explain import Explanation, explain
 
-# Rows whose sparse counts are looked at together.
+# Rows whose sparse counts are looked at together; and cells of dense ones.
 _SPARSE_ROWS = 2**14
+_DENSE_CELLS = 2**23
 
 
 class NeighborCounts:
@@ -87,8 +88,11 @@ class NeighborCounts:
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)
-        moved.Y = converter(self.labels_of(slice(None)))
         moved.search = convert_arrays(self.search, converter)
+        if not sparse.issparse(self.Y):
+            moved.Y = converter(self.Y)
+        elif not hasattr(moved.search, "X"):  # on a device labels are dense
+            moved.Y = converter(self.Y.toarray())
         return moved
 
 
@@ -210,10 +214,10 @@ class MLkNNClassifier(MultiLabelClassifier):
         self
         """
         X, Y = self._validate_fit(X, Y)
-        if sparse.issparse(Y):
-            self._fit_sparse(X, Y)
-        else:
+        if in_blocks(X) or is_foreign(X):
             self._fit_valid(X, Y)
+        else:
+            self._fit_and_judge(X, Y)
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -260,21 +264,32 @@ class MLkNNClassifier(MultiLabelClassifier):
         if self.neighbors == "approximate":
             self.recall_ = self._counts.search.recall
 
-    def _fit_sparse(self, X: Matrix, Y: sparse.csr_array) -> Array:
-        """Fit to sparse labels; return which training samples, left out, are misclassified."""
+    def _fit_and_judge(self, X: Matrix, Y: Matrix) -> Array:
+        """Fit on the host; return which training samples, left out, are misclassified.
+
+        Rows are counted block by block, so that no (n, q) matrix but Y is ever whole.
+        """
         self._prepare_counts(X, Y)
         width = self._counts.n_neighbors + 1
         neighbors = self._counts.search.query(None, self.n_jobs)
-        blocks = list(gen_batches(X.shape[0], _SPARSE_ROWS))
+        thin = sparse.issparse(Y)
+        size = _SPARSE_ROWS if thin else max(1, _DENSE_CELLS // Y.shape[1])
+        blocks = list(gen_batches(X.shape[0], size))
+        tally: Callable[..., Array] = sparse_histogram if thin else label_histogram
 
-        def marked(rows: slice) -> sparse.csr_array:
-            # Counted twice: kept, they would take more memory than all labels.
-            return mark_own_labels(neighbor_sums(Y, neighbors[rows]), Y[rows], width)
+        def counted() -> Iterator[tuple[Matrix, Matrix]]:
+            return ((neighbor_sums(Y, neighbors[rows]), Y[rows]) for rows in blocks)
 
-        histogram = sum(sparse_histogram(marked(rows), width) for rows in blocks)
-        self._estimate(histogram, X.dtype)
-        wrong = [sparse_misclassified(marked(rows), width, self._posterior) for rows in blocks]
-        return np.concatenate(wrong)
+        # Of several blocks, counts are not kept but counted again: they are many times Y.
+        counts: Any = list(counted()) if len(blocks) == 1 else None
+        self._estimate(sum(tally(*block, width) for block in counts or counted()), X.dtype)
+        return np.concatenate([self._judge(*block) for block in counts or counted()])
+
+    def _judge(self, counts: Matrix, Y: Matrix) -> Array:
+        """Tell whose label sets are not those more likely than not."""
+        if sparse.issparse(counts):
+            return sparse_misclassified(counts, Y, self._posterior)
+        return ((self._posterior_of(counts) > 0.5) != Y).any(axis=1)
 
     def _search(self) -> Callable[[Matrix, int], Any]:
         if self.neighbors == "exact":
