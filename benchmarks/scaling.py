@@ -3,7 +3,7 @@
     python benchmarks/scaling.py [--device cpu|cuda] [--float32] [--rows 1000 ... 100000]
     python benchmarks/scaling.py --approximate [--rows 20000 100000 300000]
     python benchmarks/scaling.py --thousand-labels [--float32] [--members 10]
-    python benchmarks/scaling.py --device cuda --million [--million-rows 1000000] [--members 30]
+    python benchmarks/scaling.py --device cuda --million [--rows 1000000] [--members 30]
 
 The labels depend on the rows, by a linear rule and noise. The first form varies one size at a
 time and prints a table in markdown, with the exponents fitted to the largest sizes: time ~ n^e.
@@ -189,7 +189,6 @@ def main():
     parser.add_argument("--thousand-labels", action="store_true")
     parser.add_argument("--approximate", action="store_true")
     parser.add_argument("--rows", type=int, nargs="+")
-    parser.add_argument("--million-rows", type=int, default=1_000_000)
     parser.add_argument("--members", type=int)
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -202,7 +201,8 @@ def main():
     with dispatching():
         if options.million:
             options.members = options.members or 30
-            single(options, dtype, options.million_rows, 256, 50, 10_000)
+            rows = options.rows[0] if options.rows else 1_000_000
+            single(options, dtype, rows, 256, 50, 10_000)
         elif options.thousand_labels:
             options.members = options.members or 10
             rows = options.rows[0] if options.rows else 100_000

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 from labelkin._array import like, to_numpy
 from labelkin._labels import check_labels
 from labelkin._threads import map_threads
+from labelkin._weighted import WeightedSets, draw_from, no_pairs
 from labelkin.base import Array, Matrix
 
 # Up to this many distinct label sets the table of their similarities is kept (32 MB).
@@ -199,10 +200,10 @@ class ConstraintSampler:
         rng = check_random_state(random_state)
         weights = self._check_weights(sample_weight)
         if self.n_samples < 2:
-            return _no_pairs(), _no_pairs()
-        sets = _WeightedSets(weights, *self._order)
+            return no_pairs(), no_pairs()
+        sets = WeightedSets(weights, *self._order)
         wanted = {True: n_must_link, False: n_cannot_link}
-        drawn = {True: [_no_pairs()], False: [_no_pairs()]}
+        drawn = {True: [no_pairs()], False: [no_pairs()]}
         if len(self._sizes) > _TABLE_SETS:
             self._draw_by_rejection(threshold, weights, wanted, drawn, rng)
         for kind in (True, False):
@@ -243,7 +244,7 @@ class ConstraintSampler:
     ) -> None:
         """Draw pairs of any kind and keep those still wanted: quick when no kind is rare."""
         n = self.n_samples
-        everything = _WeightedSets(weights, np.arange(n), np.array([0, n]))
+        everything = WeightedSets(weights, np.arange(n), np.array([0, n]))
         left_to_draw = _REJECTION_ROUNDS * sum(wanted.values())
         batch = max(wanted.values())
         while batch and left_to_draw > 0:
@@ -266,7 +267,7 @@ class ConstraintSampler:
             batch = max(n for n in needed if n <= left_to_draw)
 
     def _draw_exactly(
-        self, kind: bool, threshold: float, size: int, sets: "_WeightedSets", rng: Any
+        self, kind: bool, threshold: float, size: int, sets: WeightedSets, rng: Any
     ) -> Array:
         """Draw `size` pairs of one kind from the table of all pairs of label sets.
 
@@ -276,18 +277,18 @@ class ConstraintSampler:
         if len(self._sizes) <= _TABLE_SETS:
             cells, cumulated = self._cumulated_mass(kind, threshold, sets)
             if not len(cumulated) or cumulated[-1] == 0:
-                return _no_pairs()
-            hit = _draw_from(cumulated, rng.random_sample(size))
+                return no_pairs()
+            hit = draw_from(cumulated, rng.random_sample(size))
             hit = hit if cells is None else cells[hit]
             return sets.draw_pairs(*np.divmod(hit, len(self._sizes)), rng)
         mass = np.array([sets.mass_of(*cells).sum() for cells in self._cells(kind, threshold)])
         if mass.sum() == 0:
-            return _no_pairs()
+            return no_pairs()
         per_block = rng.multinomial(size, mass / mass.sum())
-        pairs = [_no_pairs()]
+        pairs = [no_pairs()]
         for (left, right), count in zip(self._cells(kind, threshold), per_block, strict=True):
             if count:
-                hit = _draw_from(np.cumsum(sets.mass_of(left, right)), rng.random_sample(count))
+                hit = draw_from(np.cumsum(sets.mass_of(left, right)), rng.random_sample(count))
                 pairs.append(sets.draw_pairs(left[hit], right[hit], rng))
         return np.concatenate(pairs)
 
@@ -297,7 +298,7 @@ class ConstraintSampler:
         threshold: float,
         size: int,
         weights: Array,
-        sets: "_WeightedSets",
+        sets: WeightedSets,
         rng: Any,
     ) -> Array:
         """Draw `size` pairs of a rare kind where all pairs of sets are too many to look at.
@@ -314,18 +315,18 @@ class ConstraintSampler:
         while looked_at < self._most_similarities and n_met < size and searched:
             sides = rng.random_sample((_GRIDS_AT_A_TIME, 2, _GRID))
             sides.sort(axis=2)  # one grid, any order
-            samples = _draw_from(cumulated, sides)
+            samples = draw_from(cumulated, sides)
             grids = map_threads(lambda rows: self._met_in_grid(rows, kind, threshold), samples)
             met += grids
             n_met += sum(map(len, grids))
             looked_at += _GRIDS_AT_A_TIME * _GRID**2
-        found = np.concatenate([_no_pairs(), *met])
+        found = np.concatenate([no_pairs(), *met])
         between = len(found) / looked_at * weights.sum() ** 2 if looked_at else 0.0
         within = sets.mass_within.sum() if kind else 0.0
         if between + within == 0:
-            return _no_pairs()
+            return no_pairs()
         n_within = rng.binomial(size, within / (between + within))
-        groups = _draw_from(np.cumsum(sets.mass_within), rng.random_sample(n_within))
+        groups = draw_from(np.cumsum(sets.mass_within), rng.random_sample(n_within))
         n_between = size - n_within
         repeats = -(-n_between // max(len(found), 1))
         chosen = np.concatenate([rng.permutation(len(found)) for _ in range(repeats)] or [[]])
@@ -341,7 +342,7 @@ class ConstraintSampler:
         return np.column_stack([samples[0][row[different]], samples[1][column[different]]])
 
     def _cumulated_mass(
-        self, kind: bool, threshold: float, sets: "_WeightedSets"
+        self, kind: bool, threshold: float, sets: WeightedSets
     ) -> tuple[Array | None, Array]:
         """Cumulate the mass of the pairs of sets of one kind; return which, and their sums.
 
@@ -409,86 +410,6 @@ class ConstraintSampler:
     def _compute_similarities(self, rows: Array) -> Array:
         shared = (self.label_sets[rows] @ self.label_sets.T).toarray()
         return _dice(shared, np.add.outer(self._sizes[rows], self._sizes))
-
-
-class _WeightedSets:
-    """Samples in groups, to be drawn by weight within their group.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Their weights.
-    order : ndarray of int of shape (n_samples,)
-        The samples group by group.
-    starts : ndarray of int of shape (n_groups + 1,)
-        Where each group begins in this order, and where the last one ends.
-    """
-
-    def __init__(self, weights: Array, order: Array, starts: Array) -> None:
-        self._order, self._start = order, starts
-        w = weights[order]
-        g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        self.mass = np.add.reduceat(w, starts[:-1])
-        # A pair within a group: w_i times what the others weigh, exactly 0 without others.
-        paired = w * np.maximum(self.mass[g] - w, 0)
-        self.mass_within = np.add.reduceat(paired, self._start[:-1])
-        # Shares of the group, so that a group of tiny weight is drawn from as exactly as a
-        # heavy one.
-        self._share = _divide(w, self.mass[g])
-        self._cumulated = np.concatenate([[0.0], np.cumsum(self._share)])
-        self._cumulated_within = np.concatenate(
-            [[0.0], np.cumsum(_divide(paired, self.mass_within[g]))]
-        )
-
-    def mass_of_pairs(self, rows: Array) -> Array:
-        """Total weight of the pairs between the groups in `rows` and every group."""
-        mass = np.multiply.outer(self.mass[rows], self.mass)
-        mass[np.arange(len(rows)), rows] = self.mass_within[rows]
-        return mass
-
-    def mass_of(self, left: Array, right: Array) -> Array:
-        """Total weight of the samples' pairs, for each pair of groups."""
-        within = left == right
-        mass = self.mass[left] * self.mass[right]
-        mass[within] = self.mass_within[left[within]]
-        return mass
-
-    def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
-        """Draw one pair (i, j), i ≠ j, for each pair of groups; nothing if none has a pair."""
-        within = left == right
-        if within.any() and not self.mass_within[left[within]].all():
-            return _no_pairs()
-        u = rng.random_sample((2, len(left)))
-        pairs = np.empty((len(left), 2), dtype=np.intp)
-        for chosen in (within, ~within):
-            if not chosen.any():
-                continue
-            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
-            if chosen is within:
-                first = self._position(self._cumulated_within, a, u_first)
-                second = self._position_but(first, a, u_second)
-            else:
-                first = self._position(self._cumulated, a, u_first)
-                second = self._position(self._cumulated, b, u_second)
-            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
-        return pairs
-
-    def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
-        low, high = self._start[group], self._start[group + 1]
-        target = cumulated[low] + u * (cumulated[high] - cumulated[low])
-        return np.clip(_search(cumulated, target) - 1, low, high - 1)
-
-    def _position_but(self, excluded: Array, group: Array, u: Array) -> Array:
-        """Position in the group by weight, jumping over the excluded sample's interval."""
-        low, high = self._start[group], self._start[group + 1]
-        total = self._cumulated[high] - self._cumulated[low] - self._share[excluded]
-        target = self._cumulated[low] + u * total
-        target = target + np.where(target >= self._cumulated[excluded], self._share[excluded], 0)
-        found = _search(self._cumulated, target) - 1
-        found = np.clip(found, low, high - 1)
-        # Rounding can still end on the excluded sample; its neighbour in the group is next.
-        beside = np.where(excluded + 1 < high, excluded + 1, excluded - 1)
-        return np.where(found == excluded, beside, found)
 
 
 def _label_sets(Y: Any) -> sparse.csr_array:
@@ -567,27 +488,3 @@ def _count_bits(words: Array) -> Array:
 def _dice(shared: Array, sizes: Array) -> Array:
     """2 · shared / sizes, and 1 for two empty sets."""
     return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))
-
-
-def _draw_from(cumulated: Array, u: Array) -> Array:
-    """Draw indices by cumulated mass; never one without mass."""
-    hit = _search(cumulated, u * cumulated[-1])
-    return np.minimum(hit, np.searchsorted(cumulated, cumulated[-1], side="left"))
-
-
-def _search(cumulated: Array, targets: Array) -> Array:
-    """Return `np.searchsorted` from the right; many targets are looked up in order, in cache."""
-    if targets.ndim > 1 or len(targets) < _GRID:
-        return np.searchsorted(cumulated, targets, side="right")
-    order = np.argsort(targets)
-    found = np.empty(len(targets), dtype=np.intp)
-    found[order] = np.searchsorted(cumulated, targets[order], side="right")
-    return found
-
-
-def _divide(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
-def _no_pairs() -> Array:
-    return np.empty((0, 2), dtype=np.intp)
