@@ -154,13 +154,16 @@ def label_histogram(counts: Any, Y: Any, width: int) -> Any:
 
 
 def neighbor_sums(Y: Any, neighbors: Any) -> Any:
-    """Sum the rows of 0 and 1 that each row of indices names; (m, k) gives (m, q)."""
+    """Sum the rows of 0 and 1 that each row of indices names; (m, k) gives (m, q).
+
+    A sparse Y gives a sparse sum.
+    """
     m, k = neighbors.shape
     xp, device = namespace(neighbors)
     if is_numpy(xp):
         starts = np.arange(m + 1) * k
         ones = np.ones(m * k, dtype=np.int32)
-        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(Y)))
+        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, Y.shape[0]))
         return chosen @ Y
     q = Y.shape[1]
     if m == 0 or k == 0:

@@ -2,9 +2,11 @@
 
 import inspect
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -67,10 +69,10 @@ class Member:
         self.estimator = seeded(clone(data.base), rng)
         Z = training.project(W)
         if bag is None:
-            self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
+            self.wrong = _fit_and_judge(self.estimator, Z, data)
             self.error = self.wrong.mean()
         else:
-            rows = np.setdiff1d(np.arange(len(data.Y)), bag)
+            rows = np.setdiff1d(np.arange(data.Y.shape[0]), bag)
             proba, labels = _fit_and_predict_outside(self.estimator, Z, data.labels, bag, rows)
             self._judge_outside(data.Y, rows, to_numpy(proba), to_numpy(labels))
 
@@ -88,7 +90,7 @@ class Member:
         self.projection.n_features_in_ = ensemble.n_features_in_
         if data.bag is None:
             return rng, None, data.sampler
-        bag = draw_bag(len(data.Y), data.bag, seed)
+        bag = draw_bag(data.Y.shape[0], data.bag, seed)
         return rng, bag, BagSampler(data.Y, bag)
 
     def _judge_outside(self, Y: Array, rows: Array, proba: Array, labels: Array) -> None:
@@ -136,8 +138,7 @@ class TrainingData:
             self.labels = Y
             self.training, self.sampler = _dask.training_data(X, Y, base)
         else:
-            self.labels = like(Y, X)
-            self.present = astype(self.labels, "bool")
+            self.labels = Y if sparse.issparse(Y) else like(Y, X)
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
 
     def training_in(self, columns: Array) -> TrainingRows:
@@ -146,6 +147,11 @@ class TrainingData:
             xp, _ = namespace(self.X)
             return TrainingRows(xp.take(self.X, like(columns, self.X), axis=1))
         return TrainingRows(self.X[:, columns])
+
+    @cached_property
+    def present(self) -> Array:
+        """Which labels the samples have."""
+        return astype(self.labels, "bool")
 
     def misclassified(self, labels: Any) -> Array:
         """Tell which samples' label sets are not the true ones."""
@@ -174,6 +180,15 @@ def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
     source = np.full(n_features, len(columns))
     source[columns] = np.arange(len(columns))
     return xp.take(xp.concat([components, nothing], axis=1), like(source, components), axis=1)
+
+
+def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
+    """Fit, and tell which training samples are misclassified."""
+    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_foreign(Z)):
+        estimator._validate_params()
+        estimator._accept(Z, data.labels)
+        return estimator._fit_and_judge(Z, data.labels)
+    return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:

@@ -205,6 +205,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
         """Train a member at each step; yield it, and the sample weights after it."""
 
+    def _keeps_sparse_labels(self) -> bool:
+        known = self.base_estimator is None or type(self.base_estimator) is MLkNNClassifier
+        return known and self.bag is None and self.threshold != "auto"
+
     def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
         if is_foreign(X) and not get_tags(base).array_api_support:
@@ -513,6 +517,10 @@ class VPCMEClassifier(_ConstraintEnsemble):
     Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
     computed on the cluster.
 
+    With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse Y stays sparse, and
+    ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
+    ``predict_proba`` is dense: ask for a block of samples at a time.
+
     References
     ----------
     P. Li, H. Li, M. Wu. Multi-label ensemble based on variable pairwise constraint
@@ -537,7 +545,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
         return members
 
     def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        weights = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        weights = np.full(n, 1 / n)
         previous = None
         for seed in seeds:
             member = Member(self, data, seed, weights)
@@ -597,7 +606,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        self.sample_weights_ = np.full(n, 1 / n)
         number = count(1)
 
         def train(seed: int) -> Member:
@@ -616,7 +626,7 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
         return run(train, seeds, self.n_jobs, tell)
 
     def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
-        equal = np.full(len(data.Y), 1 / len(data.Y))
+        equal = np.full(data.Y.shape[0], 1 / data.Y.shape[0])
         if can_be_stacked(self, data):
             for batch in gen_batches(len(seeds), stack_size(self, data)):
                 yield from ((member, equal) for member in train_stack(self, data, seeds[batch]))
