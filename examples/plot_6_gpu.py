@@ -69,7 +69,7 @@ def fit_and_ask(model, X, Y, X_new):
     return found
 
 
-for model in (MLkNNClassifier(), VPCMEClassifier(n_estimators=10, random_state=0)):
+for model in (MLkNNClassifier(), VPCMEClassifier(n_estimators=5, random_state=0)):
     here = fit_and_ask(model, X_train, Y_train, X_test)
     if torch is not None:
         with sklearn.config_context(array_api_dispatch=True):
