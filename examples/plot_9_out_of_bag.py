@@ -53,9 +53,9 @@ print(f"test part: {average_precision(Y_test, auto.predict_proba(X_test)):.4f}")
 # %%
 # Calibrate and decide
 # --------------------
-# The vote of cautious members predicts too few labels. ``calibrate=True`` repairs the probabilities,
-# and `LabelDecision` chooses cuts for a metric; both learn out of bag, so the test part is only
-# asked at the end.
+# The vote of cautious members predicts too few labels. ``calibrate=True`` repairs the
+# probabilities, and `LabelDecision` chooses cuts for a metric; both learn out of bag, so the test
+# part is only asked at the end.
 calibrated = VPCMEClassifier(
     n_estimators=30, threshold=auto.threshold_, bag=0.6, calibrate=True, random_state=0
 ).fit(X_train, Y_train)

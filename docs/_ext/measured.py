@@ -23,32 +23,37 @@ from labelkin.experiments.published import REFERENCE, published
 from labelkin.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
+BENCHMARKS = ROOT / "benchmarks" / "README.md"
 MARK = re.compile(r"^<!-- measured: (\S+) -->$", re.MULTILINE)
 
 
 def block(script: str) -> str:
     """Return the first block of figures under a benchmark's title."""
-    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    text = BENCHMARKS.read_text(encoding="utf-8")
     return text.partition(f"\n## {script}\n")[2].split("```")[1]
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table, all columns but the first flush right."""
+def table(head: Iterable[str], rows: Iterable[Iterable[str]], words: int = 1) -> str:
+    """Return a Markdown table, all columns but the first, of words, flush right."""
     head = list(head)
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    lines = [head, ["---"] * words + ["---:"] * (len(head) - words), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # ------------------------------------------------------------------------------ the frontier
 
 
+def frontier_file() -> Path:
+    """Return the file with the figures: the results' own if there is one."""
+    paths = (ROOT / "results" / "frontier.json", ROOT / "docs" / "frontier.json")
+    return next(path for path in paths if path.exists())
+
+
 class Frontier:
     """Means of methods on datasets, beside the published ones."""
 
     def __init__(self) -> None:
-        paths = (ROOT / "results" / "frontier.json", ROOT / "docs" / "frontier.json")
-        path = next(path for path in paths if path.exists())
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(frontier_file().read_text(encoding="utf-8"))
         self.metrics: list[str] = data["metrics"]
         methods = data["methods"]
         self.titles = {name: method["title"] for name, method in methods.items()}
@@ -136,12 +141,15 @@ def decisions() -> str:
         dataset, _, method = title.partition(", ")
         if method != "VPCME":
             continue
-        head = names
+        # Jaccard goes with F1, and the page is narrow.
+        kept = [i for i, name in enumerate(names) if name != "Jaccard"]
+        head = [names[i] for i in kept]
         for line in lines:
             name, *cells = line.split()
             if name in wanted:
-                rows.append([dataset if name == "own" else "", wanted[name], *cells])
-    return table(["dataset", "decided for", *head], rows)
+                first = dataset if name == "own" else ""
+                rows.append([first, wanted[name], *[cells[i] for i in kept]])
+    return table(["dataset", "decided for", *head], rows, words=2)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -152,7 +160,9 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def _replace(app, docname: str, source: list[str]) -> None:
-    source[0] = MARK.sub(lambda mark: TABLES[mark[1]](), source[0])
+    if MARK.search(source[0]):
+        app.env.dependencies[docname].update(map(str, (BENCHMARKS, frontier_file())))
+        source[0] = MARK.sub(lambda mark: TABLES[mark[1]](), source[0])
 
 
 def setup(app) -> dict:

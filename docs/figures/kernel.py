@@ -51,7 +51,8 @@ def refitted(K, y, ridge):
         A = K[np.ix_(rest, rest)]
         mean = A.mean(axis=0)
         centred = A - mean - mean[:, None] + mean.mean()
-        model = KernelRidge(alpha=ridge, kernel="precomputed").fit(centred, y[rest] - y[rest].mean())
+        model = KernelRidge(alpha=ridge, kernel="precomputed")
+        model.fit(centred, y[rest] - y[rest].mean())
         row = K[i, rest] - K[i, rest].mean() - mean + mean.mean()
         errors.append(y[i] - y[rest].mean() - model.predict(row[None])[0])
     return np.mean(np.square(errors))

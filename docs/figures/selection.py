@@ -1,7 +1,10 @@
 """The committed curves of benchmarks/selection.py."""
 
+from measured import BENCHMARKS, selection_curves
+
 from figures._common import BLUE, GREEN, GREY, ORANGE, SKY, new_figure
-from measured import selection_curves
+
+READS = (BENCHMARKS,)
 
 STYLES = {
     "constraints": ("SelectByConstraints", BLUE, "-"),
