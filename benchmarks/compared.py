@@ -40,8 +40,14 @@ def means_table(comparison, measure):
     return "\n".join(lines)
 
 
+def finished(frame):
+    """Return the cells of methods that have all folds of a dataset: others cannot be compared."""
+    folds = frame.groupby(["dataset", "method"])["fold"].transform("size")
+    return frame[folds == folds.max()]
+
+
 def page(recorded, baseline):
-    comparison = Comparison.of(check_results(recorded.results), None)
+    comparison = Comparison.of(finished(check_results(recorded.results)), None)
     parts = ["# The comparison beyond the paper"]
     table = overall_table(comparison, baseline)
     if table is None:
