@@ -36,6 +36,17 @@ def all_pairs(Y, threshold):
 def without_table(monkeypatch):
     """Take the paths meant for very many label sets: rejection, and blocks of one row."""
     monkeypatch.setattr(constraints, "_TABLE_SETS", 1)
+    monkeypatch.setattr(constraints, "_GRID", 2)
+
+
+@pytest.fixture
+def in_grids(monkeypatch):
+    """Take the path meant for more label sets than can all be compared."""
+    monkeypatch.setattr(constraints, "_TABLE_SETS", 1)
+    monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
+    monkeypatch.setattr(ConstraintSampler, "_can_be_exact", lambda *_: False)
+    monkeypatch.setattr(constraints, "_MOST_SIMILARITIES", 1_000_000)
+    monkeypatch.setattr(constraints, "_GRID", 32)
 
 
 def test_similarity_by_hand():
@@ -109,6 +120,65 @@ def test_draw_follows_the_weights_by_rejection(without_table):
 def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch):
     monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
+
+
+@pytest.mark.parametrize("labels", [3, 1000])
+@pytest.mark.parametrize("threshold", [0.5, 0.6, 1.0])
+def test_draw_from_grids_follows_the_weights(in_grids, labels, threshold):
+    """Pairs of a grid share samples, so shares are compared, not tested as independent."""
+    Y = np.hstack([Y_SMALL, np.zeros((6, labels - 3), dtype=int)])
+    drawn = draw_constraints(Y, threshold, 200_000, 200_000, W_SMALL, random_state=3)
+    for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
+        assert len(pairs) == 200_000
+        mass = {(i, j): W_SMALL[i] * W_SMALL[j] for i, j in kind}
+        assert set(map(tuple, np.unique(pairs, axis=0))) <= kind
+        for (i, j), m in mass.items():
+            seen = np.mean((pairs == (i, j)).all(axis=1))
+            assert seen == pytest.approx(m / sum(mass.values()), rel=0.1, abs=0.01)
+
+
+def test_grids_without_a_pair_of_the_kind_give_none(in_grids):
+    must, cannot = draw_constraints(np.eye(5, dtype=int), 0.6, 10, 10, random_state=0)
+    assert len(must) == 0
+    assert len(cannot) == 10
+
+
+def test_grids_that_hold_few_pairs_repeat_them(in_grids, monkeypatch):
+    monkeypatch.setattr(constraints, "_GRIDS_AT_A_TIME", 1)
+    monkeypatch.setattr(constraints, "_GRID", 8)
+    monkeypatch.setattr(constraints, "_MOST_SIMILARITIES", 1)
+    Y = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]])
+    must, _ = draw_constraints(Y, 0.6, 100, 0, random_state=0)
+    assert len(must) == 100
+    assert {frozenset(p) for p in must.tolist()} == {frozenset({0, 1})}
+
+
+def test_number_of_threads_does_not_change_the_pairs(in_grids):
+    from threadpoolctl import threadpool_limits
+
+    Y = np.random.RandomState(0).randint(0, 2, (300, 12))
+    drawn = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            drawn.append(draw_constraints(Y, 0.7, random_state=0))
+    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
+    np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
+
+
+def test_bits_are_counted_without_numpy_2(without_table, monkeypatch):
+    Y = np.random.RandomState(0).randint(0, 2, (60, 70))
+    expected = draw_constraints(Y, 0.5, random_state=0)
+    monkeypatch.delattr(np, "bitwise_count", raising=False)
+    for pairs, same in zip(expected, draw_constraints(Y, 0.5, random_state=0), strict=True):
+        np.testing.assert_array_equal(pairs, same)
+
+
+def test_a_rare_kind_is_searched_for_once(without_table, monkeypatch):
+    sampler = ConstraintSampler(((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200])
+    first = sampler.draw(0.95, 20, 20, None, 0)
+    monkeypatch.setattr(constraints, "_search_grid", None)
+    again = sampler.draw(0.95, 20, 20, None, 0)
+    np.testing.assert_array_equal(first[0], again[0])
 
 
 def test_a_uniform_sampler_would_fail_the_frequency_test(monkeypatch):

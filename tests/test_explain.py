@@ -6,11 +6,13 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin._array import dispatching
 from labelkin.datasets import load_digit_scenes
 
 MODELS = [
@@ -19,6 +21,9 @@ MODELS = [
     VPCMEClassifier(n_estimators=4, voting="soft", random_state=0),
     VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
     BaggingVPCPClassifier(MLkNNClassifier(4), n_estimators=5, random_state=0),
+    VPCMEClassifier(n_estimators=14, bag=0.5, vote_weights="oob", random_state=0),
+    VPCMEClassifier(n_estimators=20, bag=0.6, vote_weights="oob", calibrate=True, random_state=0),
+    BaggingVPCPClassifier(n_estimators=14, bag=0.5, calibrate=True, random_state=0),
 ]
 
 
@@ -45,6 +50,8 @@ def test_agrees_with_the_predictions(model, scenes):
         np.testing.assert_array_equal(found.probability, model.predict_proba(x[None])[0])
         np.testing.assert_array_equal(found.predicted, model.predict(x[None])[0])
         np.testing.assert_array_equal(found.votes, (found.member_probability > 0.5).sum(axis=0))
+        weights = getattr(model, "vote_weights_", np.ones(1))
+        np.testing.assert_array_equal(found.member_weights, weights)
         assert found.n_members == len(found.counts) == getattr(model, "n_estimators", 1)
 
 
@@ -215,3 +222,18 @@ def test_refusals(scenes):
     model = VPCMEClassifier(base, n_estimators=1, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="MultiOutputClassifier does not look at neighbours"):
         model.explain(test[0])
+
+
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[-2]], ids=str)
+def test_fitted_on_a_device(model, scenes):
+    """The model comes to the host by itself, whether dispatch is on or not."""
+    strict = pytest.importorskip("array_api_strict")
+    X, Y, test = scenes
+    expected = clone(model).fit(X, Y).explain(test[0])
+    with dispatching():
+        there = clone(model).fit(strict.asarray(X), strict.asarray(Y))
+        found = [there.explain(strict.asarray(test[0])), there.explain(test[0])]
+    found.append(there.explain(test[0]))
+    for explanation in found:
+        assert str(explanation) == str(expected)
+        np.testing.assert_allclose(explanation.probability, expected.probability, atol=1e-8)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -24,6 +25,7 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
+from labelkin._array import dispatching
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
 
@@ -75,6 +77,9 @@ MODELS = [
     VPCMEClassifier(n_estimators=4, voting="soft", threshold=(0.3, 0.9), random_state=0),
     VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
     BaggingVPCPClassifier(n_estimators=4, random_state=0),
+    VPCMEClassifier(n_estimators=12, bag=0.5, vote_weights="oob", random_state=0),
+    VPCMEClassifier(n_estimators=20, bag=0.6, vote_weights="oob", calibrate=True, random_state=0),
+    BaggingVPCPClassifier(n_estimators=4, max_features=0.5, random_state=0),
 ]
 
 
@@ -88,6 +93,28 @@ def test_same_as_python(model, scenes):
 def test_float32(model, scenes):
     X, Y, test = scenes
     assert_same(model.fit(X.astype(np.float32), Y), test, np.float32)
+
+
+def test_weights_and_calibration_matter(scenes):
+    """An export without them would be noticed."""
+    X, Y, test = scenes
+    model = MODELS[-2].fit(X, Y)
+    assert np.ptp(model.vote_weights_) > 0.1
+    assert np.abs(model._outcome(test)[0] - model.predict_proba(test)).max() > 0.01
+
+
+@pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[-2]], ids=str)
+def test_fitted_on_a_device(model, scenes):
+    strict = pytest.importorskip("array_api_strict")
+    X, Y, test = scenes
+    for chain in (clone(model), make_pipeline(PairwiseConstraintProjection(random_state=0), model)):
+        with dispatching():
+            there = clone(chain).fit(strict.asarray(X), strict.asarray(Y))
+            exported = [to_onnx(there)]
+        exported.append(to_onnx(there))
+        expected = clone(chain).fit(X, Y).predict_proba(test)
+        for graph in exported:
+            np.testing.assert_allclose(run(graph, test)[0], expected, rtol=0, atol=1e-5)
 
 
 def test_float32_rows_to_a_float64_model_and_back(scenes):

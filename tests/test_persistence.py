@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_data
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -49,6 +50,8 @@ def assert_same(model, path, X, **options):
     back = load_model(path)
     assert type(back) is type(model)
     for before, after in zip(outputs(model, X), outputs(back, X), strict=True):
+        if sparse.issparse(before):
+            before, after = before.toarray(), after.toarray()
         np.testing.assert_array_equal(before, after)
     return back
 
@@ -68,8 +71,6 @@ def saved(tmp_path):
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_public_estimator(name, form, tmp_path):
-    from scipy import sparse
-
     X, Y = make_data(40)
     if form == "sparse":
         X = sparse.csr_matrix(np.rint(X))

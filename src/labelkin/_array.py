@@ -239,10 +239,17 @@ def to_host(estimator: Any) -> Any:
     -------
     A copy that predicts NumPy arrays.
     """
-    with config_context(array_api_dispatch=True):
+    with dispatching():
         return convert_arrays(
             estimator, lambda array: array.copy() if _is_host(array) else to_numpy(array)
         )
+
+
+def on_host(estimator: Any) -> Any:
+    """Return a fitted estimator as it is if its arrays are NumPy's, else a copy; see `to_host`."""
+    name = getattr(estimator, "_fitted_array", None)
+    elsewhere = name is not None and not isinstance(getattr(estimator, name), np.ndarray)
+    return to_host(estimator) if elsewhere else estimator
 
 
 def _is_host(array: Any) -> bool:

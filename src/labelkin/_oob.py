@@ -109,7 +109,7 @@ class OutOfBag:
             total, self._weight, out=np.full(total.shape, np.nan), where=self._weight > 0
         )
 
-    def score(self, metric: str, labels: Array) -> float:
+    def score(self, metric: str, labels: Array, rows: Array | None = None) -> float:
         """Value of a metric over the judged samples, NaN if there are none.
 
         Parameters
@@ -118,9 +118,11 @@ class OutOfBag:
             Name in `labelkin.metrics.METRICS`.
         labels : ndarray of shape (n_samples, n_labels)
             The predicted labels, for a metric of label sets.
+        rows : ndarray of int, optional
+            Judged samples to look at; None: all.
         """
-        rows = self.judged
-        if not rows.any():
+        rows = np.flatnonzero(self.judged) if rows is None else rows
+        if not len(rows):
             return float("nan")
         chosen = METRICS[metric]
         given = labels if chosen.needs == "label" else self.proba()

@@ -224,17 +224,23 @@ def _whole_mean(X: Array) -> Array | None:
 
 def first_of_equals(X: Matrix) -> Array | None:
     """Return for each row the first that equals it; None when no two do."""
+    suspects = np.arange(X.shape[0])
     if sparse.issparse(X):
         ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
     elif isinstance(X, np.ndarray):
-        contents = (row.tobytes() for row in X)
+        if X.shape[1]:
+            # Equal rows begin equally; in projected data hardly any other rows do.
+            _, which, times = np.unique(X[:, 0], return_inverse=True, return_counts=True)
+            suspects = np.flatnonzero(times[which] > 1)
+        contents = (X[i].tobytes() for i in suspects)
     else:
         return None
+    first = np.arange(X.shape[0])
     seen: dict[bytes, int] = {}
-    keys = (blake2b(content, digest_size=16).digest() for content in contents)
-    first = np.array([seen.setdefault(key, i) for i, key in enumerate(keys)])
-    return None if len(seen) == len(first) else first
+    for i, content in zip(suspects.tolist(), contents, strict=True):
+        first[i] = seen.setdefault(blake2b(content, digest_size=16).digest(), i)
+    return None if len(seen) == len(suspects) else first
 
 
 def _smallest(values: Array, k: int) -> Array:

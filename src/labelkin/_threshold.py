@@ -1,12 +1,14 @@
 """Θ chosen by what it gives out of bag.
 
 Θ only says which pairs are must-links, so of all its values those matter that are similarities
-of two label sets: between two such values nothing changes. The few that remain are tried by
-successive halving (Jamieson & Talwalkar, 2016): all get a member, the better half gets more, and
-so on, on the same bags.
+of two label sets: between two such values nothing changes. The few that remain challenge the
+paper's 0.6 by successive halving (Jamieson & Talwalkar, 2016): each gets a small ensemble, the
+better half gets more members, and so on, all on the same bags. The curve is flat and the scores
+are noisy, so the last challenger must be clearly better.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from labelkin.metrics import METRICS
 
 PAPER_THRESHOLD = 0.6
 # More candidates than this would differ by few pairs, and leave few trials to each.
-MOST_CANDIDATES = 8
+MOST_CANDIDATES = 6
 # Similarities looked at to find out how often each value occurs.
 _MOST_SIMILARITIES = 4_000_000
+# Groups of samples over which the difference of two scores varies.
+_GROUPS = 10
 
 Outside = tuple[Array, Array, Array]
 
@@ -67,7 +71,7 @@ def candidate_thresholds(sampler: ConstraintSampler, most: int, random_state: An
     candidates = values[1:]  # at the smallest value every pair is a must-link
     if not len(candidates):
         return np.array([PAPER_THRESHOLD])
-    like_paper = int(np.searchsorted(candidates, PAPER_THRESHOLD).clip(max=len(candidates) - 1))
+    like_paper = _like_paper(candidates)
     if most == 1:
         return candidates[[like_paper]]
     if len(candidates) > most:
@@ -82,23 +86,27 @@ def candidate_thresholds(sampler: ConstraintSampler, most: int, random_state: An
 def halve(
     Y: Array,
     candidates: Array,
-    seeds: Sequence[int],
-    train: Callable[[list[tuple[float, int]]], list[Outside]],
+    n_trials: int,
+    members: Callable[[float], Iterator[Outside]],
+    run: Callable[[Callable[..., list[Outside]], list[Any]], list[list[Outside]]],
     metric: str,
     vote: Callable[[Array, Array], Array],
 ) -> tuple[float, dict[str, Array]]:
-    """Choose among the candidates with no more members than there are seeds.
+    """Choose among the candidates by their out-of-bag scores.
 
     Parameters
     ----------
     Y : ndarray of shape (n_samples, n_labels)
         The true labels.
     candidates : ndarray
-        Θ to choose from, no more than seeds.
-    seeds : sequence of int
-        The m-th member of every candidate has the m-th seed, and so the same bag.
-    train : callable
-        From a list of (Θ, seed), what members trained so say outside their bags.
+        Θ to choose from, increasing.
+    n_trials : int
+        Train no more members than this.
+    members : callable
+        For a Θ, an iterator that trains a member at each step and yields what it says
+        outside its bag. The m-th bag is the same for every Θ.
+    run : callable
+        As ``map``, to a list; perhaps in parallel.
     metric : str
         Name in `labelkin.metrics.METRICS`.
     vote : callable
@@ -107,32 +115,63 @@ def halve(
     Returns
     -------
     best : float
-        The Θ chosen; among equals, the one nearest to the paper's.
+        The last challenger if it is better than the candidate that splits the pairs as 0.6
+        does, by more than the standard error of the difference; else that one.
     scores : dict
         ``threshold``, ``score`` and ``n_members``, an array each: the candidates, the last
         out-of-bag score of each, and by how many members.
     """
     oob = [OutOfBag(Y) for _ in candidates]
+    streams = [members(float(theta)) for theta in candidates]
     trained = np.zeros(len(candidates), dtype=int)
     score = np.full(len(candidates), np.nan)
     sign = METRICS[metric].sign
-    alive = np.arange(len(candidates))
-    left = len(seeds)
-    while len(alive) > 1 and left >= len(alive):
-        rounds = int(np.ceil(np.log2(len(alive))))
+    reference = _like_paper(candidates)
+    challengers = np.delete(np.arange(len(candidates)), reference)
+    left = n_trials
+    while len(challengers) and left > len(challengers):
+        alive = np.append(challengers, reference)
+        rounds = int(np.ceil(np.log2(len(challengers)))) + 1
         each = max(1, left // (rounds * len(alive)))
-        done = trained[alive[0]]
-        tasks = [(c, seed) for seed in seeds[done : done + each] for c in alive]
-        outside = train([(float(candidates[c]), seed) for c, seed in tasks])
-        for (c, _), said in zip(tasks, outside, strict=True):
-            oob[c].add(*said)
-        left -= len(tasks)
-        trained[alive] += each
-        for c in alive:
+        # What each candidate's next members say, one list a candidate.
+        said = run(list, [islice(streams[c], each) for c in alive])
+        for c, outside in zip(alive, said, strict=True):
+            for one in outside:
+                oob[c].add(*one)
             score[c] = oob[c].score(metric, vote(oob[c].proba(), oob[c].votes()))
-        order = np.lexsort(
-            [np.abs(candidates[alive] - PAPER_THRESHOLD), -sign * np.nan_to_num(score[alive])]
-        )
-        alive = alive[order][: (len(alive) + 1) // 2]
-    best = float(candidates[alive[0]])
-    return best, {"threshold": candidates, "score": score, "n_members": trained}
+        trained[alive] += each
+        left -= each * len(alive)
+        order = np.argsort(-sign * np.nan_to_num(score[challengers]), kind="stable")
+        challengers = challengers[order]
+        if len(challengers) == 1:
+            break
+        challengers = challengers[: (len(challengers) + 1) // 2]
+    best = reference
+    if trained[reference] and _clearly_better(oob[challengers[0]], oob[reference], metric, vote):
+        best = challengers[0]
+    return float(candidates[best]), {"threshold": candidates, "score": score, "n_members": trained}
+
+
+def _like_paper(candidates: Array) -> int:
+    """Which candidate splits the pairs as the paper's 0.6 does, or is nearest to that."""
+    return int(np.searchsorted(candidates, PAPER_THRESHOLD).clip(max=len(candidates) - 1))
+
+
+def _clearly_better(
+    one: OutOfBag, other: OutOfBag, metric: str, vote: Callable[[Array, Array], Array]
+) -> bool:
+    """Whether one is better by more than the standard error over groups of samples."""
+    rows = np.flatnonzero(one.judged & other.judged)
+    if len(rows) < 2 * _GROUPS:
+        return False
+    scores = np.array(
+        [
+            [
+                oob.score(metric, vote(oob.proba(), oob.votes()), rows[group::_GROUPS])
+                for group in range(_GROUPS)
+            ]
+            for oob in (one, other)
+        ]
+    )
+    gain = METRICS[metric].sign * (scores[0] - scores[1])
+    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(_GROUPS))

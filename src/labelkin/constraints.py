@@ -7,6 +7,7 @@ either kind are drawn exactly, however rare the kind is.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,26 @@ from sklearn.utils import check_random_state, gen_batches
 
 from labelkin._array import like, to_numpy
 from labelkin._labels import check_labels
-from labelkin.base import Array
+from labelkin._threads import map_threads
+from labelkin.base import Array, Matrix
 
 # Up to this many distinct label sets the table of their similarities is kept (32 MB).
 _TABLE_SETS = 2_000
-# Beyond it, an exact search looks at no more similarities than this (a few seconds).
-_MOST_SIMILARITIES = 400_000_000
+# Beyond it, no search for pairs looks at more similarities than this (a second or two).
+_MOST_SIMILARITIES = 1_000_000_000
 # Before that search: how many times as many pairs as wanted are drawn and sorted out.
 _REJECTION_ROUNDS = 8
+# So many pairs of label sets of a rare kind are remembered for the next draw (128 MB).
+_MOST_KEPT = 2**24
+# Similarities that are computed at once, by a matrix product that stays in cache.
+_GRID = 1024
+# Grids that are looked through before the next look at how many pairs are still missing.
+_GRIDS_AT_A_TIME = 32
+# Up to so many labels, label sets are compared as rows of a dense matrix.
+_DENSE_LABELS = 512
+# More than single precision rounds in the comparison of two label sets.
+_SLACK = 0.01
+_BITS_OF_BYTE = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
 
 
 def label_similarity(Y_left: Any, Y_right: Any) -> Array:
@@ -112,6 +125,26 @@ class ConstraintSampler:
         self._sizes = np.diff(self.label_sets.indptr)
         self._table: Array | None = None
         self._alike: tuple[float, Array] | None = None
+        self._rare: tuple[float, bool, list[tuple[Array, Array]]] | None = None
+
+    @cached_property
+    def _order(self) -> tuple[Array, Array]:
+        """The samples set by set, and where each set begins."""
+        order = np.argsort(self.set_of_sample, kind="stable")
+        starts = np.searchsorted(self.set_of_sample[order], np.arange(len(self._sizes) + 1))
+        return order, starts
+
+    @cached_property
+    def _bits(self) -> Array | None:
+        """The label sets as rows of bits; None where there are many labels for that."""
+        n_sets, q = self.label_sets.shape
+        if q > _DENSE_LABELS:
+            return None
+        bits = np.zeros((n_sets, -(-q // 64) * 8), dtype=np.uint8)
+        for batch in gen_batches(n_sets, _GRID):
+            rows = self.label_sets[batch].toarray()
+            bits[batch, : -(-q // 8)] = np.packbits(rows.astype(bool), axis=1)
+        return bits.view(np.uint64)
 
     def draw(
         self,
@@ -125,7 +158,10 @@ class ConstraintSampler:
 
         That is the law of drawing i and j by their weights until both sets are full, but
         without the waiting: the time is bounded for every Y, Θ and w. A pair can come more
-        than once.
+        than once. Pairs are drawn independently; but with more than some 30,000 distinct
+        label sets, those of a rare kind are picked among all pairs between samples drawn by
+        weight, a thousand against a thousand at a time, so that many share a sample, and
+        repeated where a billion such pairs hold too few.
 
         Parameters
         ----------
@@ -147,15 +183,20 @@ class ConstraintSampler:
         weights = self._check_weights(sample_weight)
         if self.n_samples < 2:
             return _no_pairs(), _no_pairs()
-        sets = _WeightedSets(weights, self.set_of_sample, len(self._sizes))
+        sets = _WeightedSets(weights, *self._order)
         wanted = {True: n_must_link, False: n_cannot_link}
         drawn = {True: [_no_pairs()], False: [_no_pairs()]}
         if len(self._sizes) > _TABLE_SETS:
             self._draw_by_rejection(threshold, weights, wanted, drawn, rng)
         for kind in (True, False):
             missing = wanted[kind] - sum(map(len, drawn[kind]))
-            if missing:
-                drawn[kind].append(self._draw_exactly(kind, threshold, missing, sets, rng))
+            if not missing:
+                continue
+            if self._can_be_exact(kind, threshold):
+                pairs = self._draw_exactly(kind, threshold, missing, sets, rng)
+            else:
+                pairs = self._draw_from_grids(kind, threshold, missing, weights, sets, rng)
+            drawn[kind].append(pairs)
         return np.concatenate(drawn[True]), np.concatenate(drawn[False])
 
     def _check_weights(self, sample_weight: ArrayLike | None) -> Array:
@@ -173,26 +214,39 @@ class ConstraintSampler:
             )
         return weights / weights.max()
 
+    def _can_be_exact(self, kind: bool, threshold: float) -> bool:
+        """Whether pairs of sets are few enough to look at all, and that is needed."""
+        n_sets = len(self._sizes)
+        if n_sets <= _TABLE_SETS:
+            return True
+        return n_sets**2 <= _MOST_SIMILARITIES and _between_sets(kind, threshold)
+
     def _draw_by_rejection(
         self, threshold: float, weights: Array, wanted: dict, drawn: dict, rng: Any
     ) -> None:
         """Draw pairs of any kind and keep those still wanted: quick when no kind is rare."""
-        everything = _WeightedSets(weights, np.zeros(self.n_samples, dtype=np.intp), 1)
-        batch = sum(wanted.values())
-        for _ in range(_REJECTION_ROUNDS):
-            missing = {kind: wanted[kind] - sum(map(len, drawn[kind])) for kind in wanted}
-            if not any(missing.values()):
-                return
+        n = self.n_samples
+        everything = _WeightedSets(weights, np.arange(n), np.array([0, n]))
+        left_to_draw = _REJECTION_ROUNDS * sum(wanted.values())
+        batch = max(wanted.values())
+        while batch and left_to_draw > 0:
+            batch = min(batch + batch // 10, left_to_draw)  # a few more: not all will do
             zeros = np.zeros(batch, dtype=np.intp)
             pairs = everything.draw_pairs(zeros, zeros, rng)
             if not len(pairs):
                 return
+            left_to_draw -= batch
             left, right = self.set_of_sample[pairs].T
-            shared = self.label_sets[left].multiply(self.label_sets[right]).sum(axis=1)
-            similar = _dice(np.asarray(shared).ravel(), self._sizes[left] + self._sizes[right])
-            is_must_link = similar >= threshold
+            is_must_link = self._are_alike(left, right, threshold)
+            needed = [0]
             for kind in wanted:
-                drawn[kind].append(pairs[is_must_link == kind][: missing[kind]])
+                found = pairs[is_must_link == kind]
+                missing = wanted[kind] - sum(map(len, drawn[kind]))
+                drawn[kind].append(found[:missing])
+                if len(found) < missing:
+                    needed.append((missing - len(found)) * batch // max(len(found), 1) + 1)
+            # A kind that is too rare to be found so does not keep the others waiting.
+            batch = max(n for n in needed if n <= left_to_draw)
 
     def _draw_exactly(
         self, kind: bool, threshold: float, size: int, sets: "_WeightedSets", rng: Any
@@ -209,25 +263,65 @@ class ConstraintSampler:
             hit = _draw_from(cumulated, rng.random_sample(size))
             hit = hit if cells is None else cells[hit]
             return sets.draw_pairs(*np.divmod(hit, len(self._sizes)), rng)
-        blocks = list(self._blocks(sets, rng))
-        if len(blocks) == 1:
-            per_block = np.array([size])
-        else:
-            mass = np.array([self._mass(b, kind, threshold, sets).sum() for b in blocks])
-            if mass.sum() == 0:
-                return _no_pairs()
-            per_block = rng.multinomial(size, mass / mass.sum())
+        mass = np.array([sets.mass_of(*cells).sum() for cells in self._cells(kind, threshold)])
+        if mass.sum() == 0:
+            return _no_pairs()
+        per_block = rng.multinomial(size, mass / mass.sum())
         pairs = [_no_pairs()]
-        for block, count in zip(blocks, per_block, strict=True):
-            if not count:
-                continue
-            cumulated = np.cumsum(self._mass(block, kind, threshold, sets))
-            if cumulated[-1] == 0:
-                return _no_pairs()
-            hit = _draw_from(cumulated, rng.random_sample(count))
-            row, right = np.divmod(hit, len(self._sizes))
-            pairs.append(sets.draw_pairs(block[row], right, rng))
+        for (left, right), count in zip(self._cells(kind, threshold), per_block, strict=True):
+            if count:
+                hit = _draw_from(np.cumsum(sets.mass_of(left, right)), rng.random_sample(count))
+                pairs.append(sets.draw_pairs(left[hit], right[hit], rng))
         return np.concatenate(pairs)
+
+    def _draw_from_grids(
+        self,
+        kind: bool,
+        threshold: float,
+        size: int,
+        weights: Array,
+        sets: "_WeightedSets",
+        rng: Any,
+    ) -> Array:
+        """Draw `size` pairs of a rare kind where all pairs of sets are too many to look at.
+
+        Rejection on a large scale: samples drawn by weight are set against others drawn so,
+        all pairs of the two at once, until enough pairs have been met, or the bound on the
+        search is. In the latter case pairs are repeated. Samples with the same label set need
+        no search.
+        """
+        met: list[Array] = []
+        looked_at = n_met = 0
+        cumulated = np.cumsum(weights)
+        searched = _between_sets(kind, threshold)
+        while looked_at < _MOST_SIMILARITIES and n_met < size and searched:
+            sides = rng.random_sample((_GRIDS_AT_A_TIME, 2, _GRID))
+            sides.sort(axis=2)  # one grid, any order
+            samples = _draw_from(cumulated, sides)
+            grids = map_threads(lambda rows: self._met_in_grid(rows, kind, threshold), samples)
+            met += grids
+            n_met += sum(map(len, grids))
+            looked_at += _GRIDS_AT_A_TIME * _GRID**2
+        found = np.concatenate([_no_pairs(), *met])
+        between = len(found) / looked_at * weights.sum() ** 2 if looked_at else 0.0
+        within = sets.mass_within.sum() if kind else 0.0
+        if between + within == 0:
+            return _no_pairs()
+        n_within = rng.binomial(size, within / (between + within))
+        groups = _draw_from(np.cumsum(sets.mass_within), rng.random_sample(n_within))
+        n_between = size - n_within
+        repeats = -(-n_between // max(len(found), 1))
+        chosen = np.concatenate([rng.permutation(len(found)) for _ in range(repeats)] or [[]])
+        between_sets = found[chosen[:n_between].astype(np.intp)]
+        return np.concatenate([between_sets, sets.draw_pairs(groups, groups, rng)])
+
+    def _met_in_grid(self, samples: Array, kind: bool, threshold: float) -> Array:
+        """Return the pairs of one kind, of different label sets, between two lists of samples."""
+        left, right = self.set_of_sample[samples]
+        sides = self._grid_side(left), self._grid_side(right)
+        row, column = _search_grid(*sides, kind, threshold)
+        different = left[row] != right[column]
+        return np.column_stack([samples[0][row[different]], samples[1][column[different]]])
 
     def _cumulated_mass(
         self, kind: bool, threshold: float, sets: "_WeightedSets"
@@ -249,26 +343,40 @@ class ConstraintSampler:
         mass[alike] = 0
         return None, np.cumsum(mass, out=mass)
 
-    def _blocks(self, sets: "_WeightedSets", rng: Any) -> Iterator[Array]:
-        """Yield the rows of the table of set pairs in blocks of bounded size.
+    def _cells(self, kind: bool, threshold: float) -> Iterator[tuple[Array, Array]]:
+        """Yield the pairs of sets of one kind, block by block; remember them if they are few."""
+        known = self._rare  # read once: members of a bag draw in threads
+        if known is not None and known[:2] == (threshold, kind):
+            yield from known[2]
+            return
+        every = np.arange(len(self._sizes), dtype=np.int32)
+        columns = self._grid_side(every)
+        kept: list[tuple[Array, Array]] | None = []
+        n_kept = 0
+        for batch in gen_batches(len(every), max(1, _GRID**2 // len(every))):
+            rows = self._grid_side(every[batch])
+            row, column = _search_grid(rows, columns, kind, threshold)
+            cells = every[batch][row], every[column]
+            n_kept += len(row)
+            kept = [*kept, cells] if kept is not None and n_kept <= _MOST_KEPT else None
+            yield cells
+        if kept is not None:
+            self._rare = threshold, kind, kept
 
-        With more sets than can all be compared, the rows are a random choice by weight.
-        """
-        n_sets = len(self._sizes)
-        rows = np.arange(n_sets)
-        most = _MOST_SIMILARITIES // n_sets
-        if n_sets > most:
-            share = sets.mass / sets.mass.sum()
-            size = min(max(most, 1), np.count_nonzero(share))
-            rows = np.sort(rng.choice(n_sets, size=size, replace=False, p=share))
-        for batch in gen_batches(len(rows), max(1, _TABLE_SETS**2 // n_sets)):
-            yield rows[batch]
+    def _grid_side(self, sets: Array) -> tuple[Matrix, Array]:
+        """Return label sets ready for a product, and their sizes."""
+        rows = self.label_sets[sets].astype(np.float32)
+        dense = rows.shape[1] <= _DENSE_LABELS
+        return rows.toarray() if dense else rows, self._sizes[sets].astype(np.float32)
 
-    def _mass(self, rows: Array, kind: bool, threshold: float, sets: "_WeightedSets") -> Array:
-        """Total weight of the pairs of one kind, for each pair (row, any) of label sets."""
-        mass = sets.mass_of_pairs(rows)
-        mass[(self._similarities(rows) >= threshold) != kind] = 0
-        return mass
+    def _are_alike(self, left: Array, right: Array, threshold: float) -> Array:
+        """Tell which pairs of sets are must-links."""
+        if self._bits is None:
+            both = self.label_sets[left].multiply(self.label_sets[right])
+            shared = np.asarray(both.sum(axis=1)).ravel()
+        else:
+            shared = _count_bits(self._bits[left] & self._bits[right])
+        return _dice(shared, self._sizes[left] + self._sizes[right]) >= threshold
 
     def _similarities(self, rows: Array) -> Array:
         if len(self._sizes) > _TABLE_SETS:
@@ -283,14 +391,23 @@ class ConstraintSampler:
 
 
 class _WeightedSets:
-    """Samples in groups, to be drawn by weight within their group."""
+    """Samples in groups, to be drawn by weight within their group.
 
-    def __init__(self, weights: Array, group: Array, n_groups: int) -> None:
-        self._order = np.argsort(group, kind="stable")
-        w = weights[self._order]
-        g = group[self._order]
-        self._start = np.searchsorted(g, np.arange(n_groups + 1))
-        self.mass = np.add.reduceat(w, self._start[:-1])
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Their weights.
+    order : ndarray of int of shape (n_samples,)
+        The samples group by group.
+    starts : ndarray of int of shape (n_groups + 1,)
+        Where each group begins in this order, and where the last one ends.
+    """
+
+    def __init__(self, weights: Array, order: Array, starts: Array) -> None:
+        self._order, self._start = order, starts
+        w = weights[order]
+        g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        self.mass = np.add.reduceat(w, starts[:-1])
         # A pair within a group: w_i times what the others weigh, exactly 0 without others.
         paired = w * np.maximum(self.mass[g] - w, 0)
         self.mass_within = np.add.reduceat(paired, self._start[:-1])
@@ -308,28 +425,37 @@ class _WeightedSets:
         mass[np.arange(len(rows)), rows] = self.mass_within[rows]
         return mass
 
+    def mass_of(self, left: Array, right: Array) -> Array:
+        """Total weight of the samples' pairs, for each pair of groups."""
+        within = left == right
+        mass = self.mass[left] * self.mass[right]
+        mass[within] = self.mass_within[left[within]]
+        return mass
+
     def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
         """Draw one pair (i, j), i ≠ j, for each pair of groups; nothing if none has a pair."""
         within = left == right
         if within.any() and not self.mass_within[left[within]].all():
             return _no_pairs()
         u = rng.random_sample((2, len(left)))
-        first = np.where(
-            within,
-            self._position(self._cumulated_within, left, u[0]),
-            self._position(self._cumulated, left, u[0]),
-        )
-        second = np.where(
-            within,
-            self._position_but(first, left, u[1]),
-            self._position(self._cumulated, right, u[1]),
-        )
-        return self._order[np.column_stack([first, second])]
+        pairs = np.empty((len(left), 2), dtype=np.intp)
+        for chosen in (within, ~within):
+            if not chosen.any():
+                continue
+            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
+            if chosen is within:
+                first = self._position(self._cumulated_within, a, u_first)
+                second = self._position_but(first, a, u_second)
+            else:
+                first = self._position(self._cumulated, a, u_first)
+                second = self._position(self._cumulated, b, u_second)
+            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
+        return pairs
 
     def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
         low, high = self._start[group], self._start[group + 1]
         target = cumulated[low] + u * (cumulated[high] - cumulated[low])
-        return np.clip(np.searchsorted(cumulated, target, side="right") - 1, low, high - 1)
+        return np.clip(_search(cumulated, target) - 1, low, high - 1)
 
     def _position_but(self, excluded: Array, group: Array, u: Array) -> Array:
         """Position in the group by weight, jumping over the excluded sample's interval."""
@@ -337,7 +463,7 @@ class _WeightedSets:
         total = self._cumulated[high] - self._cumulated[low] - self._share[excluded]
         target = self._cumulated[low] + u * total
         target = target + np.where(target >= self._cumulated[excluded], self._share[excluded], 0)
-        found = np.searchsorted(self._cumulated, target, side="right") - 1
+        found = _search(self._cumulated, target) - 1
         found = np.clip(found, low, high - 1)
         # Rounding can still end on the excluded sample; its neighbour in the group is next.
         beside = np.where(excluded + 1 < high, excluded + 1, excluded - 1)
@@ -352,18 +478,58 @@ def _label_sets(Y: Any) -> sparse.csr_array:
 def _distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
     """Return the distinct rows of Y, and for each row which one it is.
 
-    Rows are told apart by two random 64-bit sums, and every row is compared with the one
-    that stands for it: a collision of the sums would only cost another round.
+    Rows are told apart by random 64-bit sums, and every row is compared with the one that
+    stands for it: a collision of the sums would only cost another round.
     """
     rng = np.random.default_rng(0)
+    sizes = np.diff(Y.indptr)
     while True:
-        codes = rng.integers(1, 2**63, size=(Y.shape[1], 2), dtype=np.uint64)
-        sums = np.ascontiguousarray(Y.astype(np.uint64) @ codes)
-        keys = sums.view([("", np.uint64)] * 2).ravel()
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        codes = rng.integers(1, 2**63, size=(Y.shape[1], 2), dtype=np.uint64)[:, 0]
+        sums = Y.astype(np.uint64) @ codes
+        _, first, which = np.unique(sums, return_index=True, return_inverse=True)
         which = which.ravel()
-        if (Y[first[which]] != Y).nnz == 0:
+        if (sizes[first[which]] != sizes).any():
+            continue
+        if (Y[first[which]].indices == Y.indices).all():
             return Y[first], which
+
+
+def _search_grid(
+    rows: tuple[Matrix, Array], columns: tuple[Matrix, Array], kind: bool, threshold: float
+) -> tuple[Array, Array]:
+    """Find the pairs of one kind between two lists of label sets; return row and column.
+
+    2 |A ∩ B| − Θ (|A| + |B|) tells the kind but for rounding. Single precision gives it fast
+    for all pairs; those that come out right, or nearly so, are looked at again.
+    """
+    (A, a), (B, b) = rows, columns
+    if sparse.issparse(A):
+        excess = (A @ B.T).toarray()
+        excess *= 2
+        excess -= np.add.outer(threshold * a, threshold * b).astype(np.float32)
+    else:
+        ones_a, ones_b = np.ones_like(a), np.ones_like(b)
+        left = np.column_stack([2 * A, -threshold * a, ones_a]).astype(np.float32)
+        right = np.column_stack([B, ones_b, -threshold * b]).astype(np.float32)
+        excess = left @ right.T
+    near = excess > -_SLACK if kind else excess < _SLACK
+    row, column = np.divmod(np.flatnonzero(near), len(b))
+    sizes = a[row].astype(np.float64) + b[column]
+    shared = np.rint((excess[row, column] + threshold * sizes) / 2)
+    right_kind = (_dice(shared, sizes) >= threshold) == kind
+    return row[right_kind], column[right_kind]
+
+
+def _between_sets(kind: bool, threshold: float) -> bool:
+    """Whether pairs of this kind can have different label sets."""
+    return threshold < 1 if kind else threshold > 0
+
+
+def _count_bits(words: Array) -> Array:
+    """Count the bits of each row of 64-bit words."""
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(words).sum(axis=1, dtype=np.intp)
+    return _BITS_OF_BYTE[words.view(np.uint8)].sum(axis=1, dtype=np.intp)  # before NumPy 2
 
 
 def _dice(shared: Array, sizes: Array) -> Array:
@@ -373,8 +539,18 @@ def _dice(shared: Array, sizes: Array) -> Array:
 
 def _draw_from(cumulated: Array, u: Array) -> Array:
     """Draw indices by cumulated mass; never one without mass."""
-    hit = np.searchsorted(cumulated, u * cumulated[-1], side="right")
+    hit = _search(cumulated, u * cumulated[-1])
     return np.minimum(hit, np.searchsorted(cumulated, cumulated[-1], side="left"))
+
+
+def _search(cumulated: Array, targets: Array) -> Array:
+    """Return `np.searchsorted` from the right; many targets are looked up in order, in cache."""
+    if targets.ndim > 1 or len(targets) < _GRID:
+        return np.searchsorted(cumulated, targets, side="right")
+    order = np.argsort(targets)
+    found = np.empty(len(targets), dtype=np.intp)
+    found[order] = np.searchsorted(cumulated, targets[order], side="right")
+    return found
 
 
 def _divide(part: Array, whole: Array) -> Array:

@@ -4,7 +4,7 @@ import time
 import warnings
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from numbers import Integral, Real
 from typing import Any
@@ -135,8 +135,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         self.vote_weights_ = np.ones(len(members))
         self.calibration_: SlopeCalibration | None = None
         if self.bag is not None:
-            self._judge_outside(members, to_numpy(Y))
-            self.oob_proba_ = like(self.oob_proba_, X)
+            self._judge_outside(members, to_numpy(Y), X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
@@ -144,24 +143,20 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
     def _choose_threshold(self, data: TrainingData, rng: Any) -> None:
         """Set ``threshold_`` by trial members, fewer than the ensemble has."""
-        S = int(TRIAL_SHARE * self.n_estimators)
-        candidates = candidate_thresholds(data.sampler, min(max(S, 1), MOST_CANDIDATES), rng)
+        n_trials = int(TRIAL_SHARE * self.n_estimators)
+        candidates = candidate_thresholds(data.sampler, min(max(n_trials, 1), MOST_CANDIDATES), rng)
         bag = AUTO_BAG if self.bag is None else self.bag
+        seeds = rng.randint(2**31 - 1, size=n_trials)
 
-        def train(trials: list[tuple[float, int]]) -> list[tuple[Array, Array, Array]]:
-            return map_threads(train_one, trials, self.n_jobs)
+        def members(threshold: float) -> Iterator[tuple[Array, Array, Array]]:
+            trial = data.with_settings((threshold, threshold), bag)
+            return (member.outside for member, _ in self._rounds(trial, seeds))
 
-        def train_one(trial: tuple[float, int]) -> tuple[Array, Array, Array]:
-            threshold, seed = trial
-            return Member(self, data.with_settings((threshold, threshold), bag), seed).outside
+        def run(train: Any, which: Any) -> list[Any]:
+            return map_threads(train, which, self.n_jobs)
 
         self.threshold_, self.threshold_scores_ = halve(
-            data.Y,
-            candidates,
-            rng.randint(2**31 - 1, size=S),
-            train,
-            self.oob_metric,
-            self._vote,
+            data.Y, candidates, n_trials, members, run, self.oob_metric, self._vote
         )
         if self.verbose:
             print(
@@ -170,7 +165,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
                 flush=True,
             )
 
-    def _judge_outside(self, members: list[Member], Y: Array) -> None:
+    def _judge_outside(self, members: list[Member], Y: Array, X: Matrix) -> None:
         """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
         if self.vote_weights == "oob":
             self.vote_weights_ = precision_weights([m.outside for m in members], Y)
@@ -186,7 +181,7 @@ class _ConstraintEnsemble(MultiLabelClassifier):
             )
         proba = oob.proba()
         self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
-        self.oob_proba_ = self._as_proba(proba)
+        self.oob_proba_ = like(self._as_proba(proba), X)
         if self.calibrate and oob.judged.any():
             self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
 
@@ -198,6 +193,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     @abstractmethod
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
         """Train a member for each seed, and set ``sample_weights_``."""
+
+    @abstractmethod
+    def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
+        """Train a member at each step; yield it, and the sample weights after it."""
 
     def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
@@ -279,11 +278,15 @@ class _ConstraintEnsemble(MultiLabelClassifier):
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
+        return self._running_mean(self._member_outputs(X))
+
+    def _running_mean(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple]:
+        """Yield mean probability and share of votes, after each member's two outputs."""
         proba: Any = 0
         votes: Any = 0
         total = 0.0
         weights = to_numpy(self.vote_weights_).tolist()
-        for (p, labels), weight in zip(self._member_outputs(X), weights, strict=True):
+        for (p, labels), weight in zip(outputs, weights, strict=True):
             proba, votes = proba + weight * p, votes + weight * astype(labels, p.dtype)
             total += weight
             yield proba / total, votes / total
@@ -397,9 +400,10 @@ class VPCMEClassifier(_ConstraintEnsemble):
     threshold : float, (low, high) or "auto", default=0.6
         Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
         each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
-        of bag, among those that split the pairs differently: trial members with equal
-        weights, fewer than `n_estimators`, so that the fit costs no more than twice as
-        much. The trials draw inside bags, of share 0.6 if `bag` is None; the
+        of bag, among those that split the pairs differently: small trial ensembles, fewer
+        members in all than `n_estimators`, so that the fit costs no more than twice as
+        much. Where none is clearly better, it stays with what 0.6 does. The trials draw
+        inside bags, of share 0.6 if `bag` is None; the
         ensemble is then the same as with this Θ given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
@@ -513,19 +517,25 @@ class VPCMEClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        weights = np.full(len(data.Y), 1 / len(data.Y))
         members: list[Member] = []
+        for member, weights in self._rounds(data, seeds):
+            members.append(member)
+            self.sample_weights_ = weights
+            self._after_member(len(members), member.error)
+        return members
+
+    def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
+        weights = np.full(len(data.Y), 1 / len(data.Y))
+        previous = None
         for seed in seeds:
             member = Member(self, data, seed, weights)
-            theta = members[-1].error if members else member.error
+            theta = member.error if previous is None else previous
+            previous = member.error
             if data.bag is None:
                 weights = reweight(weights, member.wrong, theta)
             else:
                 weights = reweight_outside(weights, member.wrong, member.outside[0], theta)
-            members.append(member)
-            self._after_member(len(members), member.error)
-        self.sample_weights_ = weights
-        return members
+            yield member, weights
 
 
 class BaggingVPCPClassifier(_ConstraintEnsemble):
@@ -592,6 +602,10 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
             return members
         run = map_threads if data.in_blocks else map_anywhere
         return run(train, seeds, self.n_jobs, tell)
+
+    def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
+        for seed in seeds:
+            yield Member(self, data, seed), np.full(len(data.Y), 1 / len(data.Y))
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
+from labelkin._array import on_host, to_host
 from labelkin._labels import label_names
 from labelkin.base import Array, Matrix
 
@@ -27,7 +29,8 @@ class Explanation:
     predicted : ndarray of bool of shape (n_labels,)
         Which labels ``predict`` gives.
     probability : ndarray of shape (n_labels,)
-        What ``predict_proba`` gives: the mean of `member_probability`.
+        What ``predict_proba`` gives: the mean of `member_probability`, by `member_weights`;
+        calibrated, if the ensemble is.
     votes : ndarray of int of shape (n_labels,)
         How many members find the label more likely than not.
     counts : ndarray of int of shape (n_members, n_labels)
@@ -35,6 +38,9 @@ class Explanation:
         probability of a label follows from this number alone.
     member_probability : ndarray of shape (n_members, n_labels)
         What each member says.
+    member_weights : ndarray of shape (n_members,)
+        What each member weighs in the mean and in the vote; all 1 unless the ensemble learned
+        ``vote_weights="oob"``.
     n_neighbors : int
         Number of nearest training samples that a member looks at.
     neighbors : ndarray of int of shape (n_found,)
@@ -56,6 +62,7 @@ class Explanation:
     votes: Array
     counts: Array
     member_probability: Array
+    member_weights: Array
     n_neighbors: int
     neighbors: Array
     neighbor_members: Array
@@ -166,7 +173,9 @@ def explain(model: Any, x: Any) -> Explanation:
     Parameters
     ----------
     model : MLkNNClassifier, VPCMEClassifier or BaggingVPCPClassifier
-        Fitted; an ensemble's members must be neighbour-based, as by default.
+        Fitted; an ensemble's members must be neighbour-based, as by default. One fitted on a
+        device is copied to the host first: to explain many samples, do that once, with
+        `labelkin._array.to_host`.
     x : array-like of shape (n_features,) or (1, n_features)
         The sample.
 
@@ -174,17 +183,21 @@ def explain(model: Any, x: Any) -> Explanation:
     -------
     Explanation
     """
+    check_is_fitted(model)
+    if (here := on_host(model)) is not model:
+        model, x = here, to_host(x)
     row = _one_row(model, x)
     members = _members(model, row)
     nearest = [member._counts.search.query(z, member.n_jobs)[0] for member, z in members]
     labels = members[0][0]._counts.Y
     probability = np.array([member._proba(z)[0] for member, z in members])
-    # In the order in which the ensemble adds up, so that the mean agrees to the last digit.
-    mean = sum(probability) / len(members)
-    votes = (probability > 0.5).sum(axis=0)
-    predicted = mean > 0.5
+    ballots = probability > 0.5
+    weights, mean, predicted = np.ones(1), probability[0], ballots[0]
     if hasattr(model, "projections_"):
-        predicted = model._vote(mean, votes / len(members))
+        weights = model.vote_weights_
+        # Added up by the ensemble itself, so that the mean agrees to the last digit.
+        *_, (mean, share) = model._running_mean(zip(probability, ballots, strict=True))
+        mean, predicted = model._calibrated(mean), model._decide(mean, share)
     distances = [
         _distances(member._counts.search, z, found)
         for (member, z), found in zip(members, nearest, strict=True)
@@ -194,9 +207,10 @@ def explain(model: Any, x: Any) -> Explanation:
         label_names=label_names(model),
         predicted=predicted,
         probability=mean,
-        votes=votes,
+        votes=ballots.sum(axis=0),
         counts=np.array([labels[found].sum(axis=0, dtype=np.intp) for found in nearest]),
         member_probability=probability,
+        member_weights=weights,
         n_neighbors=len(nearest[0]),
         neighbors=samples,
         neighbor_members=occurrences,

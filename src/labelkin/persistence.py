@@ -36,10 +36,17 @@ FORMAT = 1
 _HEAD = "labelkin.json"
 # Modules whose classes may stand in a file. None of these classes does anything when it is
 # made but keep its arguments.
-_MODULES = {
-    "labelkin." + module
-    for module in {"_members", "_search", "constraints", "tabular", *labelkin._HOME.values()}
-}
+_HELPERS = (
+    "_approximate",
+    "_calibration",
+    "_kernels",
+    "_members",
+    "_ridge",
+    "_search",
+    "constraints",
+    "tabular",
+)
+_MODULES = {"labelkin." + module for module in {*_HELPERS, *labelkin._HOME.values()}}
 # What else known models hold. No other function: it may be called with what the file says.
 _NAMES = {
     "labelkin.experiments.methods._dense",

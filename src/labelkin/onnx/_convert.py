@@ -104,13 +104,15 @@ def _(model: Any, graph: Graph, rows: Rows) -> Answer:
         classify(estimator, graph, graph.project(rows, projection.components_))
         for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
     ]
-    n, half = np.float64(len(members)), np.float64(0.5)
-    total = graph.op("Sum", *(member.probabilities for member in members))
-    answer = _likely(graph, graph.op("Div", total, n))
+    answer = _likely(graph, _mean(graph, [m.probabilities for m in members], model.vote_weights_))
+    if model.calibration_ is not None:
+        curves = model.calibration_
+        odds = graph.op("Mul", answer.probabilities, curves.slope_)
+        return _likely(graph, graph.op("Sigmoid", graph.op("Add", odds, curves.intercept_)))
     if model.voting == "soft":
         return answer
     ballots = [graph.cast(member.labels, np.float64) for member in members]
-    share = graph.op("Div", graph.op("Sum", *ballots), n)
+    share, half = _mean(graph, ballots, model.vote_weights_), np.float64(0.5)
     tied = graph.op("And", graph.op("Equal", share, half), answer.labels)
     return answer._replace(labels=graph.op("Or", graph.op("Greater", share, half), tied))
 
@@ -180,6 +182,14 @@ def _(step: SimpleImputer, graph: Graph, rows: Rows) -> Rows:
 def _by_column(graph: Graph, kind: str, rows: Rows, values: Array) -> Rows:
     """Combine each column with its number, in the type of the rows, as scikit-learn does."""
     return rows._replace(name=graph.op(kind, rows.name, values.astype(rows.dtype)))
+
+
+def _mean(graph: Graph, names: list[str], weights: Array) -> str:
+    """Add the mean of several results by the members' weights, in the order of the members."""
+    if (weights != 1).any():
+        pairs = zip(names, weights, strict=True)
+        names = [graph.op("Mul", name, np.float64(weight)) for name, weight in pairs]
+    return graph.op("Div", graph.op("Sum", *names), np.float64(sum(weights.tolist())))
 
 
 def _likely(graph: Graph, probabilities: str) -> Answer:

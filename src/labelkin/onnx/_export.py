@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
+from labelkin._array import on_host, to_host
 from labelkin._labels import label_names
 from labelkin.base import Array
 from labelkin.datasets._io import open_for_writing
@@ -31,7 +32,8 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
         `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
         `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` but for callable
         kernels; or a pipeline or a search that ends in one, with scalers, `SimpleImputer`,
-        `PairwiseConstraintProjection` and `MDDM` before it.
+        `PairwiseConstraintProjection` and `MDDM` before it. It may have been fitted on a
+        device.
     dtype : {float32, float64}, default=float64
         Type of the numbers that will be given as ``X``, and of the probabilities. Inside, the
         arithmetic is done in the types in which the classifier does it.
@@ -70,9 +72,11 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     if not hasattr(model, "fit"):
         raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
     check_is_fitted(model)
+    if on_host(final := final_estimator(model)) is not final:
+        model = to_host(model)
+        final = final_estimator(model)
     graph = Graph()
     answer = classify(model, graph, Rows("X", dtype))
-    final = final_estimator(model)
     outputs = _named_outputs(final, graph, answer, dtype)
     metadata = {
         "label_names": json.dumps(label_names(final), ensure_ascii=False),
