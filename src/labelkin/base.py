@@ -166,7 +166,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.n_features_in_ = X.shape[1]
         self._one_target = False
         self._sparse_labels = sparse.issparse(Y)
-        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+        self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
 
     def _validate_predict(self, X: ArrayLike, method: str = "predict") -> Matrix:
         check_is_fitted(self)
