@@ -20,7 +20,8 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from labelkin._kernels import Rows, descend_width, radial, sample_rows, take, take_both
 from labelkin._oob import BagSampler
-from labelkin._ridge import RidgeSpectrum, loo_ridge
+from labelkin._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge
+from labelkin._ridge import _choose_ridges as choose_ridges
 from labelkin.base import Array, Matrix
 from labelkin.projection import TrainingRows
 
@@ -133,7 +134,7 @@ class KernelLearner:
             spectrum = RidgeSpectrum.of_kernel(K)
         else:
             spectrum = RidgeSpectrum.of_landmarks(K, map(self._columns, _blocks(rows, len(K))))
-        model = loo_ridge(spectrum, Y, shrinkage=_RIDGE_SHRINKAGE)
+        model = _fit_ridges(spectrum, Y, judged)
         self._coef, self._intercept = model.coef, model.intercept
         return model.loo_scores
 
@@ -265,6 +266,23 @@ class TreesLearner:
         return self.forest_.predict(rows).reshape(rows.shape[0], -1)
 
 
+def _fit_ridges(spectrum: RidgeSpectrum, Y: Array, judged: Array | None) -> LooRidge:
+    """Fit ridges, chosen by the leave-one-out errors of all rows, or of the judged ones."""
+    if judged is None or len(judged) < 2:
+        return loo_ridge(spectrum, Y, shrinkage=_RIDGE_SHRINKAGE)
+    models = [loo_ridge(spectrum, Y, RIDGES[i : i + 1]) for i in range(0, len(RIDGES), 2)]
+    errors = [np.mean((Y[judged] - m.loo_scores[judged]) ** 2, axis=0) for m in models]
+    best = choose_ridges(np.array(errors), Y[judged], _RIDGE_SHRINKAGE)
+    model = models[0]
+    for i, other in enumerate(models):
+        mine = best == i
+        model.ridge[mine] = other.ridge[mine]
+        model.loo_scores[:, mine] = other.loo_scores[:, mine]
+        model.coef[:, mine] = other.coef[:, mine]
+        model.intercept[mine] = other.intercept[mine]
+    return model
+
+
 def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
     """Return the directions of the ratio criterion in the coordinates of the rows."""
     none = np.empty((0, 2), dtype=np.intp)
@@ -284,7 +302,7 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
 
 
 def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[Array]:
-    """Draw bags in pairs of which every row is outside one, where there are rows enough."""
+    """Draw bags in pairs that together hold all rows: few are in both, and not judged."""
     size = min(max(round(BAG * n_samples), 2), max(n_samples - 1, 1))
     bags: list[Array] = []
     while len(bags) < n_bags:

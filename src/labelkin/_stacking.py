@@ -17,7 +17,7 @@ from labelkin.base import Array
 _SUREST = 1e-4
 _BOUND = float(logit(1 - _SUREST))
 # Shares of the number of cells with which weights are drawn towards equal ones.
-_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0)
+_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 _FOLDS = 4
 # Cells on which weights are learned, at most.
 _CELLS = 200_000
@@ -33,7 +33,7 @@ class Stacking:
     """Calibrated members, averaged as log odds, corrected by the other labels.
 
     1. Each member's scores become log odds ℓₘ by a logistic curve a label
-       (`SlopeCalibration`), within ±log((1 − 10⁻⁴) / 10⁻⁴).
+       (`SlopeCalibration` on `cautious` targets), within ±log((1 − 10⁻⁴) / 10⁻⁴).
     2. ℓ = Σ wₘ ℓₘ, one weight a member for all labels: see `member_weights`. P = calibrated ℓ.
     3. The residuals Y − P are regressed on the centred log odds of all labels, one ridge a
        label by leave-one-out error, or none where that does not help. Half of what the
@@ -61,15 +61,16 @@ class Stacking:
 
     def fit(self, scores: list[Array], Y: Array) -> Array:
         """Learn from honest scores of the members; return honest probabilities, (n, q)."""
-        self.calibrations_ = [SlopeCalibration().fit(member, Y) for member in scores]
+        targets = cautious(Y)
+        self.calibrations_ = [SlopeCalibration().fit(member, targets) for member in scores]
         odds = self._member_odds(scores)
         self.weights_ = member_weights(odds, Y, np.random.RandomState(self.seed))
         mixed = np.tensordot(self.weights_, odds, 1)
-        self._first = SlopeCalibration().fit(mixed, Y)
+        self._first = SlopeCalibration().fit(mixed, targets)
         first = _odds(self._first, mixed)
         self._correction = LabelCorrection()
         corrected = self._correction.fit(first, Y)
-        self._last = SlopeCalibration().fit(corrected, Y)
+        self._last = SlopeCalibration().fit(corrected, targets)
         return self._last(corrected)
 
     def __call__(self, scores: list[Array]) -> Array:
@@ -81,6 +82,20 @@ class Stacking:
         return np.stack(
             [_odds(c, member) for c, member in zip(self.calibrations_, scores, strict=True)]
         )
+
+
+def cautious(Y: Array) -> Array:
+    """Return the targets of calibration: not 0 and 1 but what so many samples vouch for.
+
+    (N₊ + 1) / (N₊ + 2) for N₊ positives, 1 / (N₋ + 2) for N₋ negatives, as Platt proposed.
+    Where scores separate a label, a curve through 0 and 1 has no bound, and each curve on top
+    of another would be surer still. Constant labels stay as they are.
+    """
+    n, positives = len(Y), Y.sum(axis=0, dtype=np.float64)
+    varies = (positives > 0) & (positives < n)
+    high = np.where(varies, (positives + 1) / (positives + 2), 1.0)
+    low = np.where(varies, 1 / (n - positives + 2), 0.0)
+    return np.where(Y > 0, high, low)
 
 
 def _odds(calibration: SlopeCalibration, scores: Array) -> Array:
@@ -180,4 +195,6 @@ class LabelCorrection:
 
 
 def _corrected(proba: Array, change: Array) -> Array:
-    return logit(np.clip(proba + _SHARE * change, _SUREST, 1 - _SUREST))
+    """Add a share of the change, without halving any distance to 0 or 1: no ties there."""
+    changed = np.clip(proba + _SHARE * change, proba / 2, (1 + proba) / 2)
+    return logit(changed)

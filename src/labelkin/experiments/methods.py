@@ -14,6 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from labelkin.boosting import AdaBoostPDTClassifier
 from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
 from labelkin.labelsets import RAkELClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.ranking import CalibratedLabelRankingClassifier
@@ -139,6 +141,21 @@ def _registry() -> dict[str, Method]:
             lambda seed: BinaryRelevanceClassifier(random_state=seed),
             "a C4.5 tree for each label; not in the paper's tables",
             "baseline",
+        ),
+        Method(
+            "krr",
+            "KRR-LOO",
+            lambda seed: KernelRidgeLOOClassifier(random_state=seed),
+            "RBF kernel ridge, width and ridges by leave-one-out error, calibrated",
+            "this library",
+        ),
+        Method(
+            "kin",
+            "Kin ensemble",
+            lambda seed: KinEnsembleClassifier(random_state=seed),
+            "kernel ridges on several views, 8 projections and 200 trees, combined by "
+            "leave-one-out and out-of-bag scores",
+            "this library",
         ),
     ]
     return {method.name: method for method in methods}
