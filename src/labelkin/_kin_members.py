@@ -43,9 +43,10 @@ THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
 # Share of the directions that the ratio criterion likes least, which are dropped.
 _DROPPED = 0.3
 
-# What trees may cost: features looked at in a node times rows, rows in a bag, and numbers
-# kept in the leaves.
+# What trees may cost: features looked at in a node times rows, these features, rows in a bag,
+# and numbers kept in the leaves.
 _TREE_CELLS = 2**21
+_TREE_FEATURES = 200
 _TREE_ROWS = 20_000
 _LEAF_CELLS = 2**27
 
@@ -237,7 +238,8 @@ class TreesLearner:
         # Up to two nodes for each row that a bootstrap sample holds once or more.
         smallest_leaf = max(1, int(np.ceil(50 * 1.3 * drawn * q / _LEAF_CELLS)))
         affordable = int(_LEAF_CELLS * smallest_leaf / (1.3 * drawn * q))
-        most = max(int(np.sqrt(k)), min(int(0.4 * k), _TREE_CELLS // drawn), 1)
+        most = min(int(0.4 * k), _TREE_FEATURES, _TREE_CELLS // drawn)
+        most = max(most, int(np.sqrt(k)), 1)
         forest = ExtraTreesRegressor(
             max(1, min(self.n_trees, affordable)),
             max_features=most,

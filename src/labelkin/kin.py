@@ -56,14 +56,14 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. Training takes about five times as long as
+    and a last logistic curve for each label. Training takes four to ten times as long as
     `KernelRidgeLOOClassifier`.
 
     Parameters
     ----------
     n_projections : int, default=8
         Members behind projections. 0: none.
-    n_trees : int, default=200
+    n_trees : int, default=100
         Trees. 0: none. Fewer grow where their leaves would fill the memory.
     decision : str, default="fixed"
         How probabilities become label sets: "fixed" predicts what is more likely than not, which
@@ -147,7 +147,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     def __init__(
         self,
         n_projections: int = 8,
-        n_trees: int = 200,
+        n_trees: int = 100,
         *,
         decision: str = "fixed",
         oob_metric: str = "average_precision",

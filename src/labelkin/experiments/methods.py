@@ -153,7 +153,7 @@ def _registry() -> dict[str, Method]:
             "kin",
             "Kin ensemble",
             lambda seed: KinEnsembleClassifier(random_state=seed),
-            "kernel ridges on several views, 8 projections and 200 trees, combined by "
+            "kernel ridges on several views, 8 projections and 100 trees, combined by "
             "leave-one-out and out-of-bag scores",
             "this library",
         ),
