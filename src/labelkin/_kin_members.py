@@ -272,7 +272,7 @@ def _fit_ridges(spectrum: RidgeSpectrum, Y: Array, judged: Array | None) -> LooR
     """Fit ridges, chosen by the leave-one-out errors of all rows, or of the judged ones."""
     if judged is None or len(judged) < 2:
         return loo_ridge(spectrum, Y, shrinkage=_RIDGE_SHRINKAGE)
-    models = [loo_ridge(spectrum, Y, RIDGES[i : i + 1]) for i in range(0, len(RIDGES), 2)]
+    models = [loo_ridge(spectrum, Y, RIDGES[i : i + 1]) for i in range(0, len(RIDGES), 3)]
     errors = [np.mean((Y[judged] - m.loo_scores[judged]) ** 2, axis=0) for m in models]
     best = choose_ridges(np.array(errors), Y[judged], _RIDGE_SHRINKAGE)
     model = models[0]
