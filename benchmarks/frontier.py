@@ -18,6 +18,7 @@ from _common import PAPER, folds, load, machine, seconds
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
 from labelkin.metrics import METRICS, evaluate
 
 SHOWN = ["hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision"]
@@ -25,6 +26,7 @@ SIGN = np.array([METRICS[m].sign for m in SHOWN])
 UNIT = np.array([100 if METRICS[m].percent else 1 for m in SHOWN])
 
 METHODS = {
+    "kin": lambda: KinEnsembleClassifier(random_state=0),
     "krr": lambda: KernelRidgeLOOClassifier(random_state=0),
     "krr-laplacian": lambda: KernelRidgeLOOClassifier("laplacian", random_state=0),
     "mlknn": MLkNNClassifier,

@@ -25,6 +25,7 @@ from labelkin.base import MultiLabelClassifier
 SMALL = {
     "AdaBoostPDTClassifier": {"n_estimators": 3},
     "BaggingVPCPClassifier": {"n_estimators": 3},
+    "KinEnsembleClassifier": {"n_projections": 2, "n_trees": 10},
     "VPCMEClassifier": {"n_estimators": 3},
 }
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.kernel import KernelRidgeLOOClassifier
+    from labelkin.kin import KinEnsembleClassifier
     from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import PairwiseConstraintProjection
@@ -34,6 +35,7 @@ __all__ = [
     "DecisionClassifier",
     "IBLRClassifier",
     "KernelRidgeLOOClassifier",
+    "KinEnsembleClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
     "PairwiseConstraintProjection",
@@ -52,6 +54,7 @@ _HOME = {
     "DecisionClassifier": "decisions",
     "IBLRClassifier": "neighbors",
     "KernelRidgeLOOClassifier": "kernel",
+    "KinEnsembleClassifier": "kin",
     "LabelPowersetClassifier": "labelsets",
     "MDDM": "reduction",
     "MLkNNClassifier": "neighbors",

@@ -26,6 +26,7 @@ from labelkin.experiments.peers import (
     logistic_regression,
 )
 from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
 from labelkin.labelsets import RAkELClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.ranking import CalibratedLabelRankingClassifier
@@ -215,6 +216,14 @@ def _peers() -> list[Method]:
             "Kernel ridge",
             lambda seed: KernelRidgeLOOClassifier(random_state=seed),
             "RBF, width, ridge and calibration by leaving one out, at its defaults",
+            "here",
+        ),
+        Method(
+            "kin",
+            "Kin ensemble",
+            lambda seed: KinEnsembleClassifier(random_state=seed),
+            "kernel ridges on several views, 8 projections and 100 trees, combined by "
+            "leave-one-out and out-of-bag scores",
             "here",
         ),
     ]

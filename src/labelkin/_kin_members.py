@@ -1,0 +1,332 @@
+"""Members of `KinEnsembleClassifier`: each learns, and says honestly what it learned.
+
+A member consists of one or more learners on the same view of the features, whose scores are
+averaged. Every kind of learner has the same two methods. ``fit(rows, Y, seed)`` learns from the
+rows in the member's view and returns scores of them that did not see their own labels:
+leave-one-out, or out-of-bag with NaN where the learner cannot tell. ``scores(rows)`` answers
+queries. The scores are regressions on 0 and 1.
+"""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.spatial.distance import cdist
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.metrics.pairwise import manhattan_distances
+
+from labelkin._kernels import Rows, descend_width, radial, sample_rows, take, take_both
+from labelkin._oob import BagSampler
+from labelkin._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge
+from labelkin._ridge import _choose_ridges as choose_ridges
+from labelkin.base import Array, Matrix
+from labelkin.projection import TrainingRows
+
+# Up to so many rows kernels are exact; beyond, landmarks stand for the rows.
+MAX_EXACT = 5_000
+_LANDMARKS = 2_000
+# Cells of the landmarks' columns, at most (half a gigabyte).
+_LANDMARK_CELLS = 2**26
+_BLOCK_CELLS = 2**22
+# As in `KernelRidgeLOOClassifier`.
+_RIDGE_SHRINKAGE = 50.0
+# Below this share of stored values, sparse rows are faster for sums of differences.
+_SPARSE_SHARE = 0.05
+
+# Each member of a projection draws its pairs inside such a share of the rows...
+BAG = 0.55
+# ... by one of these thresholds Θ in turn.
+THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
+# Share of the directions that the ratio criterion likes least, which are dropped.
+_DROPPED = 0.3
+
+# What trees may cost: features looked at in a node times rows, these features, rows in a bag,
+# and numbers kept in the leaves.
+_TREE_CELLS = 2**21
+_TREE_FEATURES = 200
+_TREE_ROWS = 20_000
+_LEAF_CELLS = 2**27
+
+
+@dataclass
+class Member:
+    """Learners of one kind on one view."""
+
+    name: str
+    """What it is called in the ensemble."""
+    view: str
+    """The view its learners are given."""
+    learners: list[Any]
+    """One, or several that are averaged."""
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries, given in the member's view."""
+        return sum(learner.scores(rows) for learner in self.learners) / len(self.learners)
+
+
+def honest_mean(scores: list[Array], Y: Array) -> Array:
+    """Average what learners say of each row, over those that may judge it.
+
+    A row that none may judge gets the mean of the others, which says nothing about it.
+    """
+    known = np.isfinite(np.stack([s[:, 0] for s in scores]))
+    counts = known.sum(axis=0)
+    mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
+    mean = mean / np.maximum(counts, 1)[:, None]
+    judged = counts > 0
+    mean[~judged] = mean[judged].mean(axis=0) if judged.any() else Y.mean(axis=0)
+    return mean
+
+
+class KernelLearner:
+    """Kernel ridge in a view: its width by leave-one-out error on a sample, ridges on all rows.
+
+    Parameters
+    ----------
+    metric : {"l2", "l1"}
+        exp(−|x − z|₂² / 2·width²), or exp(−|x − z|₁ / 2·width²).
+
+    Attributes
+    ----------
+    width_ : float
+        The width.
+    """
+
+    width_: float
+
+    def __init__(self, metric: str = "l2") -> None:
+        self.metric = metric
+
+    def fit(self, rows: Matrix, Y: Array, seed: int, judged: Array | None = None) -> Array:
+        """Fit, and return leave-one-out scores.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n_samples, n_columns)
+            The member's view of the training rows.
+        Y : ndarray of shape (n_samples, n_labels)
+            Their labels.
+        seed : int
+            Draws the sample, and landmarks.
+        judged : ndarray of int, optional
+            The rows on which the width is chosen.
+        """
+        rng = np.random.RandomState(seed)
+        n = len(Y)
+        chosen = np.arange(n)
+        if n > MAX_EXACT:
+            size = min(_LANDMARKS, max(100, _LANDMARK_CELLS // n))
+            chosen = np.sort(rng.permutation(n)[:size])
+        self._rows = Rows(rows if len(chosen) == n else take(rows, chosen))
+        distances = self._distances(None)
+        sample = np.arange(len(chosen))
+        if judged is not None:
+            fair = np.flatnonzero(np.isin(chosen, judged))
+            sample = fair if len(fair) > 1 else sample
+        sample = sample[sample_rows(len(sample), rng)]
+        self.width_ = descend_width(
+            take_both(distances, sample), Y[chosen[sample]], "rbf", shrinkage=_RIDGE_SHRINKAGE
+        ).width
+        K = radial(distances, "rbf", self.width_)
+        if len(chosen) == n:
+            spectrum = RidgeSpectrum.of_kernel(K)
+        else:
+            spectrum = RidgeSpectrum.of_landmarks(K, map(self._columns, _blocks(rows, len(K))))
+        model = _fit_ridges(spectrum, Y, judged)
+        self._coef, self._intercept = model.coef, model.intercept
+        return model.loo_scores
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries, given in the member's view."""
+        return np.concatenate(
+            [
+                self._columns(block) @ self._coef + self._intercept
+                for block in _blocks(rows, len(self._coef))
+            ]
+        )
+
+    def _columns(self, rows: Matrix) -> Array:
+        return radial(self._distances(rows), "rbf", self.width_)
+
+    def _distances(self, rows: Matrix | None) -> Array:
+        if self.metric == "l2":
+            return self._rows.squared_distances(rows)
+        known = self._rows.X
+        return _l1_distances(known if rows is None else rows, known)
+
+
+class ProjectionLearner:
+    """Kernel ridge behind a constraint projection whose pairs come from a bag of the rows.
+
+    With S_C and S_M the scatter of the differences over cannot-links and over must-links, the
+    directions are the generalised eigenvectors w of
+
+        S_C w = μ (S_M + tr(S_M)/k · I) w
+
+    of the largest μ, each multiplied by √μ; the lowest 30 % are dropped. The ratio keeps
+    all that tells label sets apart, in proportion, where the difference S_C − r·S_M of the
+    paper keeps whole directions or drops them.
+
+    Parameters
+    ----------
+    training : TrainingRows
+        Rows of the view, prepared once for all projections.
+    bag : ndarray of int
+        Rows inside which pairs are drawn.
+    threshold : float
+        Θ.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_columns, d)
+        The projection.
+    """
+
+    components_: Array
+
+    def __init__(self, training: TrainingRows, bag: Array, threshold: float) -> None:
+        self._training: TrainingRows | None = training
+        self.bag, self.threshold = bag, threshold
+
+    def fit(self, rows: Matrix, Y: Array, seed: int) -> Array:
+        """Fit, and return scores; NaN for rows of the bag, whose labels the pairs tell."""
+        training, self._training = self._training, None
+        if training is None:
+            raise RuntimeError("a ProjectionLearner is fitted once")
+        n, rng = len(Y), np.random.RandomState(seed)
+        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, random_state=rng)
+        W = ratio_directions(training, *pairs)
+        self.components_ = training.in_features(W)
+        outside = np.setdiff1d(np.arange(n), self.bag)
+        self.ridge_ = KernelLearner()
+        scores = self.ridge_.fit(training.project(W), Y, seed, judged=outside)
+        scores[self.bag] = np.nan
+        return scores
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries, given in the member's view."""
+        return self.ridge_.scores(rows @ self.components_)
+
+
+class TreesLearner:
+    """Extremely randomised trees, each on a bootstrap sample, all labels in one tree.
+
+    Parameters
+    ----------
+    n_trees : int
+        How many; fewer where the leaves would fill the memory.
+    n_jobs : int
+        Threads.
+
+    Attributes
+    ----------
+    forest_ : ExtraTreesRegressor
+    """
+
+    forest_: ExtraTreesRegressor
+
+    def __init__(self, n_trees: int, n_jobs: int) -> None:
+        self.n_trees, self.n_jobs = n_trees, n_jobs
+
+    def fit(self, rows: Matrix, Y: Array, seed: int) -> Array:
+        """Fit, and return out-of-bag scores; NaN for rows that are in every bag."""
+        (n, k), q = rows.shape, Y.shape[1]
+        drawn = min(n, _TREE_ROWS)
+        # Up to two nodes for each row that a bootstrap sample holds once or more.
+        smallest_leaf = max(1, int(np.ceil(50 * 1.3 * drawn * q / _LEAF_CELLS)))
+        affordable = int(_LEAF_CELLS * smallest_leaf / (1.3 * drawn * q))
+        most = min(int(0.4 * k), _TREE_FEATURES, _TREE_CELLS // drawn)
+        most = max(most, int(np.sqrt(k)), 1)
+        forest = ExtraTreesRegressor(
+            max(1, min(self.n_trees, affordable)),
+            max_features=most,
+            min_samples_leaf=smallest_leaf,
+            bootstrap=True,
+            max_samples=drawn if drawn < n else None,
+            oob_score=_no_score,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        )
+        target = Y.astype(np.float64)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+            forest.fit(rows, target.ravel() if q == 1 else target)
+        scores = forest.oob_prediction_.reshape(n, q).copy()
+        always_in = np.ones(n, dtype=bool)
+        for sample in forest.estimators_samples_:
+            always_in &= np.bincount(sample, minlength=n) > 0
+        scores[always_in] = np.nan
+        del forest.oob_prediction_
+        self.forest_ = forest
+        return scores
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries."""
+        return self.forest_.predict(rows).reshape(rows.shape[0], -1)
+
+
+def _fit_ridges(spectrum: RidgeSpectrum, Y: Array, judged: Array | None) -> LooRidge:
+    """Fit ridges, chosen by the leave-one-out errors of all rows, or of the judged ones."""
+    if judged is None or len(judged) < 2:
+        return loo_ridge(spectrum, Y, shrinkage=_RIDGE_SHRINKAGE)
+    models = [loo_ridge(spectrum, Y, RIDGES[i : i + 1]) for i in range(0, len(RIDGES), 3)]
+    errors = [np.mean((Y[judged] - m.loo_scores[judged]) ** 2, axis=0) for m in models]
+    best = choose_ridges(np.array(errors), Y[judged], _RIDGE_SHRINKAGE)
+    model = models[0]
+    for i, other in enumerate(models):
+        mine = best == i
+        model.ridge[mine] = other.ridge[mine]
+        model.loo_scores[:, mine] = other.loo_scores[:, mine]
+        model.coef[:, mine] = other.coef[:, mine]
+        model.intercept[mine] = other.intercept[mine]
+    return model
+
+
+def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
+    """Return the directions of the ratio criterion in the coordinates of the rows."""
+    none = np.empty((0, 2), dtype=np.intp)
+    k = training.rows.shape[1]
+    if not len(must_link) or not len(cannot_link):
+        return np.eye(k)
+    # Without must-links the difference is S_C alone: so both scatters come from one function.
+    pushed, _ = training.scatter_difference(none, cannot_link)
+    pulled, _ = training.scatter_difference(none, must_link)
+    ridge = np.trace(pulled) / k
+    if ridge <= 0:  # must-links of identical rows only
+        return np.eye(k)
+    pulled[np.diag_indices(k)] += ridge
+    ratios, directions = linalg.eigh(pushed, pulled, overwrite_b=True, check_finite=False)
+    first = int(_DROPPED * k)
+    return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
+
+
+def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[Array]:
+    """Draw bags in pairs that together hold all rows: few are in both, and not judged."""
+    size = min(max(round(BAG * n_samples), 2), max(n_samples - 1, 1))
+    bags: list[Array] = []
+    while len(bags) < n_bags:
+        order = rng.permutation(n_samples)
+        bags += [np.sort(order[:size]), np.sort(order[n_samples - size :])]
+    return bags[:n_bags]
+
+
+def _no_score(true: Array, predicted: Array) -> float:
+    """Stand in for the score of a forest, of which only the predictions are wanted."""
+    return 0.0
+
+
+def _l1_distances(Q: Matrix, X: Matrix) -> Array:
+    stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    if stored < _SPARSE_SHARE * X.shape[0] * X.shape[1] or sparse.issparse(X):
+        return manhattan_distances(sparse.csr_matrix(Q), sparse.csr_matrix(X))
+    return cdist(Q, X, "cityblock")
+
+
+def _blocks(rows: Matrix, width: int) -> Iterator[Matrix]:
+    """Yield some rows at a time, so that arrays of `width` columns stay small."""
+    size = max(1, _BLOCK_CELLS // max(1, width))
+    for start in range(0, rows.shape[0], size):
+        yield rows[start : start + size, :]
