@@ -28,6 +28,7 @@ extensions = [
     # Ours, in docs/_ext.
     "api_reference",
     "guide_figure",
+    "measured",
     "results_page",
 ]
 exclude_patterns = ["_build", "README.md", "figures"]

@@ -69,6 +69,25 @@ def test_the_reference_knows_what_is_exported(monkeypatch):
     sys.modules.pop("api_reference")
 
 
+def test_measured_tables_are_made_from_committed_figures(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    import measured
+
+    marks = measured.MARK.findall("\n".join(TEXTS.values()))
+    assert set(marks) == set(measured.TABLES)
+    for name in marks:
+        head, rule, *rows = measured.TABLES[name]().splitlines()
+        widths = {line.count("|") for line in (head, rule, *rows)}
+        assert rows, name
+        assert len(widths) == 1, name
+    data = measured.frontier()
+    assert len(data.datasets) == 12
+    assert data.mean_ranks()["krr"] < data.mean_ranks()["vpcme"]
+    assert data.beaten("krr") > data.beaten("vpcme")
+    assert set(measured.selection_curves()["yeast", "Average precision"]) >= {"constraints"}
+    sys.modules.pop("measured")
+
+
 def test_one_version():
     """The version stands in one place; what repeats it agrees."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

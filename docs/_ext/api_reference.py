@@ -20,11 +20,14 @@ MODULES = {
     "model_selection": "Splitting",
     "datasets": "Datasets and formats",
     "constraints": "Constraints",
-    "decision": "Decisions",
+    "decisions": "Label decisions",
+    "selection": "Features",
+    "kernel": "Kernel ridge",
+    "kin": "The ensemble of all kinds",
     "reduction": "Reduction",
+    "explain": "Explanations",
     "persistence": "Saving and loading",
     "onnx": "ONNX",
-    "dask": "Dask",
     "experiments.methods": "Experiments: methods",
     "experiments.protocol": "Experiments: protocol",
     "experiments.run": "Experiments: running",
@@ -123,12 +126,21 @@ def _write(app, config) -> None:
     config.autosummary_context["own_methods"] = own_methods
 
 
+def _shield(text: str) -> str:
+    """Escape, outside of back-quotes, what docstrings say in plain text: x_ and |A|."""
+    parts = re.split(r"(`+[^`]*`+)", text)
+    parts[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", p).replace("|", r"\|") for p in parts[::2]]
+    return "".join(parts)
+
+
 def _as_rst(app, what, name, obj, options, lines: list[str]) -> None:
-    """Shield from reStructuredText what docstrings say in plain text: x_ and |A|."""
+    """Shield docstrings from reStructuredText, but for doctests and the names numpydoc reads."""
     for i, line in enumerate(lines):
-        if "``" not in line and ">>>" not in line:
-            line = re.sub(r"(?<!`)\b(n_features_in_)(?=,?\))", r"`\1`", line)
-            lines[i] = line.replace("|", r"\|")
+        if re.match(r"\s*(>>>|\.\.\. )", line):
+            continue
+        names = re.match(r"[\w, *]+( : |$)", line)
+        start = names.end() if names else 0
+        lines[i] = line[:start] + _shield(line[start:])
 
 
 def setup(app) -> dict:

@@ -37,6 +37,8 @@ class GuideFigure(SphinxDirective):
         script = Path(self.env.srcdir) / "figures" / f"{name}.py"
         self.env.note_dependency(str(script))
         module = import_module(f"figures.{name}")
+        for path in getattr(module, "READS", ()):  # data it draws
+            self.env.note_dependency(str(path))
         with matplotlib.rc_context(_STYLE), TemporaryDirectory() as folder:
             svg = save(module.draw(), Path(folder), name)
         alt = escape(self.options["alt"], quote=True)

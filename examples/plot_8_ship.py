@@ -1,0 +1,91 @@
+"""
+Shipping a model
+================
+
+From a fitted model to a file that runs nothing when it is loaded, to an ONNX file that needs no
+Python, and to an explanation that a person can check. Needs ``labelkin[persist,onnx]``.
+"""
+
+# %%
+# Fit
+# ---
+# The pipeline is what is shipped: whoever has it passes raw features.
+import json
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from labelkin import VPCMEClassifier
+from labelkin.datasets import load_digit_scenes
+from labelkin.onnx import save_onnx
+from labelkin.persistence import load_model, model_info, save_model
+
+scenes = load_digit_scenes(n_samples=800, random_state=0)
+train, test = scenes.split == 0, scenes.split == 1
+X_test = scenes.data[test]
+model = make_pipeline(MinMaxScaler(), VPCMEClassifier(n_estimators=10, random_state=0))
+model.fit(scenes.data[train], scenes.target[train])
+folder = Path(tempfile.mkdtemp())
+
+# %%
+# Save and load
+# -------------
+# The file holds arrays and names of types. A type that is not on labelkin's list, or that you did
+# not name as trusted, is refused before anything is built.
+save_model(model, folder / "scenes.skops", label_names=scenes.label_names, details={"by": "us"})
+print(model_info(folder / "scenes.skops"))
+again = load_model(folder / "scenes.skops")
+print("the same answers:", (again.predict(X_test) == model.predict(X_test)).all())
+
+# A file that was cut short is refused with a sentence.
+whole = (folder / "scenes.skops").read_bytes()
+(folder / "cut.skops").write_bytes(whole[: len(whole) // 2])
+try:
+    load_model(folder / "cut.skops")
+except ValueError as error:
+    print(str(error).replace(str(folder), "…"))
+
+# %%
+# Without Python
+# --------------
+# ONNX Runtime exists for C++, Java, JavaScript and telephones. It gives the same answers.
+save_onnx(model, folder / "scenes.onnx")
+print(f"{(folder / 'scenes.onnx').stat().st_size / 1e6:.1f} MB")
+try:
+    import onnxruntime
+except ImportError:
+    print("onnxruntime is not installed (pip install 'labelkin[onnx]').")
+else:
+    session = onnxruntime.InferenceSession(folder / "scenes.onnx")
+    proba, labels = session.run(None, {"X": X_test})
+    print("names:", json.loads(session.get_modelmeta().custom_metadata_map["label_names"]))
+    print(f"largest difference: {np.abs(proba - model.predict_proba(X_test)).max():.1e}")
+    print("label sets equal:", (labels == model.predict(X_test)).all())
+
+# %%
+# Why?
+# ----
+# The last step explains one sample: the training images that are nearest in most members, and the
+# votes.
+scaler, vpcme = model[0], model[-1]
+right = (model.predict(X_test) == scenes.target[test]).all(axis=1)
+row = int(right.argmax())  # the first that is right
+why = vpcme.explain(scaler.transform(X_test[[row]]))
+print(why)
+
+fig, axes = plt.subplots(1, 5, figsize=(9, 1.6), layout="constrained")
+shown = [scenes.images[test][row], *scenes.images[train][why.neighbors[:4]]]
+titles = ["asked: " + ", ".join(map(str, np.flatnonzero(why.predicted)))]
+titles += [
+    f"{', '.join(map(str, np.flatnonzero(have)))} (in {n} of {why.n_members})"
+    for have, n in zip(why.neighbor_labels[:4], why.neighbor_members[:4])
+]
+for ax, image, title in zip(axes, shown, titles):
+    ax.imshow(image, cmap="gray_r")
+    ax.set_title(title, fontsize=9)
+    ax.set_axis_off()
+plt.show()
