@@ -14,7 +14,7 @@ import numpy as np
 
 from labelkin.experiments import findings
 from labelkin.experiments.comparison import MEASURES, Comparison, check_results, method_title
-from labelkin.experiments.methods import METHODS
+from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.overall import overall_findings, overall_table
 from labelkin.experiments.published import PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report import read_results
@@ -59,7 +59,9 @@ def page(recorded, baseline):
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
-    settings = {name: method.settings for name, method in METHODS.items()} | dict(recorded.settings)
+    settings = {name: method.settings for name, method in COMPARED.items()} | dict(
+        recorded.settings
+    )
     lines = [f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in table.rows]
     parts += ["## Settings", "\n".join(lines)]
     return "\n\n".join(part.strip() for part in parts) + "\n"

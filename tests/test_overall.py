@@ -118,7 +118,7 @@ def test_the_table_and_what_it_says():
     assert ("gap", "rank") not in table.cells
     assert table.cells["gap", "beaten"].text == "5 of 5"
     assert ("krr", "worst") not in table.cells
-    assert "Least lead over Kernel ridge" in table.to_markdown()
+    assert "Least lead over KRR-LOO" in table.to_markdown()
     first, by_cell, by_dataset = overall_findings(comparison)
     assert "Over 15 cells (3 datasets × 5 metrics) good has the best average rank" in first
     assert "ahead of" in by_cell

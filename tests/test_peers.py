@@ -10,16 +10,16 @@ from sklearn.svm import SVC
 
 from labelkin.experiments import cell as cells
 from labelkin.experiments.groups import GROUPS
-from labelkin.experiments.methods import METHODS
+from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.peers import CalibratedSVMClassifier, TunedChainsClassifier
 from labelkin.experiments.protocol import Cell
 
-COMPARED = GROUPS["frontier"].methods
+NAMES = GROUPS["frontier"].methods
 
 
 def fast(name):
     """Return a method with three members, if it is an ensemble of them."""
-    method = METHODS[name]
+    method = COMPARED[name]
 
     def make(seed):
         try:
@@ -47,7 +47,7 @@ def predictions(method, X, Y, test, monkeypatch):
     return seen[0]
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", NAMES)
 def test_labels_of_test_rows_reach_no_prediction(name, monkeypatch):
     X, Y = make_data(70, 6, 4)
     rng = np.random.RandomState(0)
@@ -62,7 +62,7 @@ def test_labels_of_test_rows_reach_no_prediction(name, monkeypatch):
     assert scores.shape == labels.shape == (20, 4)
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", NAMES)
 def test_constant_labels_and_sparse_rows_are_taken(name, monkeypatch):
     X, Y = make_data(70, 6, 4)
     test = np.arange(50, 70)
@@ -88,7 +88,7 @@ def test_a_missing_package_is_told_in_one_sentence(name, package, monkeypatch):
 
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(ImportError, match=rf"{package} is needed .*labelkin\[compare\]"):
-        METHODS[name].make(0)
+        COMPARED[name].make(0)
 
 
 def test_the_svm_is_scikit_learns():

@@ -144,13 +144,13 @@ def _split(names: str | None) -> list[str]:
 def _registry(own: list[str]) -> "dict[str, Method]":
     """Return all known methods and the user's."""
     from labelkin.experiments.factories import user_method
-    from labelkin.experiments.methods import METHODS
+    from labelkin.experiments.methods import COMPARED
 
     methods = [user_method(text) for text in own]
     names = [method.name for method in methods]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"--method: two methods are called {twice.pop()!r}.")
-    return {**METHODS, **{method.name: method for method in methods}}
+    return {**COMPARED, **{method.name: method for method in methods}}
 
 
 def _methods(only: list[str], of_group: tuple[str, ...], own: list[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from labelkin.experiments.methods import METHODS
+from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.published import COLUMNS, column
 from labelkin.experiments.statistics import corrected_t_test, paired_t_test
 from labelkin.metrics import METRICS, PAPER_METRICS
@@ -139,7 +139,7 @@ def split_method(name: str) -> tuple[str, str, str]:
 def method_title(name: str) -> str:
     """Return a method's name in print."""
     base, parameter, value = split_method(name)
-    title = METHODS[base].title if base in METHODS else base
+    title = COMPARED[base].title if base in COMPARED else base
     return f"{title} {_PARAMETERS.get(parameter, parameter)}={value}" if parameter else title
 
 
@@ -152,7 +152,7 @@ def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
     """Return methods as the paper has them, the reference after them, then all others."""
-    names = in_order(names, METHODS)
+    names = in_order(names, COMPARED)
     paper = [name for name in names if column(name) in COLUMNS or name in COMPONENTS]
     paper.sort(key=lambda name: COLUMNS.index(column(name)) if column(name) in COLUMNS else -1)
     last = [] if reference is None else [reference]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labelkin.experiments.methods import METHODS, Method
+from labelkin.experiments.methods import COMPARED, Method
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def user_method(text: str) -> Method:
             f"--method {text!r}: write it as name=module:factory, "
             "as in forest=sklearn.ensemble:RandomForestClassifier."
         )
-    if name in METHODS:
+    if name in COMPARED:
         raise ValueError(f"--method {text!r}: {name!r} is a known method; choose another name.")
     factory = Factory(spec, str(Path.cwd()))
     factory(0)

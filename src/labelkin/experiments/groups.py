@@ -65,7 +65,7 @@ _GROUPS = (
         "frontier",
         "The frontier: the paper's methods, what a practitioner would use, and ours",
         _TWELVE,
-        (*_TABLE3, "lr", "ecc", "svm", "rf", "et", "hgb", "lgbm", "boomer", "krr"),
+        (*_TABLE3, "lr", "ecc", "svm", "rf", "et", "hgb", "lgbm", "boomer", "krr", "kin"),
         repeats=1,
         seed=0,
     ),

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
 from labelkin.boosting import AdaBoostPDTClassifier
 from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
@@ -20,7 +21,6 @@ from labelkin.experiments.peers import (
     CalibratedSVMClassifier,
     TunedChainsClassifier,
     boomer,
-    dense_rows,
     hist_gradient_boosting,
     lightgbm,
     logistic_regression,
@@ -49,12 +49,20 @@ class Method:
     """Where the method comes from."""
 
 
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _with_dense_rows(*steps: Any) -> Any:
+    return make_pipeline(FunctionTransformer(_dense, accept_sparse=True), *steps)
+
+
 def _range_scaled(model: Any) -> Any:
     """Return the model behind a scaling of each feature to [0, 1] on the training rows."""
-    return make_pipeline(dense_rows(), MinMaxScaler(), model)
+    return _with_dense_rows(MinMaxScaler(), model)
 
 
-def _papers() -> list[Method]:
+def _ours() -> list[Method]:
     return [
         Method(
             "rakel",
@@ -149,6 +157,21 @@ def _papers() -> list[Method]:
             "a C4.5 tree for each label; not in the paper's tables",
             "baseline",
         ),
+        Method(
+            "krr",
+            "KRR-LOO",
+            lambda seed: KernelRidgeLOOClassifier(random_state=seed),
+            "RBF kernel ridge, width and ridges by leave-one-out error, calibrated",
+            "this library",
+        ),
+        Method(
+            "kin",
+            "Kin ensemble",
+            lambda seed: KinEnsembleClassifier(random_state=seed),
+            "kernel ridges on several views, 8 projections and 100 trees, combined by "
+            "leave-one-out and out-of-bag scores",
+            "this library",
+        ),
     ]
 
 
@@ -156,7 +179,7 @@ _TREES = 300
 
 
 def _peers() -> list[Method]:
-    """Return what a practitioner would use instead, and ours beyond the paper."""
+    """Return what a practitioner would use instead: other libraries' methods."""
     return [
         Method(
             "rf",
@@ -191,7 +214,7 @@ def _peers() -> list[Method]:
         Method(
             "hgb",
             "Histogram boosting",
-            hist_gradient_boosting,
+            lambda seed: _with_dense_rows(hist_gradient_boosting(seed)),
             "scikit-learn's, one for each label; 15 leaves a tree, the rest at its defaults",
             "Friedman 2001",
         ),
@@ -211,23 +234,14 @@ def _peers() -> list[Method]:
             "Read, Pfahringer, Holmes & Frank 2011",
         ),
         Method("boomer", "BOOMER", boomer, "at its defaults", "Rapp et al. 2020"),
-        Method(
-            "krr",
-            "Kernel ridge",
-            lambda seed: KernelRidgeLOOClassifier(random_state=seed),
-            "RBF, width, ridge and calibration by leaving one out, at its defaults",
-            "here",
-        ),
-        Method(
-            "kin",
-            "Kin ensemble",
-            lambda seed: KinEnsembleClassifier(random_state=seed),
-            "kernel ridges on several views, 8 projections and 100 trees, combined by "
-            "leave-one-out and out-of-bag scores",
-            "here",
-        ),
     ]
 
 
-METHODS: dict[str, Method] = {method.name: method for method in [*_papers(), *_peers()]}
-"""Every method by name: the paper's in the order of its tables, then those beyond it."""
+METHODS: dict[str, Method] = {method.name: method for method in _ours()}
+"""Every method of this library by name, the paper's in the order of its tables."""
+
+PEERS: dict[str, Method] = {method.name: method for method in _peers()}
+"""What others would use instead, by name; only experiments know them."""
+
+COMPARED: dict[str, Method] = {**METHODS, **PEERS}
+"""All that experiments can compare."""

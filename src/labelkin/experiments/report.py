@@ -30,7 +30,7 @@ from labelkin.experiments.comparison import (
     split_method,
 )
 from labelkin.experiments.groups import GROUPS
-from labelkin.experiments.methods import METHODS
+from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.overall import overall_findings, overall_table
 from labelkin.experiments.tables import (
     Table,
@@ -327,8 +327,8 @@ def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
 
 def _settings(frame: "DataFrame", recorded: Mapping[str, str]) -> dict[str, str]:
     """Return what each method's settings were, by title."""
-    names = in_order((split_method(name)[0] for name in frame["method"].unique()), METHODS)
-    known = {name: method.settings for name, method in METHODS.items()} | dict(recorded)
+    names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
+    known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded)
     return {method_title(name): known[name] for name in names if known.get(name)}
 
 
@@ -353,8 +353,8 @@ def _commands(frame: "DataFrame") -> list[str]:
         datasets = in_order(rows["dataset"], PAPER_DATASETS)
         words = ["labelkin", "reproduce", group, "--datasets", shlex.quote(",".join(datasets))]
         if group == compared:
-            methods = in_order(rows["method"], METHODS)
-            known = [name for name in methods if name in METHODS]
+            methods = in_order(rows["method"], COMPARED)
+            known = [name for name in methods if name in COMPARED]
             words += ["--methods", ",".join(known)] if known else []
             for name in methods[len(known) :]:
                 words += ["--method", shlex.quote(f"{name}=module:factory")]
