@@ -260,7 +260,8 @@ class TreesLearner:
             always_in &= np.bincount(sample, minlength=n) > 0
         scores[always_in] = np.nan
         del forest.oob_prediction_
-        self.forest_ = forest
+        # The function has served; a saved model shall hold none.
+        self.forest_ = forest.set_params(oob_score=True)
         return scores
 
     def scores(self, rows: Matrix) -> Array:

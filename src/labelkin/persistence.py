@@ -40,9 +40,12 @@ _HELPERS = (
     "_approximate",
     "_calibration",
     "_kernels",
+    "_kin_members",
     "_members",
     "_ridge",
     "_search",
+    "_stacking",
+    "_views",
     "constraints",
     "tabular",
 )
