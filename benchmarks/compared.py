@@ -14,6 +14,7 @@ import numpy as np
 
 from labelkin.experiments import findings
 from labelkin.experiments.comparison import MEASURES, Comparison, check_results, method_title
+from labelkin.experiments.groups import GROUPS
 from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.overall import overall_findings, overall_table
 from labelkin.experiments.published import PRINTED_METRICS, REFERENCE, published
@@ -46,6 +47,14 @@ def finished(frame):
     return frame[folds == folds.max()]
 
 
+def not_run(comparison):
+    """Say what of the group has no finished cell at all."""
+    group = GROUPS["frontier"]
+    absent = [method_title(name) for name in group.methods if name not in comparison.methods]
+    absent += [name for name in group.datasets if name not in comparison.datasets]
+    return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
+
+
 def page(recorded, baseline):
     comparison = Comparison.of(finished(check_results(recorded.results)), None)
     parts = ["# The comparison beyond the paper"]
@@ -54,14 +63,13 @@ def page(recorded, baseline):
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
     parts += overall_findings(comparison)
     parts.append(table.to_markdown())
-    if gaps := findings.gaps(comparison):
+    if gaps := [*not_run(comparison), *findings.gaps(comparison)]:
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
-    settings = {name: method.settings for name, method in COMPARED.items()} | dict(
-        recorded.settings
-    )
+    known = {name: method.settings for name, method in COMPARED.items()}
+    settings = known | dict(recorded.settings)
     lines = [f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in table.rows]
     parts += ["## Settings", "\n".join(lines)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
