@@ -1,23 +1,26 @@
-"""The comparison beyond the paper as one page of Markdown, from a store or a results.csv.
+"""The comparison beyond the paper as one page of Markdown, from stores or a results.csv.
 
     labelkin reproduce frontier --store frontier.db
     python benchmarks/compared.py frontier.db --out results/frontier.md
 
-Everything on the page is computed from the file: who leads over datasets × metrics and by which
-test, a table a metric, what was not run, and the settings.
+Several files, of the same folds, are taken together; --csv keeps all their cells in one, which
+``labelkin report`` reads as well. Everything on the page is computed from these files: who
+leads over datasets × metrics and by which test, a table a metric, what was not run, settings.
 """
 
 import argparse
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from labelkin.experiments import findings
 from labelkin.experiments.comparison import MEASURES, Comparison, check_results, method_title
+from labelkin.experiments.groups import GROUPS
 from labelkin.experiments.methods import COMPARED
 from labelkin.experiments.overall import overall_findings, overall_table
 from labelkin.experiments.published import PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report import read_results
+from labelkin.experiments.report import Recorded, read_results
 
 
 def number(value, best):
@@ -46,6 +49,21 @@ def finished(frame):
     return frame[folds == folds.max()]
 
 
+def together(parts):
+    """Return the cells and settings of several files; a cell that two of them have is refused."""
+    frame = check_results(pd.concat([part.results for part in parts], ignore_index=True))
+    settings = {name: words for part in parts for name, words in part.settings.items()}
+    return Recorded(frame, settings=settings)
+
+
+def not_run(comparison):
+    """Say what of the group has no finished cell at all."""
+    group = GROUPS["frontier"]
+    absent = [method_title(name) for name in group.methods if name not in comparison.methods]
+    absent += [name for name in group.datasets if name not in comparison.datasets]
+    return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
+
+
 def page(recorded, baseline):
     comparison = Comparison.of(finished(check_results(recorded.results)), None)
     parts = ["# The comparison beyond the paper"]
@@ -54,14 +72,13 @@ def page(recorded, baseline):
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
     parts += overall_findings(comparison)
     parts.append(table.to_markdown())
-    if gaps := findings.gaps(comparison):
+    if gaps := [*not_run(comparison), *findings.gaps(comparison)]:
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
-    settings = {name: method.settings for name, method in COMPARED.items()} | dict(
-        recorded.settings
-    )
+    known = {name: method.settings for name, method in COMPARED.items()}
+    settings = known | dict(recorded.settings)
     lines = [f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in table.rows]
     parts += ["## Settings", "\n".join(lines)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -69,11 +86,15 @@ def page(recorded, baseline):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path, help="a store, or a results.csv")
+    parser.add_argument("results", type=Path, nargs="+", help="stores, or CSV files of results")
+    parser.add_argument("--csv", type=Path, help="write all cells there, too")
     parser.add_argument("--out", type=Path, help="write there instead of to the screen")
     parser.add_argument("--baseline", default="krr", help="method whose leads are shown")
     options = parser.parse_args()
-    text = page(read_results(options.results), options.baseline)
+    recorded = together([read_results(path) for path in options.results])
+    text = page(recorded, options.baseline)
+    if options.csv:
+        recorded.results.to_csv(options.csv, index=False)
     if options.out:
         options.out.write_text(text, encoding="utf-8")
     else:
