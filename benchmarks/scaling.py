@@ -1,11 +1,20 @@
-"""Time of VPCME against the number of rows, features, labels and members; or a million rows.
+"""Time and peak memory of VPCME against the number of rows, features, labels and members.
 
-    python benchmarks/scaling.py [--device cpu|cuda] [--float32]
+    python benchmarks/scaling.py [--device cpu|cuda] [--float32] [--rows 1000 ... 100000]
+    python benchmarks/scaling.py --approximate [--rows 20000 100000 300000]
+    python benchmarks/scaling.py --thousand-labels [--float32] [--members 10]
     python benchmarks/scaling.py --device cuda --million [--rows 1000000] [--members 30]
 
 The labels depend on the rows, by a linear rule and noise. The first form varies one size at a
-time and prints the exponent fitted to the times. The second fits 1,000,000 × 256 dense rows
-with 50 labels and predicts 10,000 rows; the aim is ten minutes on a GPU.
+time and prints a table in markdown, with the exponents fitted to the largest sizes: time ~ n^e.
+``--approximate`` varies the rows only, with the approximate index, on rows of 20 directions and
+a little noise, seconds a member. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
+labels, ten to a row; the aim is ten minutes and 4 GB on two cores. ``--million`` fits
+1,000,000 × 256 rows with 50 labels and predicts 10,000; the aim is ten minutes on a GPU.
+
+On the CPU every case has a process of its own. *wall* is the time by the clock, *CPU* that of
+all threads, which other programs disturb less. Memory is what the fit adds to the data and the
+interpreter, and in brackets the peak of all.
 """
 
 import os
@@ -13,25 +22,41 @@ import os
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import argparse
+import json
 import resource
+import subprocess
+import sys
+import time
 
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
 
-from labelkin import VPCMEClassifier
+from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin._array import as_device_array, dispatching
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
 VARIED = {
-    "rows": [1000, 2000, 4000, 8000, 16000],
+    "rows": [1000, 3000, 10_000, 30_000],
     "features": [50, 100, 200, 400],
-    "labels": [10, 20, 40, 80],
+    "labels": [10, 30, 100, 300],
     "members": [2, 5, 10, 20],
 }
 
 
+def forget_peak(device):
+    """Let the peak begin anew, so that what made the data does not count; return it, in GB."""
+    if device == "cpu" and os.access("/proc/self/clear_refs", os.W_OK):
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    return peak(device)
+
+
 def peak(device):
     """Return the most memory held so far in GB: of the device, or of this process."""
+    if device == "cpu" and os.path.exists("/proc/self/status"):
+        with open("/proc/self/status") as file:
+            held = [line.split()[1] for line in file if line.startswith("VmHWM")]
+        return int(held[0]) / 2**20
     if device == "cpu":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     import torch
@@ -39,49 +64,133 @@ def peak(device):
     return torch.cuda.max_memory_allocated() / 2**30
 
 
-def measure(device, dtype, rows, features, labels, members, queries=1000):
-    """Return the seconds of a fit and of a prediction."""
-    X, Y = labelled_rows(rows + queries, features, labels)
-    X, _ = as_device_array(X.astype(dtype), None, device)
+def rare_labels(n, features, labels, dtype, seed=0):
+    """Return rows with about one label in a hundred, made in blocks."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, features), dtype=dtype)
+    rule = rng.standard_normal((features, labels), dtype=dtype) / dtype(np.sqrt(features))
+    Y = np.empty((n, labels), dtype=np.uint8)
+    for start in range(0, n, 10_000):
+        part = X[start : start + 10_000] @ rule
+        Y[start : start + 10_000] = part + 0.3 * rng.standard_normal(part.shape) > 2.4
+    return X, Y
+
+
+def latent_rows(n, features, labels, dtype, latent=20):
+    """Return rows of few directions and a little noise, as an approximate index likes them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, latent), dtype=dtype)
+    X = X @ rng.standard_normal((latent, features), dtype=dtype)
+    Y = (X @ rng.standard_normal((features, labels), dtype=dtype) > 8).astype(np.uint8)
+    X += dtype(0.3) * rng.standard_normal((n, features), dtype=dtype)
+    return X, Y
+
+
+def measure(device, dtype, rows, features, labels, members, queries=1000, kind="plain"):
+    """Return seconds of a fit and of a prediction, GB before and at the peak, and more."""
+    if kind == "plain":
+        X, Y = labelled_rows(rows + queries, features, labels)
+    else:
+        make = {"rare": rare_labels, "latent": latent_rows}[kind]
+        X, Y = make(rows + queries, features, labels, np.dtype(dtype).type)
+    X, _ = as_device_array(X.astype(dtype, copy=False), None, device)
     train, test = X[:rows, :], X[rows:, :]
-    model = VPCMEClassifier(n_estimators=members, random_state=0)
+    base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
+    model = VPCMEClassifier(base, n_estimators=members, random_state=0)
 
     def fit():
         model.fit(train, Y[:rows])
         wait(device)
 
     def predict():
-        labels = model.predict(test)
+        found = model.predict(test)
         wait(device)
-        return labels
+        return found
 
     wait(device)
+    before, started = forget_peak(device), time.process_time()
     fitting, _ = seconds(fit)
+    processor = time.process_time() - started
+    most = peak(device)
     predicting, found = seconds(predict)
-    return fitting, predicting, float((found == as_device_array(Y[rows:], None, device)[0]).sum())
+    right = float((found == as_device_array(Y[rows:], None, device)[0]).sum())
+    recall = [getattr(e, "recall_", 1.0) for e in model.estimators_]
+    return {
+        "wall": fitting,
+        "cpu": processor,
+        "predict": predicting,
+        "before": before,
+        "peak": most,
+        "right": right,
+        "recall": float(np.mean(recall)),
+    }
 
 
-def million(options, dtype):
-    print(f"{options.rows:,} × 256 rows of {dtype}, 50 labels, S = {options.members}")
-    sizes = {"rows": options.rows, "features": 256, "labels": 50, "members": options.members}
-    fit, predict, right = measure(options.device, dtype, **sizes, queries=10_000)
-    print(f"fit                    {fit:9.1f} s")
-    print(f"predict 10,000 rows    {predict:9.1f} s")
-    print(f"together               {fit + predict:9.1f} s")
-    print(f"peak memory            {peak(options.device):9.1f} GB")
-    print(f"labels right           {100 * right / (10_000 * 50):9.2f} %")
+def measured(device, *case, **sizes):
+    """Return what `measure` says: on the CPU, in a process of its own."""
+    if device != "cpu":
+        return measure(device, *case, **sizes)
+    command = [sys.executable, __file__, "--case", json.dumps([[device, *case], sizes])]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def exponent(sizes, values):
+    """Fit values ~ sizes^e to the larger half, where fixed costs matter less."""
+    half = slice(-max(2, (len(sizes) + 1) // 2), None)
+    logs = np.log(np.maximum(values[half], 1e-9))
+    return np.polyfit(np.log(sizes[half]), logs, 1)[0]
+
+
+def table(size, values, results):
+    """Print one varied size."""
+    print(f"\n| {size} | fit wall s | fit CPU s | predict s | memory GB | recall |")
+    print("|---:|---:|---:|---:|---:|---:|")
+    for value, r in zip(values, results, strict=True):
+        memory = f"{r['peak'] - r['before']:.2f} ({r['peak']:.2f})"
+        print(
+            f"| {value:,} | {r['wall']:.2f} | {r['cpu']:.2f} | {r['predict']:.2f} | {memory} "
+            f"| {r['recall']:.3f} |"
+        )
+    slopes = [
+        exponent(values, np.array(column))
+        for column in (
+            [r["wall"] for r in results],
+            [r["cpu"] for r in results],
+            [r["predict"] for r in results],
+            [r["peak"] - r["before"] for r in results],
+        )
+    ]
+    print("| *exponent* | " + " | ".join(f"{slope:.2f}" for slope in slopes) + " | |", flush=True)
 
 
 def sweep(options, dtype):
-    measure(options.device, dtype, **{**BASE, "rows": 500})  # nothing is measured cold
-    for size, values in VARIED.items():
-        times = [measure(options.device, dtype, **{**BASE, size: v})[:2] for v in values]
-        fit, predict = np.transpose(times)
-        slopes = [np.polyfit(np.log(values), np.log(t), 1)[0] for t in (fit, predict)]
-        print(f"{size:10}" + "".join(f"{v:10}" for v in values) + "  exponent")
-        for name, row, slope in (("fit", fit, slopes[0]), ("predict", predict, slopes[1])):
-            print(f"{name:10}" + "".join(f"{t:9.3f}s" for t in row) + f"{slope:10.2f}", flush=True)
-    print(f"peak memory {peak(options.device):.1f} GB")
+    varied = dict(VARIED)
+    if options.rows:
+        varied = {"rows": options.rows}
+    measured(options.device, dtype, **{**BASE, "rows": 500})  # nothing is measured cold
+    print("otherwise " + ", ".join(f"{value:,} {name}" for name, value in BASE.items()))
+    for size, values in varied.items():
+        results = [measured(options.device, dtype, **{**BASE, size: v}) for v in values]
+        table(size, values, results)
+
+
+def approximate(options):
+    rows = options.rows or [20_000, 50_000, 100_000]
+    print("100 features, 20 latent, 10 labels, one member, float32, the approximate index")
+    sizes = {"features": 100, "labels": 10, "members": 1, "kind": "latent"}
+    table("rows", rows, [measured("cpu", "float32", rows=n, **sizes) for n in rows])
+
+
+def single(options, dtype, rows, features, labels, queries, kind="plain"):
+    print(f"{rows:,} × {features} rows of {dtype}, {labels:,} labels, S = {options.members}")
+    sizes = {"rows": rows, "features": features, "labels": labels, "members": options.members}
+    r = measured(options.device, dtype, **sizes, queries=queries, kind=kind)
+    print(f"fit                    {r['wall']:9.1f} s, {r['cpu']:.1f} s of the processor")
+    print(f"predict {queries:6,} rows    {r['predict']:9.1f} s")
+    print(f"together               {r['wall'] + r['predict']:9.1f} s")
+    print(f"peak memory of the fit {r['peak']:9.1f} GB")
+    print(f"labels right           {100 * r['right'] / (queries * labels):9.2f} %")
 
 
 def main():
@@ -89,13 +198,31 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--float32", action="store_true")
     parser.add_argument("--million", action="store_true")
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--members", type=int, default=30)
+    parser.add_argument("--thousand-labels", action="store_true")
+    parser.add_argument("--approximate", action="store_true")
+    parser.add_argument("--rows", type=int, nargs="+")
+    parser.add_argument("--members", type=int)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.case:
+        case, sizes = json.loads(options.case)
+        print(json.dumps(measure(*case, **sizes)))
+        return
     dtype = "float32" if options.float32 else "float64"
     print(machine() + gpu(options.device) + "\n")
     with dispatching():
-        (million if options.million else sweep)(options, dtype)
+        if options.million:
+            options.members = options.members or 30
+            rows = options.rows[0] if options.rows else 1_000_000
+            single(options, dtype, rows, 256, 50, 10_000)
+        elif options.thousand_labels:
+            options.members = options.members or 10
+            rows = options.rows[0] if options.rows else 100_000
+            single(options, dtype, rows, 100, 1000, 1000, "rare")
+        elif options.approximate:
+            approximate(options)
+        else:
+            sweep(options, dtype)
 
 
 if __name__ == "__main__":

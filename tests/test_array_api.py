@@ -19,12 +19,16 @@ from sklearn.utils.fixes import parse_version
 from labelkin import (
     BaggingVPCPClassifier,
     IBLRClassifier,
+    KernelRidgeLOOClassifier,
     MLkNNClassifier,
     PairwiseConstraintProjection,
     VPCMEClassifier,
     _array,
+    _stacked_members,
+    ensemble,
 )
 from labelkin._array import as_device_array, dispatching, to_host, to_numpy
+from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin._search import NeighborSearch
 from labelkin.constraints import draw_constraints, label_similarity
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
@@ -95,6 +99,11 @@ ESTIMATORS = [
     VPCMEClassifier(
         n_estimators=3, max_features=0.5, feature_draw="importance", bag=0.6, random_state=0
     ),
+    KernelRidgeLOOClassifier(random_state=0),
+    KernelRidgeLOOClassifier("laplacian", scale=True, max_exact=25, n_landmarks=12, random_state=0),
+    KernelRidgeLOOClassifier("linear", scale=True),
+    KernelRidgeLOOClassifier("cosine", ridges=[0.1, 1.0]),
+    VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
 ]
 CLASSIFIERS = [e for e in ESTIMATORS if hasattr(e, "predict")]
 
@@ -280,11 +289,110 @@ def test_members_asked_together_or_in_turn(library, monkeypatch):
     for proba, estimator, Z in zip(to_numpy(together), model.estimators_, asked, strict=True):
         np.testing.assert_allclose(proba, to_numpy(estimator.predict_proba(Z)), atol=1e-12)
     at_once = to_numpy(model.predict_proba(Q)), to_numpy(model.predict(Q))
-    monkeypatch.setattr(_array, "_BUDGET", 100_000)
-    monkeypatch.setattr(_array, "_CELLS", 10_000)
-    assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
-    np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
-    np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
+    sizes = []
+    for least, budget in [(1, 130_000), (4, 60_000), (64, 60_000)]:
+        # Some rows at a time; some members at a time; one member after the other.
+        monkeypatch.setattr(_stacked_members, "_LEAST_ROWS", least)
+        monkeypatch.setattr(_array, "_BUDGET", budget)
+        monkeypatch.setattr(_array, "_CELLS", budget // 8)
+        assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
+        sizes.append(_stacked_members.members_together(model.estimators_, Q))
+        np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
+        np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
+    assert sizes == [6, 3, 1]
+
+
+@pytest.mark.parametrize("n_members", [2, 6, 10, 30])
+def test_half_of_the_votes_is_a_tie(library, n_members):
+    """As many members for as against a label: the mean probability decides."""
+    X, Y = make_data(40, 3)
+    model = VPCMEClassifier(n_estimators=n_members, random_state=0).fit(library(X), library(Y))
+    halves = [np.full(to_numpy(e._posterior).shape, 0.9) for e in model.estimators_]
+    for number, (estimator, table) in enumerate(zip(model.estimators_, halves, strict=True)):
+        estimator._posterior = library(table if number % 2 else table - 0.6)
+    _, votes = model._outcome(library(X))
+    assert (to_numpy(votes) == 0.5).all()
+    assert (to_numpy(model.predict(library(X))) == 1).all()
+
+
+# ------------------------------------------------------------------------- stacked members
+
+
+STACKED = [
+    {},
+    {"threshold": (0.2, 0.9), "n_must_link": 30},
+    {"base_estimator": MLkNNClassifier(3, smoothing=0)},
+    {"bag": 0.6, "vote_weights": "oob", "calibrate": True},
+    {"threshold": "auto", "n_estimators": 8},
+]
+
+
+@pytest.mark.parametrize("options", STACKED, ids=str)
+@pytest.mark.parametrize("shape", [(300, 8), (30, 45)], ids=str)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_members_trained_together_or_in_turn(library, options, shape, size, monkeypatch):
+    X, Y = (library(a) for a in make_data(*shape))
+    Q = library(make_data(50, shape[1], seed=1)[0])
+    model = BaggingVPCPClassifier(**{"n_estimators": 7, "random_state": 0, **options})
+    with monkeypatch.context() as patch:
+        patch.setattr(ensemble, "can_be_stacked", lambda *_: False)
+        turn = clone(model).fit(X, Y)
+    monkeypatch.setattr(ensemble, "stack_size", lambda *_: size)
+    trained = []
+    monkeypatch.setattr(ensemble, "train_stack", lambda *args: trained.append(1) or stack(*args))
+    stack = _stacked_members.train_stack
+    together = clone(model).fit(X, Y)
+    assert trained
+    for first, second in zip(turn.projections_, together.projections_, strict=True):
+        assert vars(first).keys() == vars(second).keys()
+        assert first.scaling_ == pytest.approx(second.scaling_, rel=1e-10)
+        for name in ("must_link_", "cannot_link_", "eigenvalues_", "components_"):
+            one, other = getattr(first, name), getattr(second, name)
+            assert library.holds(other)
+            np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-7, err_msg=name)
+    for first, second in zip(turn.estimators_, together.estimators_, strict=True):
+        assert vars(first).keys() == vars(second).keys()
+        assert vars(first._counts).keys() == vars(second._counts).keys()
+        assert vars(first._counts.search).keys() == vars(second._counts.search).keys()
+        for name in ("prior_", "likelihood_", "_posterior"):
+            one, other = getattr(first, name), getattr(second, name)
+            np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-12, err_msg=name)
+    for name in ("errors_", "thresholds_", "vote_weights_"):
+        np.testing.assert_allclose(
+            to_numpy(getattr(turn, name)), to_numpy(getattr(together, name)), atol=1e-10
+        )
+    np.testing.assert_allclose(
+        to_numpy(together.predict_proba(Q)), to_numpy(turn.predict_proba(Q)), atol=1e-8
+    )
+    np.testing.assert_array_equal(to_numpy(together.predict(Q)), to_numpy(turn.predict(Q)))
+
+
+def test_stacks_stay_small(library, monkeypatch):
+    """Large data make small stacks, and their rows are searched block by block."""
+    X, Y = make_data(250, 6)
+    model = BaggingVPCPClassifier(n_estimators=5, random_state=0)
+    expected = clone(model).fit(X, Y).predict_proba(X)
+    monkeypatch.setattr(_array, "_BUDGET", 8 * 40_000)
+    monkeypatch.setattr(_array, "_CELLS", 40_000)
+    sizes = []
+    monkeypatch.setattr(
+        ensemble, "train_stack", lambda *args: sizes.append(len(args[2])) or stack(*args)
+    )
+    stack = _stacked_members.train_stack
+    there = clone(model).fit(library(X), library(Y))
+    assert sizes == [3, 2]
+    np.testing.assert_allclose(to_numpy(there.predict_proba(library(X))), expected, atol=1e-8)
+
+
+def test_a_pickled_member_is_no_larger_than_its_arrays(library):
+    X, Y = make_data(200, 6)
+    sizes = []
+    for S in (1, 16):
+        model = BaggingVPCPClassifier(n_estimators=S, random_state=0).fit(library(X), library(Y))
+        sizes.append(max(len(pickle.dumps(p)) for p in model.projections_))
+        sizes.append(max(len(pickle.dumps(e)) for e in model.estimators_))
+    assert sizes[2] < 1.5 * sizes[0]
+    assert sizes[3] < 1.5 * sizes[1]
 
 
 # ------------------------------------------------------------------ constraints and metrics
@@ -317,6 +425,18 @@ def test_metrics(library, shape, monkeypatch):
         assert mixed[name] == pytest.approx(expected[name], rel=1e-12)
     without = evaluate(library(Y), library(S))
     assert without == pytest.approx(evaluate(Y, S), rel=1e-12)
+
+
+def test_scores_and_labels_of_an_estimator(library):
+    """Scorers get NumPy arrays, wherever the estimator computes."""
+    X, Y = make_data(60)
+    model = MLkNNClassifier().fit(library(X), library(Y))
+    scores = estimator_scores(model, library(X), 4)
+    labels = estimator_labels(model, library(X))
+    assert isinstance(scores, np.ndarray)
+    assert isinstance(labels, np.ndarray)
+    np.testing.assert_array_equal(scores, to_numpy(model.predict_proba(library(X))))
+    np.testing.assert_array_equal(labels, to_numpy(model.predict(library(X))))
 
 
 def test_bad_labels_and_scores(library):
@@ -377,7 +497,7 @@ def scikit_learns_checks():
     listed = getattr(estimator_checks, "_yield_array_api_checks", None)
     if listed is None:
         return
-    for estimator in [ESTIMATORS[0], ESTIMATORS[1], ESTIMATORS[3], ESTIMATORS[5], ESTIMATORS[7]]:
+    for estimator in [ESTIMATORS[number] for number in (0, 1, 3, 5, 7, 9)]:
         for number, check in enumerate(listed(estimator)):
             yield pytest.param(estimator, check, id=f"{name_of(estimator)}-{number}")
 

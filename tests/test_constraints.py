@@ -85,10 +85,11 @@ def test_draw_gives_pairs_of_the_right_kind(Y, threshold, seed):
 
 
 @settings(deadline=None)
-@given(label_matrices, st.sampled_from([0.3, 0.6, 1]), st.integers(0, 99))
-def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(Y, threshold, seed):
+@given(label_matrices, st.sampled_from([0.3, 0.6, 1]), st.integers(0, 99), st.booleans())
+def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(Y, threshold, seed, dense):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constraints, "_TABLE_SETS", 1)
+        patch.setattr(constraints, "_SPARSE_PRODUCT", 1e9 if dense else 0)
         test_draw_gives_pairs_of_the_right_kind.hypothesis.inner_test(Y, threshold, seed)
 
 
@@ -117,9 +118,12 @@ def test_draw_follows_the_weights_by_rejection(without_table):
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
 
 
-def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch):
+@pytest.mark.parametrize("sparse_product", [0, 1e9])
+def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch, sparse_product):
     monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
+    monkeypatch.setattr(constraints, "_SPARSE_PRODUCT", sparse_product)
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
+    check_frequencies(np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)]), W_SMALL, 0.6)
 
 
 @pytest.mark.parametrize("labels", [3, 1000])

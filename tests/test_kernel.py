@@ -464,3 +464,16 @@ def test_far_better_than_ml_knn_on_medical(paper_data):
     assert ours["average_precision"] > theirs["average_precision"] + 0.05
     assert ours["hamming_loss"] < 0.8 * theirs["hamming_loss"]
     assert ours["ranking_loss"] < 0.8 * theirs["ranking_loss"]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_rounding_of_the_samples_is_not_heard(kernel):
+    """Few features: most eigenvalues are next to 0, and their vectors are noise."""
+    rng = np.random.RandomState(0)
+    X, Q = rng.standard_normal((300, 2)), rng.standard_normal((50, 2))
+    Y = (X @ rng.standard_normal((2, 3)) + 0.3 * rng.standard_normal((300, 3)) > 0).astype(int)
+    scores = [
+        KernelRidgeLOOClassifier(kernel, width=1.0).fit(X * factor, Y)._scores(Q)
+        for factor in (1, 1 + 1e-14)
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-8)

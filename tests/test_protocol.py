@@ -40,6 +40,16 @@ def test_folds_part_the_rows(stratified):
         assert not np.array_equal(folds[0], other[0])
 
 
+def test_folds_of_a_seed_are_those_of_other_programs():
+    """The frontier's folds: the same for every dataset of a size, whatever its name."""
+    expected = np.array_split(np.random.default_rng(0).permutation(53), 5)
+    for name in "d", "e":
+        folds = Protocol(1, 5, seed=0).test_rows(name, 0, Y)
+        assert all(np.array_equal(a, np.sort(b)) for a, b in zip(folds, expected, strict=True))
+    assert not np.array_equal(folds[0], Protocol(2, 5, seed=0).test_rows("d", 1, Y)[0])
+    assert not np.array_equal(folds[0], Protocol(1, 5).test_rows("d", 0, Y)[0])
+
+
 def test_stratified_folds_spread_the_labels():
     spread = {
         kind: np.ptp([Y[f].sum(axis=0) for f in Protocol(1, 5, kind).test_rows("d", 0, Y)], axis=0)

@@ -62,12 +62,13 @@ def test_everything_is_there(report):
     names = [f"table3_{name}" for name in MEASURES]
     names += ["table4", "table4_corrected", "table5_medical", "table5_entertainment"]
     names += ["figure1_yeast", "figure1_business", "figure2_recall", "cost_fit_s", "agreement"]
-    names += ["tests_friedman", "tests_wilcoxon", "cost_peak_mb"]
+    names += ["tests_friedman", "tests_wilcoxon", "cost_peak_mb", "overall"]
     assert {f"{name}.{end}" for name in names for end in ("md", "tex", "csv")} <= tables
     assert {"all.md", "all.tex"} <= tables
     figures = {path.name for path in (folder / "figures").iterdir()}
     names = [f"cd_{name}" for name in MEASURES]
     names += ["figure1_yeast", "figure1_business", "table5_medical", "figure2", "differences"]
+    names += ["cd_overall"]
     assert {f"{name}.{end}" for name in names for end in ("png", "svg")} <= figures
     assert {path.name for path in folder.iterdir()} == {
         "report.html", "results.csv", "tables", "figures",

@@ -41,6 +41,16 @@ def test_quick_needs_no_files(capsys):
         assert store.runs()[0]["command"] == "labelkin " + " ".join([*QUICK, "--jobs", "1"])
 
 
+def test_the_frontier_has_fixed_folds(capsys):
+    command = ["reproduce", "frontier", "--quick", "--methods", "mlknn", "--jobs", "1"]
+    assert main(command) == 0
+    assert "= 5 cells" in capsys.readouterr().out
+    with Store("results.db") as store:
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": 0}
+    assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
+    assert "give these another --store" in capsys.readouterr().err
+
+
 def test_ones_own_data_and_method_join(capsys):
     rows = [f"{x},{x * 7 % 5},{int(x % 5 > 2)},{int(x % 3 == 0)}" for x in range(40)]
     with open("films.csv", "w") as file:

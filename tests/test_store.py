@@ -68,7 +68,7 @@ def test_what_else_is_told(path):
         assert store.environment() == {"python": "3"}
         assert store.runs()[0]["cells"] == 3
         assert store.groups() == {"table3": [("d", "m", 20)]}
-        assert store.protocol() == {"folds": 5, "stratified": False}
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
         assert store.metric("f1")[Cell("d", "m", 0, 1)] == 0.1 + 0.2
         with pytest.raises(ValueError, match="no column is called 'nothing'"):
             store.metric("nothing")
@@ -171,6 +171,40 @@ def test_another_version(path):
     db.close()
     with pytest.raises(ValueError, match="version 99"):
         Store(path)
+
+
+def make_first_version(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("ALTER TABLE protocol DROP COLUMN seed")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+def test_a_store_of_the_first_version_is_read_and_written(path):
+    make_first_version(path)
+    before = path.read_bytes()
+    with Store(path) as store:
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
+        assert len(store.done()) == 3
+    assert path.read_bytes() == before
+    for _ in range(2):  # brought up to date once
+        with Store(path, write=True) as store:
+            begin(store)
+    with Store(path) as store:
+        assert store._rows("PRAGMA user_version") == [(2,)]
+        assert len(store.done()) == 3
+
+
+def test_folds_of_a_seed_do_not_mix_with_others(path, tmp_path):
+    with (
+        Store(path, write=True) as store,
+        pytest.raises(ValueError, match="holds 5 random folds, but 5 random folds of seed 0 are"),
+    ):
+        begin(store, Protocol(1, 5, seed=0))
+    with Store(tmp_path / "seeded.db", write=True) as store:
+        begin(store, Protocol(1, 5, seed=0))
+        assert store.protocol()["seed"] == 0
+        begin(store, Protocol(2, 5, seed=0))
 
 
 def test_a_store_without_a_run_is_not_left_behind(tmp_path):

@@ -142,26 +142,28 @@ def label_histogram(counts: Any, Y: Any, width: int) -> Any:
         cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
         return np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
     # No bincount: it is not in the standard, and torch's waits for the device.
-    values = xp.reshape(xp.arange(width, device=device), (width, 1, 1))
-    present = xp.astype(Y, xp.bool)
+    cells = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
+    kinds = counts + width * xp.astype(Y, xp.int64)
     rows = block_rows(2 * q * width, 8, device, most=n)
-    total = xp.zeros((2, width, q), dtype=xp.int64, device=device)
-    for start in range(0, n, rows):
-        part, has = counts[start : start + rows, :], present[start : start + rows, :]
-        kinds = xp.stack([xp.where(has, -1, part), xp.where(has, part, -1)])
-        hits = kinds[:, None, :, :] == values[None, :, :, :]
-        total = total + xp.count_nonzero(hits, axis=2)
-    return xp.permute_dims(total, (0, 2, 1))
+    totals = [
+        xp.count_nonzero(kinds[None, start : min(start + rows, n), :] == cells, axis=1)
+        for start in range(0, n, rows)
+    ]
+    total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
+    return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
 
 
 def neighbor_sums(Y: Any, neighbors: Any) -> Any:
-    """Sum the rows of 0 and 1 that each row of indices names; (m, k) gives (m, q)."""
+    """Sum the rows of 0 and 1 that each row of indices names; (m, k) gives (m, q).
+
+    A sparse Y gives a sparse sum.
+    """
     m, k = neighbors.shape
     xp, device = namespace(neighbors)
     if is_numpy(xp):
         starts = np.arange(m + 1) * k
         ones = np.ones(m * k, dtype=np.int32)
-        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, len(Y)))
+        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, Y.shape[0]))
         return chosen @ Y
     q = Y.shape[1]
     if m == 0 or k == 0:
@@ -169,7 +171,7 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     rows = block_rows(k * q, 8, device, most=m)
     sums = []
     for start in range(0, m, rows):
-        named = xp.reshape(neighbors[start : start + rows, :], (-1,))
+        named = xp.reshape(neighbors[start : min(start + rows, m), :], (-1,))
         labels = xp.reshape(take_rows(Y, named), (-1, k, q))
         sums.append(xp.sum(labels, axis=1, dtype=xp.int64))
     return sums[0] if len(sums) == 1 else xp.concat(sums)

@@ -2,9 +2,11 @@
 
 import inspect
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -55,20 +57,10 @@ class Member:
         seed: int,
         weights: Array | None = None,
     ) -> None:
-        rng = np.random.RandomState(seed)
-        self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*data.thresholds)),
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            random_state=seed,
-        )
-        n = len(data.Y)
-        bag = None if data.bag is None else draw_bag(n, data.bag, seed)
-        sampler = data.sampler if bag is None else BagSampler(data.Y, bag)
+        rng, bag, sampler = self._begin(ensemble, data, seed)
         columns = self._draw_columns(ensemble, data, sampler, weights, rng)
         training = data.training if columns is None else data.training_in(columns)
         W = self.projection._draw_and_learn(training, sampler, weights, rng)
-        self.projection.n_features_in_ = ensemble.n_features_in_
         if columns is not None:
             # In the space of all features, so that whoever projects need not know.
             self.projection.components_ = spread_columns(
@@ -77,16 +69,36 @@ class Member:
         self.estimator = seeded(clone(data.base), rng)
         Z = training.project(W)
         if bag is None:
-            self.wrong = data.misclassified(_fit_and_predict(self.estimator, Z, data.labels))
+            self.wrong = _fit_and_judge(self.estimator, Z, data)
             self.error = self.wrong.mean()
         else:
-            rows = np.setdiff1d(np.arange(n), bag)
+            rows = np.setdiff1d(np.arange(data.Y.shape[0]), bag)
             proba, labels = _fit_and_predict_outside(self.estimator, Z, data.labels, bag, rows)
-            proba, labels = to_numpy(proba), to_numpy(labels)
-            self.wrong = np.zeros(n, dtype=bool)
-            self.wrong[rows] = (labels != data.Y[rows]).any(axis=1)
-            self.error = self.wrong.sum() / max(1, len(rows))
-            self.outside = rows, proba, labels
+            self._judge_outside(data.Y, rows, to_numpy(proba), to_numpy(labels))
+
+    def _begin(
+        self, ensemble: Any, data: "TrainingData", seed: int
+    ) -> tuple[np.random.RandomState, Array | None, ConstraintSampler]:
+        """Make the projection; return the source of the draws, the bag and who draws pairs."""
+        rng = np.random.RandomState(seed)
+        self.projection = PairwiseConstraintProjection(
+            threshold=float(rng.uniform(*data.thresholds)),
+            n_must_link=ensemble.n_must_link,
+            n_cannot_link=ensemble.n_cannot_link,
+            random_state=int(seed),
+        )
+        self.projection.n_features_in_ = ensemble.n_features_in_
+        if data.bag is None:
+            return rng, None, data.sampler
+        bag = draw_bag(data.Y.shape[0], data.bag, seed)
+        return rng, bag, BagSampler(data.Y, bag)
+
+    def _judge_outside(self, Y: Array, rows: Array, proba: Array, labels: Array) -> None:
+        """Judge the member by what it says of the rows outside its bag."""
+        self.wrong = np.zeros(len(Y), dtype=bool)
+        self.wrong[rows] = (labels != Y[rows]).any(axis=1)
+        self.error = self.wrong.sum() / max(1, len(rows))
+        self.outside = rows, proba, labels
 
     def _draw_columns(
         self, ensemble: Any, data: "TrainingData", sampler: Any, weights: Any, rng: Any
@@ -126,8 +138,7 @@ class TrainingData:
             self.labels = Y
             self.training, self.sampler = _dask.training_data(X, Y, base)
         else:
-            self.labels = like(Y, X)
-            self.present = astype(self.labels, "bool")
+            self.labels = Y if sparse.issparse(Y) else like(Y, X)
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
 
     def training_in(self, columns: Array) -> TrainingRows:
@@ -136,6 +147,11 @@ class TrainingData:
             xp, _ = namespace(self.X)
             return TrainingRows(xp.take(self.X, like(columns, self.X), axis=1))
         return TrainingRows(self.X[:, columns])
+
+    @cached_property
+    def present(self) -> Array:
+        """Which labels the samples have."""
+        return astype(self.labels, "bool")
 
     def misclassified(self, labels: Any) -> Array:
         """Tell which samples' label sets are not the true ones."""
@@ -164,6 +180,15 @@ def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
     source = np.full(n_features, len(columns))
     source[columns] = np.arange(len(columns))
     return xp.take(xp.concat([components, nothing], axis=1), like(source, components), axis=1)
+
+
+def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
+    """Fit, and tell which training samples are misclassified."""
+    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_foreign(Z)):
+        estimator._validate_params()
+        estimator._accept(Z, data.labels)
+        return estimator._fit_and_judge(Z, data.labels)
+    return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
 
 def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:

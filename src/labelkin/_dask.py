@@ -299,7 +299,7 @@ def validate_fit(estimator: Any, X: Any, Y: Any) -> tuple[Any, Any]:
     if not isinstance(labels, LabelSets):
         labels = LabelSets.of(labels)
     if not estimator._one_target:
-        estimator.classes_ = [np.array([0, 1])] * labels.shape[1]
+        estimator.classes_ = np.tile([0, 1], (labels.shape[1], 1))
     check_consistent_length(rows, labels)
     return rows, labels
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._array_api import device, get_namespace
 
+from labelkin._array import convert_arrays
 from labelkin._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge, to_host
 from labelkin.base import Array, Matrix
 
@@ -29,28 +30,50 @@ _WORTHWHILE = 1e-4
 _COARSE = 3
 
 
-class Rows:
-    """Training rows, prepared for distances to queries and products with them.
+class _Movable:
+    """Follows its estimator to another device."""
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> Any:
+        moved = copy(self)
+        moved.__dict__ = convert_arrays(vars(self), converter)
+        return moved
+
+
+class Preparation(_Movable):
+    """What is done to rows and to queries before they are compared.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Training rows.
     scale : array of shape (n_features,), optional
         Divisors of the columns.
     unit : bool
         Whether rows, scaled, are brought to length 1; rows of zeros stay.
     """
 
-    def __init__(self, X: Matrix, scale: Any = None, unit: bool = False) -> None:
+    def __init__(self, scale: Any = None, unit: bool = False) -> None:
         self.scale, self.unit = scale, unit
-        self.X = self.prepare(X)
 
-    def prepare(self, X: Matrix) -> Matrix:
+    def __call__(self, X: Matrix) -> Matrix:
         """Return rows or queries, scaled and of length 1 as asked for."""
         if self.scale is not None:
             X = X.multiply(1 / self.scale).tocsr() if sparse.issparse(X) else X / self.scale
         return _unit_rows(X) if self.unit else X
+
+
+class Rows(_Movable):
+    """Training rows, prepared for distances to queries and products with them.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Training rows.
+    scale, unit
+        As in `Preparation`.
+    """
+
+    def __init__(self, X: Matrix, scale: Any = None, unit: bool = False) -> None:
+        self.prepare = Preparation(scale, unit)
+        self.X = self.prepare(X)
 
     def take(self, rows: Array) -> "Rows":
         """Return some of the rows."""
@@ -153,7 +176,7 @@ def radial(distances: Any, kernel: str, width: float) -> Any:
     return xp.exp(xp.sqrt(distances) * (-1 / width))
 
 
-class KernelColumns:
+class KernelColumns(_Movable):
     """Kernel values between queries and given rows.
 
     Parameters

@@ -195,16 +195,24 @@ def loo_ridge(
     candidates = xp.asarray(ridges, dtype=U.dtype, device=device(U))
     kept = values[:, None] / (values[:, None] + candidates)
     left = spectrum.left_out(kept)
-    errors = np.empty((len(ridges), Y.shape[1]))
+    means = []
     for i in range(len(ridges)):
         loo = (residual - U @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
-        errors[i] = to_host(xp.mean(loo**2, axis=0))
+        means.append(xp.mean(loo**2, axis=0))
+    errors = to_host(xp.stack(means)).astype(np.float64)  # a device is waited for once
     best = _choose_ridges(errors, Y, shrinkage)
 
     chosen = xp.asarray(ridges[best], dtype=U.dtype, device=device(U))
     kept = values[:, None] / (values[:, None] + chosen)
-    loo = (residual - U @ (kept * rotated)) / spectrum.left_out(kept)
-    coef = spectrum.basis @ (rotated / (values[:, None] + chosen))
+    unexplained = residual - U @ (kept * rotated)
+    loo = unexplained / spectrum.left_out(kept)
+    if spectrum.basis is U:
+        # The same by way of y − f = λα, which needs no eigenvector of a value next to 0: those
+        # are noise, and queries would hear it.
+        coef = unexplained / chosen
+        coef = coef - xp.mean(coef, axis=0)  # they add up to 0, but for rounding
+    else:
+        coef = spectrum.basis @ (rotated / (values[:, None] + chosen))
     return LooRidge(
         ridge=ridges[best],
         loo_scores=target - loo,

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin._array import to_numpy
+
 
 def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
-    """Return the scores of the positive class on the rows of `X`, one column a label.
+    """Return the scores of the positive class on the rows of `X`, one column a label, on the host.
 
     ``predict_proba`` is asked first, ``decision_function`` where it is missing. Understood are
     one (n, q) array, as labelkin's classifiers and scikit-learn's chains and networks return;
@@ -27,8 +29,8 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
     if isinstance(scores, list):
         known = classes if classes is not None else [(0, 1)] * len(scores)
         parts = zip(scores, known, strict=True)
-        return np.column_stack([_positive(np.asarray(part), c) for part, c in parts])
-    scores = np.asarray(scores)
+        return np.column_stack([_positive(np.asarray(to_numpy(part)), c) for part, c in parts])
+    scores = np.asarray(to_numpy(scores))
     if scores.ndim == 2 and n_labels == 1 and np.shape(classes) == scores.shape[1:]:
         return _positive(scores, classes).reshape(-1, 1)
     return scores
@@ -36,12 +38,12 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
 
 def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
     """Column of class 1; a label constant in training has one column, for the class it had."""
-    column = np.flatnonzero(np.asarray(classes) == 1)
+    column = np.flatnonzero(np.asarray(to_numpy(classes)) == 1)
     return part[:, column[0]] if len(column) else np.zeros(len(part))
 
 
 def estimator_labels(estimator: Any, X: Any) -> np.ndarray:
     """Return the labels predicted for the rows of `X` as a dense (n, q) array of 0 and 1."""
-    labels = estimator.predict(X)
+    labels = to_numpy(estimator.predict(X))
     labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
     return labels.reshape(len(labels), -1).astype(np.uint8)

@@ -61,23 +61,14 @@ class NeighborSearch:
         self.n_neighbors = n_neighbors
         self.offset = offset
         self.shape = X.shape
-        xp, device = namespace(X)
-        if is_numpy(xp):
+        if is_numpy(namespace(X)[0]):
             self.X = X
             self.squared_norms = row_norms(X, squared=True)
             self._first = first_of_equals(X)
             if self._first is not None:
                 self._copies = np.flatnonzero(self._first != np.arange(X.shape[0]))
             return
-        # One product [−2x, |x|²]·[q, 1] gives all distances: no second pass adds the norms.
-        # Columns at infinity fill the last group of `_smallest`.
-        n, d = X.shape
-        norms = xp.sum(X * X, axis=1)
-        missing = -n % _group_size(n, max(n_neighbors, 1))
-        filled = xp.zeros((d, missing), dtype=X.dtype, device=device)
-        far = xp.full((missing,), math.inf, dtype=X.dtype, device=device)
-        columns = xp.concat([-2 * X.T, filled], axis=1)
-        self.columns = xp.concat([columns, xp.concat([norms, far])[None, :]])
+        self.columns = distance_columns(X, n_neighbors)
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find the neighbours of each row of `Q`.
@@ -110,7 +101,7 @@ class NeighborSearch:
             if Q is None:
                 # Each of these rows is its own nearest one: put it out of reach.
                 own = distances[:, start:stop]
-                itself = xp.eye(stop - start, device=device) > 0
+                itself = xp.eye(stop - start, dtype=xp.bool, device=device)
                 distances[:, start:stop] = xp.where(itself, math.inf, own)
             return _smallest(distances, k)
 
@@ -172,6 +163,43 @@ class NeighborSearch:
         return moved
 
 
+def distance_columns(X: Array, n_neighbors: int) -> Array:
+    """Return what one product with [q, 1] turns into all distances from q, on a device.
+
+    That is [−2x, |x|²] for each row x, as a column; no second pass adds the norms. Columns at
+    infinity fill the last group of `_smallest`.
+
+    Parameters
+    ----------
+    X : array of shape (..., n, d)
+        Training rows; of several searches.
+    n_neighbors : int
+        How many will be looked for.
+
+    Returns
+    -------
+    array of shape (..., d + 1, at least n)
+    """
+    xp, device = namespace(X)
+    *stack, n, d = X.shape
+    norms = xp.sum(X * X, axis=-1)
+    columns = xp.concat([-2 * xp.matrix_transpose(X), norms[..., None, :]], axis=-2)
+    missing = -n % _group_size(n, max(n_neighbors, 1))
+    if not missing:
+        return columns
+    far = xp.zeros((*stack, d + 1, missing), dtype=X.dtype, device=device)
+    far[..., -1, :] = math.inf
+    return xp.concat([columns, far], axis=-1)
+
+
+def rows_together(searches: list[NeighborSearch], size: int) -> int:
+    """Return for how many rows each search can be asked, so many searches at a time."""
+    columns = [search.columns for search in searches]
+    n, height = columns[0].shape[1], max(c.shape[0] for c in columns)
+    room = block_rows(n, itemsize(columns[0]), columns[0].device, most=_CELLS_TOGETHER // n)
+    return max(room // size - height, 0)
+
+
 def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Array | None:
     """Ask several searches among equally many rows on a device at once.
 
@@ -191,8 +219,7 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
     xp, device = namespace(*columns)
     n, m = columns[0].shape[1], queries[0].shape[0]
     height = max(c.shape[0] for c in columns)
-    room = block_rows(n, itemsize(columns[0]), device, most=_CELLS_TOGETHER // n)
-    if searches[0].n_neighbors == 0 or len(searches) * (m + height) > room:
+    if searches[0].n_neighbors == 0 or m > rows_together(searches, len(searches)):
         return None
 
     def stack(parts: list[Array], width: int) -> Array:
@@ -213,28 +240,34 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
 
 
 def _whole_mean(X: Array) -> Array | None:
-    """Return the mean row in whole numbers; None where it is known to be zero."""
+    """Return the mean row of (..., n, d) in whole numbers; None where it is known to be zero."""
     xp, _ = namespace(X)
     if is_numpy(xp):
         offset = np.rint(X.mean(axis=0, dtype=np.float64)).astype(X.dtype)
         return offset if offset.any() else None
     # Elsewhere a look at it would have to wait for the device.
-    return astype(xp.round(xp.sum(X, axis=0, dtype=xp.float64) / X.shape[0]), X.dtype)
+    return astype(xp.round(xp.sum(X, axis=-2, dtype=xp.float64) / X.shape[-2]), X.dtype)
 
 
 def first_of_equals(X: Matrix) -> Array | None:
     """Return for each row the first that equals it; None when no two do."""
+    suspects = np.arange(X.shape[0])
     if sparse.issparse(X):
         ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
     elif isinstance(X, np.ndarray):
-        contents = (row.tobytes() for row in X)
+        if X.shape[1]:
+            # Equal rows begin equally; in projected data hardly any other rows do.
+            _, which, times = np.unique(X[:, 0], return_inverse=True, return_counts=True)
+            suspects = np.flatnonzero(times[which] > 1)
+        contents = (X[i].tobytes() for i in suspects)
     else:
         return None
+    first = np.arange(X.shape[0])
     seen: dict[bytes, int] = {}
-    keys = (blake2b(content, digest_size=16).digest() for content in contents)
-    first = np.array([seen.setdefault(key, i) for i, key in enumerate(keys)])
-    return None if len(seen) == len(first) else first
+    for i, content in zip(suspects.tolist(), contents, strict=True):
+        first[i] = seen.setdefault(blake2b(content, digest_size=16).digest(), i)
+    return None if len(seen) == len(suspects) else first
 
 
 def _smallest(values: Array, k: int) -> Array:

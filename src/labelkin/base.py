@@ -16,7 +16,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import Tags, assert_all_finite, gen_batches
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -42,6 +42,9 @@ except ImportError:  # before scikit-learn 1.9
 from labelkin._array import astype, is_foreign, is_numpy, like, namespace, to_numpy
 from labelkin._labels import as_target, check_labels
 
+# With sparse labels, a prediction is made in blocks of rows with so many labels in all.
+_DENSE_CELLS = 2**23
+
 Array = Any  # a NumPy array, or one of another library on its device: see `labelkin._array`
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
@@ -52,10 +55,15 @@ def floats(X: Any) -> tuple[Any, Any]:
     return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
-def label_matrix(Y: Any, name: str = "Y") -> Array:
-    """Return a multi-label target, an (n, q) matrix of 0 and 1, as a dense array on the host."""
+def label_matrix(Y: Any, name: str = "Y", keep_sparse: bool = False) -> Matrix:
+    """Return a multi-label target, an (n, q) matrix of 0 and 1, on the host.
+
+    It is dense; or, where that is asked for and it came sparse, a CSR array.
+    """
     labels = check_labels(to_numpy(Y), name)
-    return (labels.toarray() if sparse.issparse(labels) else labels).astype(np.uint8)
+    if sparse.issparse(labels) and not keep_sparse:
+        labels = labels.toarray()
+    return labels.astype(np.uint8)
 
 
 def label_set_matrix(Y: Any) -> Array:
@@ -99,6 +107,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _fitted_array: str | None = None
     # Whether it is fitted to Dask arrays where they are. Others bring them into memory.
     _fits_blocks = False
+    # Whether labels came as a sparse matrix to one that keeps them so, and answers in kind.
+    _sparse_labels = False
+
+    def _keeps_sparse_labels(self) -> bool:
+        """Whether sparse labels are never made dense as a whole."""
+        return False
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
         """Validate training data, remember the target's form, return X and the (n, q) Y.
@@ -122,7 +136,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._one_target = labels.ndim == 1
         if self._one_target:
             return X, self._validate_one_target(labels)
-        labels = label_matrix(labels)
+        # On a device labels are dense, as are the samples.
+        self._sparse_labels = (
+            sparse.issparse(labels) and not is_foreign(X) and self._keeps_sparse_labels()
+        )
+        labels = label_matrix(labels, keep_sparse=self._sparse_labels)
         # An array, not a list of arrays: cross_val_predict asks for its shape.
         self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
         if hasattr(Y, "columns"):
@@ -147,7 +165,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Take valid training data with a label matrix as they are; see `_validate_fit`."""
         self.n_features_in_ = X.shape[1]
         self._one_target = False
-        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+        self._sparse_labels = sparse.issparse(Y)
+        self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
 
     def _validate_predict(self, X: ArrayLike, method: str = "predict") -> Matrix:
         check_is_fitted(self)
@@ -204,6 +223,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             return _dask.predict(self, X, "predict_proba")
         return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
+    def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
+        """Labels of validated rows as a CSR array, so many rows at a time that all fit."""
+        rows = max(1, _DENSE_CELLS // len(self.classes_))
+        blocks = [
+            sparse.csr_array(self._labels(X[batch]), dtype=np.int64)
+            for batch in gen_batches(X.shape[0], rows)
+        ]
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
     def predict(self, X: ArrayLike) -> Array:
         """Predict the label set of each sample.
 
@@ -216,13 +244,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of int of shape (n_samples, n_labels)
             1 where the label is predicted. (After a one-dimensional target: the classes.)
-            Of a Dask array: a Dask array.
+            Of a Dask array: a Dask array. ML-kNN, and ensembles of it, answer a sparse Y in
+            ``fit`` with a sparse matrix.
         """
         if in_blocks(X):
             from labelkin import _dask
 
             return _dask.predict(self, X, "predict")
-        return self._as_target(self._labels(self._validate_predict(X)))
+        X = self._validate_predict(X)
+        if self._sparse_labels:
+            return self._predict_sparse(X)
+        return self._as_target(self._labels(X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -139,8 +139,8 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         chance.
     estimator_errors_ : list of n_labels arrays
         ε, the weighted training error of each tree.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

@@ -41,8 +41,8 @@ class BinaryRelevanceClassifier(SingleLabelBased):
     ----------
     estimators_ : list of n_labels classifiers
         In the order of the labels; a constant one for a label constant in training.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -166,8 +166,8 @@ class ChainClassifier(SingleLabelBased):
     estimators_ : list of n_estimators lists of n_labels classifiers
         The links of each chain, in its order; a constant one for a label constant in
         training.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

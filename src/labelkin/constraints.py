@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 from labelkin._array import like, to_numpy
 from labelkin._labels import check_labels
 from labelkin._threads import map_threads
+from labelkin._weighted import WeightedSets, draw_from, no_pairs
 from labelkin.base import Array, Matrix
 
 # Up to this many distinct label sets the table of their similarities is kept (32 MB).
@@ -32,8 +33,13 @@ _MOST_KEPT = 2**24
 _GRID = 1024
 # Grids that are looked through before the next look at how many pairs are still missing.
 _GRIDS_AT_A_TIME = 32
-# Up to so many labels, label sets are compared as rows of a dense matrix.
-_DENSE_LABELS = 512
+# Work of that search, in multiplications of a dense matrix product: fewer similarities are
+# looked at where each takes longer, because there are many labels.
+_MOST_PRODUCTS = 64 * _MOST_SIMILARITIES
+# What a multiplication of a sparse matrix product takes, in those of a dense one.
+_SPARSE_PRODUCT = 160
+# Up to so many labels, label sets are kept as rows of bits as well.
+_BIT_LABELS = 512
 # More than single precision rounds in the comparison of two label sets.
 _SLACK = 0.01
 _BITS_OF_BYTE = np.array([bin(byte).count("1") for byte in range(256)], dtype=np.uint8)
@@ -135,10 +141,21 @@ class ConstraintSampler:
         return order, starts
 
     @cached_property
+    def _products(self) -> tuple[float, float]:
+        """Multiplications that a similarity takes in a dense and in a sparse matrix product."""
+        n_sets, q = self.label_sets.shape
+        share = np.bincount(self.label_sets.indices, minlength=q) / n_sets
+        return float(q), _SPARSE_PRODUCT * float(share @ share)
+
+    @property
+    def _most_similarities(self) -> float:
+        return min(_MOST_SIMILARITIES, _MOST_PRODUCTS / max(min(self._products), 1))
+
+    @cached_property
     def _bits(self) -> Array | None:
         """The label sets as rows of bits; None where there are many labels for that."""
         n_sets, q = self.label_sets.shape
-        if q > _DENSE_LABELS:
+        if q > _BIT_LABELS:
             return None
         bits = np.zeros((n_sets, -(-q // 64) * 8), dtype=np.uint8)
         for batch in gen_batches(n_sets, _GRID):
@@ -159,9 +176,10 @@ class ConstraintSampler:
         That is the law of drawing i and j by their weights until both sets are full, but
         without the waiting: the time is bounded for every Y, Θ and w. A pair can come more
         than once. Pairs are drawn independently; but with more than some 30,000 distinct
-        label sets, those of a rare kind are picked among all pairs between samples drawn by
-        weight, a thousand against a thousand at a time, so that many share a sample, and
-        repeated where a billion such pairs hold too few.
+        label sets (fewer if there are many labels), those of a rare kind are picked among
+        all pairs between samples drawn by weight, a thousand against a thousand at a time,
+        so that many share a sample, and repeated where a billion such pairs, or what can be
+        looked at in the same time, hold too few.
 
         Parameters
         ----------
@@ -182,10 +200,10 @@ class ConstraintSampler:
         rng = check_random_state(random_state)
         weights = self._check_weights(sample_weight)
         if self.n_samples < 2:
-            return _no_pairs(), _no_pairs()
-        sets = _WeightedSets(weights, *self._order)
+            return no_pairs(), no_pairs()
+        sets = WeightedSets(weights, *self._order)
         wanted = {True: n_must_link, False: n_cannot_link}
-        drawn = {True: [_no_pairs()], False: [_no_pairs()]}
+        drawn = {True: [no_pairs()], False: [no_pairs()]}
         if len(self._sizes) > _TABLE_SETS:
             self._draw_by_rejection(threshold, weights, wanted, drawn, rng)
         for kind in (True, False):
@@ -219,14 +237,14 @@ class ConstraintSampler:
         n_sets = len(self._sizes)
         if n_sets <= _TABLE_SETS:
             return True
-        return n_sets**2 <= _MOST_SIMILARITIES and _between_sets(kind, threshold)
+        return n_sets**2 <= self._most_similarities and _between_sets(kind, threshold)
 
     def _draw_by_rejection(
         self, threshold: float, weights: Array, wanted: dict, drawn: dict, rng: Any
     ) -> None:
         """Draw pairs of any kind and keep those still wanted: quick when no kind is rare."""
         n = self.n_samples
-        everything = _WeightedSets(weights, np.arange(n), np.array([0, n]))
+        everything = WeightedSets(weights, np.arange(n), np.array([0, n]))
         left_to_draw = _REJECTION_ROUNDS * sum(wanted.values())
         batch = max(wanted.values())
         while batch and left_to_draw > 0:
@@ -249,7 +267,7 @@ class ConstraintSampler:
             batch = max(n for n in needed if n <= left_to_draw)
 
     def _draw_exactly(
-        self, kind: bool, threshold: float, size: int, sets: "_WeightedSets", rng: Any
+        self, kind: bool, threshold: float, size: int, sets: WeightedSets, rng: Any
     ) -> Array:
         """Draw `size` pairs of one kind from the table of all pairs of label sets.
 
@@ -259,18 +277,18 @@ class ConstraintSampler:
         if len(self._sizes) <= _TABLE_SETS:
             cells, cumulated = self._cumulated_mass(kind, threshold, sets)
             if not len(cumulated) or cumulated[-1] == 0:
-                return _no_pairs()
-            hit = _draw_from(cumulated, rng.random_sample(size))
+                return no_pairs()
+            hit = draw_from(cumulated, rng.random_sample(size))
             hit = hit if cells is None else cells[hit]
             return sets.draw_pairs(*np.divmod(hit, len(self._sizes)), rng)
         mass = np.array([sets.mass_of(*cells).sum() for cells in self._cells(kind, threshold)])
         if mass.sum() == 0:
-            return _no_pairs()
+            return no_pairs()
         per_block = rng.multinomial(size, mass / mass.sum())
-        pairs = [_no_pairs()]
+        pairs = [no_pairs()]
         for (left, right), count in zip(self._cells(kind, threshold), per_block, strict=True):
             if count:
-                hit = _draw_from(np.cumsum(sets.mass_of(left, right)), rng.random_sample(count))
+                hit = draw_from(np.cumsum(sets.mass_of(left, right)), rng.random_sample(count))
                 pairs.append(sets.draw_pairs(left[hit], right[hit], rng))
         return np.concatenate(pairs)
 
@@ -280,7 +298,7 @@ class ConstraintSampler:
         threshold: float,
         size: int,
         weights: Array,
-        sets: "_WeightedSets",
+        sets: WeightedSets,
         rng: Any,
     ) -> Array:
         """Draw `size` pairs of a rare kind where all pairs of sets are too many to look at.
@@ -294,21 +312,21 @@ class ConstraintSampler:
         looked_at = n_met = 0
         cumulated = np.cumsum(weights)
         searched = _between_sets(kind, threshold)
-        while looked_at < _MOST_SIMILARITIES and n_met < size and searched:
+        while looked_at < self._most_similarities and n_met < size and searched:
             sides = rng.random_sample((_GRIDS_AT_A_TIME, 2, _GRID))
             sides.sort(axis=2)  # one grid, any order
-            samples = _draw_from(cumulated, sides)
+            samples = draw_from(cumulated, sides)
             grids = map_threads(lambda rows: self._met_in_grid(rows, kind, threshold), samples)
             met += grids
             n_met += sum(map(len, grids))
             looked_at += _GRIDS_AT_A_TIME * _GRID**2
-        found = np.concatenate([_no_pairs(), *met])
+        found = np.concatenate([no_pairs(), *met])
         between = len(found) / looked_at * weights.sum() ** 2 if looked_at else 0.0
         within = sets.mass_within.sum() if kind else 0.0
         if between + within == 0:
-            return _no_pairs()
+            return no_pairs()
         n_within = rng.binomial(size, within / (between + within))
-        groups = _draw_from(np.cumsum(sets.mass_within), rng.random_sample(n_within))
+        groups = draw_from(np.cumsum(sets.mass_within), rng.random_sample(n_within))
         n_between = size - n_within
         repeats = -(-n_between // max(len(found), 1))
         chosen = np.concatenate([rng.permutation(len(found)) for _ in range(repeats)] or [[]])
@@ -324,7 +342,7 @@ class ConstraintSampler:
         return np.column_stack([samples[0][row[different]], samples[1][column[different]]])
 
     def _cumulated_mass(
-        self, kind: bool, threshold: float, sets: "_WeightedSets"
+        self, kind: bool, threshold: float, sets: WeightedSets
     ) -> tuple[Array | None, Array]:
         """Cumulate the mass of the pairs of sets of one kind; return which, and their sums.
 
@@ -365,9 +383,13 @@ class ConstraintSampler:
 
     def _grid_side(self, sets: Array) -> tuple[Matrix, Array]:
         """Return label sets ready for a product, and their sizes."""
-        rows = self.label_sets[sets].astype(np.float32)
-        dense = rows.shape[1] <= _DENSE_LABELS
-        return rows.toarray() if dense else rows, self._sizes[sets].astype(np.float32)
+        rows, sizes = self.label_sets[sets].astype(np.float32), self._sizes[sets]
+        dense, thin = self._products
+        if dense <= thin:
+            return rows.toarray(), sizes.astype(np.float32)
+        # Empty sets are alike: a label of their own makes them so.
+        empty = sparse.csr_array((sizes == 0)[:, None], dtype=np.float32)
+        return sparse.csr_array(sparse.hstack([rows, empty])), sizes.astype(np.float32)
 
     def _are_alike(self, left: Array, right: Array, threshold: float) -> Array:
         """Tell which pairs of sets are must-links."""
@@ -388,86 +410,6 @@ class ConstraintSampler:
     def _compute_similarities(self, rows: Array) -> Array:
         shared = (self.label_sets[rows] @ self.label_sets.T).toarray()
         return _dice(shared, np.add.outer(self._sizes[rows], self._sizes))
-
-
-class _WeightedSets:
-    """Samples in groups, to be drawn by weight within their group.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Their weights.
-    order : ndarray of int of shape (n_samples,)
-        The samples group by group.
-    starts : ndarray of int of shape (n_groups + 1,)
-        Where each group begins in this order, and where the last one ends.
-    """
-
-    def __init__(self, weights: Array, order: Array, starts: Array) -> None:
-        self._order, self._start = order, starts
-        w = weights[order]
-        g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        self.mass = np.add.reduceat(w, starts[:-1])
-        # A pair within a group: w_i times what the others weigh, exactly 0 without others.
-        paired = w * np.maximum(self.mass[g] - w, 0)
-        self.mass_within = np.add.reduceat(paired, self._start[:-1])
-        # Shares of the group, so that a group of tiny weight is drawn from as exactly as a
-        # heavy one.
-        self._share = _divide(w, self.mass[g])
-        self._cumulated = np.concatenate([[0.0], np.cumsum(self._share)])
-        self._cumulated_within = np.concatenate(
-            [[0.0], np.cumsum(_divide(paired, self.mass_within[g]))]
-        )
-
-    def mass_of_pairs(self, rows: Array) -> Array:
-        """Total weight of the pairs between the groups in `rows` and every group."""
-        mass = np.multiply.outer(self.mass[rows], self.mass)
-        mass[np.arange(len(rows)), rows] = self.mass_within[rows]
-        return mass
-
-    def mass_of(self, left: Array, right: Array) -> Array:
-        """Total weight of the samples' pairs, for each pair of groups."""
-        within = left == right
-        mass = self.mass[left] * self.mass[right]
-        mass[within] = self.mass_within[left[within]]
-        return mass
-
-    def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
-        """Draw one pair (i, j), i ≠ j, for each pair of groups; nothing if none has a pair."""
-        within = left == right
-        if within.any() and not self.mass_within[left[within]].all():
-            return _no_pairs()
-        u = rng.random_sample((2, len(left)))
-        pairs = np.empty((len(left), 2), dtype=np.intp)
-        for chosen in (within, ~within):
-            if not chosen.any():
-                continue
-            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
-            if chosen is within:
-                first = self._position(self._cumulated_within, a, u_first)
-                second = self._position_but(first, a, u_second)
-            else:
-                first = self._position(self._cumulated, a, u_first)
-                second = self._position(self._cumulated, b, u_second)
-            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
-        return pairs
-
-    def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
-        low, high = self._start[group], self._start[group + 1]
-        target = cumulated[low] + u * (cumulated[high] - cumulated[low])
-        return np.clip(_search(cumulated, target) - 1, low, high - 1)
-
-    def _position_but(self, excluded: Array, group: Array, u: Array) -> Array:
-        """Position in the group by weight, jumping over the excluded sample's interval."""
-        low, high = self._start[group], self._start[group + 1]
-        total = self._cumulated[high] - self._cumulated[low] - self._share[excluded]
-        target = self._cumulated[low] + u * total
-        target = target + np.where(target >= self._cumulated[excluded], self._share[excluded], 0)
-        found = _search(self._cumulated, target) - 1
-        found = np.clip(found, low, high - 1)
-        # Rounding can still end on the excluded sample; its neighbour in the group is next.
-        beside = np.where(excluded + 1 < high, excluded + 1, excluded - 1)
-        return np.where(found == excluded, beside, found)
 
 
 def _label_sets(Y: Any) -> sparse.csr_array:
@@ -500,9 +442,13 @@ def _search_grid(
     """Find the pairs of one kind between two lists of label sets; return row and column.
 
     2 |A ∩ B| − Θ (|A| + |B|) tells the kind but for rounding. Single precision gives it fast
-    for all pairs; those that come out right, or nearly so, are looked at again.
+    for all pairs; those that come out right, or nearly so, are looked at again. Of sparse
+    label sets only those with a common label can be must-links.
     """
     (A, a), (B, b) = rows, columns
+    if sparse.issparse(A) and kind and threshold > 0:
+        shared = (A @ B.T).tocoo()
+        return _of_kind(shared.row, shared.col, shared.data, a, b, kind, threshold)
     if sparse.issparse(A):
         excess = (A @ B.T).toarray()
         excess *= 2
@@ -514,10 +460,17 @@ def _search_grid(
         excess = left @ right.T
     near = excess > -_SLACK if kind else excess < _SLACK
     row, column = np.divmod(np.flatnonzero(near), len(b))
-    sizes = a[row].astype(np.float64) + b[column]
-    shared = np.rint((excess[row, column] + threshold * sizes) / 2)
-    right_kind = (_dice(shared, sizes) >= threshold) == kind
-    return row[right_kind], column[right_kind]
+    shared = np.rint((excess[row, column] + threshold * (a[row] + b[column])) / 2)
+    return _of_kind(row, column, shared, a, b, kind, threshold)
+
+
+def _of_kind(
+    row: Array, column: Array, shared: Array, a: Array, b: Array, kind: bool, threshold: float
+) -> tuple[Array, Array]:
+    """Return the pairs that are of one kind, from the number of common labels and the sizes."""
+    similarity = _dice(shared.astype(np.float64), a[row].astype(np.float64) + b[column])
+    chosen = (similarity >= threshold) == kind
+    return row[chosen], column[chosen]
 
 
 def _between_sets(kind: bool, threshold: float) -> bool:
@@ -535,27 +488,3 @@ def _count_bits(words: Array) -> Array:
 def _dice(shared: Array, sizes: Array) -> Array:
     """2 · shared / sizes, and 1 for two empty sets."""
     return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))
-
-
-def _draw_from(cumulated: Array, u: Array) -> Array:
-    """Draw indices by cumulated mass; never one without mass."""
-    hit = _search(cumulated, u * cumulated[-1])
-    return np.minimum(hit, np.searchsorted(cumulated, cumulated[-1], side="left"))
-
-
-def _search(cumulated: Array, targets: Array) -> Array:
-    """Return `np.searchsorted` from the right; many targets are looked up in order, in cache."""
-    if targets.ndim > 1 or len(targets) < _GRID:
-        return np.searchsorted(cumulated, targets, side="right")
-    order = np.argsort(targets)
-    found = np.empty(len(targets), dtype=np.intp)
-    found[order] = np.searchsorted(cumulated, targets[order], side="right")
-    return found
-
-
-def _divide(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
-
-
-def _no_pairs() -> Array:
-    return np.empty((0, 2), dtype=np.intp)

@@ -344,8 +344,8 @@ class DecisionClassifier(MultiLabelClassifier):
         NaN where there are none.
     scores_from_ : {"fit_loo_proba", "oob_proba_", "loo_proba_", "cv", None}
         Where the honest scores come from. None: none were needed, or there was a single row.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

@@ -19,6 +19,13 @@ from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._calibration import SlopeCalibration
 from labelkin._constraint_members import Member, TrainingData, proba_and_labels
 from labelkin._oob import OutOfBag, bound_weights, precision_weights
+from labelkin._stacked_members import (
+    can_be_stacked,
+    members_together,
+    proba_together,
+    stack_size,
+    train_stack,
+)
 from labelkin._threads import map_anywhere, map_threads, n_at_a_time
 from labelkin._threshold import MOST_CANDIDATES, candidate_thresholds, halve
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
@@ -198,6 +205,10 @@ class _ConstraintEnsemble(MultiLabelClassifier):
     def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
         """Train a member at each step; yield it, and the sample weights after it."""
 
+    def _keeps_sparse_labels(self) -> bool:
+        known = self.base_estimator is None or type(self.base_estimator) is MLkNNClassifier
+        return known and self.bag is None and self.threshold != "auto"
+
     def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
         if is_foreign(X) and not get_tags(base).array_api_support:
@@ -297,18 +308,23 @@ class _ConstraintEnsemble(MultiLabelClassifier):
         return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
     def _outcome(self, X: Matrix) -> tuple[Array, Array]:
-        """Mean probability and share of votes of all members; on a device, asked at once."""
-        if is_foreign(X) and all(type(e) is MLkNNClassifier for e in self.estimators_):
-            proba = MLkNNClassifier._proba_together(
-                self.estimators_, [X @ p.components_.T for p in self.projections_]
-            )
-            if proba is not None:
-                xp, _ = namespace(proba)
-                weights = astype(self.vote_weights_, proba.dtype)[:, None, None]
-                share = weights / xp.sum(weights)
-                votes = astype(proba > 0.5, proba.dtype)
-                return xp.sum(share * proba, axis=0), xp.sum(share * votes, axis=0)
-        return _last(self._staged(X))
+        """Mean probability and share of votes of all members; on a device, asked together."""
+        size = members_together(self.estimators_, X) if is_foreign(X) else 1
+        if size == 1:
+            return _last(self._staged(X))
+        xp, _ = namespace(X)
+        weights = astype(self.vote_weights_, X.dtype)[:, None, None]
+        proba: Any = 0
+        votes: Any = 0
+        for batch in gen_batches(len(self.estimators_), size):
+            asked = [X @ p.components_.T for p in self.projections_[batch]]
+            said = proba_together(self.estimators_[batch], asked)
+            share = weights[batch, :, :]
+            proba = proba + xp.sum(share * said, axis=0)
+            votes = votes + xp.sum(share * astype(said > 0.5, said.dtype), axis=0)
+        # Divided last: half of any number of votes is exactly one half.
+        total = xp.sum(weights)
+        return proba / total, votes / total
 
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Labels: by the vote, or by calibrated probabilities where there are such."""
@@ -479,8 +495,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
     feature_importances_ : ndarray of shape (n_features,)
         Mean share of each feature in the value of the projections; they add up to 1. See
         `labelkin.selection.feature_importances`.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -500,6 +516,10 @@ class VPCMEClassifier(_ConstraintEnsemble):
     ten thousand rows are a good size. Pickling such a model brings its rows into memory.
     Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
     computed on the cluster.
+
+    With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse Y stays sparse, and
+    ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
+    ``predict_proba`` is dense: ask for a block of samples at a time.
 
     References
     ----------
@@ -525,7 +545,8 @@ class VPCMEClassifier(_ConstraintEnsemble):
         return members
 
     def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        weights = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        weights = np.full(n, 1 / n)
         previous = None
         for seed in seeds:
             member = Member(self, data, seed, weights)
@@ -585,7 +606,8 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
     """
 
     def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        self.sample_weights_ = np.full(len(data.Y), 1 / len(data.Y))
+        n = data.Y.shape[0]
+        self.sample_weights_ = np.full(n, 1 / n)
         number = count(1)
 
         def train(seed: int) -> Member:
@@ -596,16 +618,21 @@ class BaggingVPCPClassifier(_ConstraintEnsemble):
 
         if is_foreign(data.labels):
             members = []
-            for seed in seeds:
-                members.append(train(seed))
-                tell(members[-1])
+            for member, _ in self._rounds(data, seeds):
+                members.append(member)
+                tell(member)
             return members
         run = map_threads if data.in_blocks else map_anywhere
         return run(train, seeds, self.n_jobs, tell)
 
     def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
+        equal = np.full(data.Y.shape[0], 1 / data.Y.shape[0])
+        if can_be_stacked(self, data):
+            for batch in gen_batches(len(seeds), stack_size(self, data)):
+                yield from ((member, equal) for member in train_stack(self, data, seeds[batch]))
+            return
         for seed in seeds:
-            yield Member(self, data, seed), np.full(len(data.Y), 1 / len(data.Y))
+            yield Member(self, data, seed), equal
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:

@@ -189,7 +189,7 @@ def explain(model: Any, x: Any) -> Explanation:
     row = _one_row(model, x)
     members = _members(model, row)
     nearest = [member._counts.search.query(z, member.n_jobs)[0] for member, z in members]
-    labels = members[0][0]._counts.Y
+    labels_of = members[0][0]._counts.labels_of
     probability = np.array([member._proba(z)[0] for member, z in members])
     ballots = probability > 0.5
     weights, mean, predicted = np.ones(1), probability[0], ballots[0]
@@ -208,7 +208,7 @@ def explain(model: Any, x: Any) -> Explanation:
         predicted=predicted,
         probability=mean,
         votes=ballots.sum(axis=0),
-        counts=np.array([labels[found].sum(axis=0, dtype=np.intp) for found in nearest]),
+        counts=np.array([labels_of(found).sum(axis=0, dtype=np.intp) for found in nearest]),
         member_probability=probability,
         member_weights=weights,
         n_neighbors=len(nearest[0]),
@@ -216,7 +216,7 @@ def explain(model: Any, x: Any) -> Explanation:
         neighbor_members=occurrences,
         neighbor_rank=rank,
         neighbor_distance=distance,
-        neighbor_labels=labels[samples],
+        neighbor_labels=labels_of(samples),
     )
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._array import astype, is_numpy, like, namespace
 from labelkin._calibration import SlopeCalibration
 from labelkin._kernels import (
     RADIAL,
@@ -99,8 +101,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         Training samples from which the kernel was approximated.
     slope_, intercept_ : ndarray of shape (n_labels,)
         Log odds of a label are slope_ · score + intercept_.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -110,7 +112,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    Single precision is kept: float32 features are worked on in float32. A label constant in
+    Single precision is kept: float32 features are worked on in float32. Arrays of torch and
+    CuPy are worked on where they lie; the calibration is fitted on the host. A label constant in
     training keeps its prior, (1 + samples with it) / (2 + samples).
 
     Examples
@@ -124,6 +127,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
            [0, 1]])
     """
 
+    _fitted_array = "slope_"
     _parameter_constraints: dict = {
         "kernel": [StrOptions({*RADIAL, "linear", "cosine", "precomputed"}), callable],
         "width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -200,13 +204,18 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self._columns: Callable[..., Any] = dense
         spectrum = self._decompose(X, Y, choice, rng)
         model = loo_ridge(spectrum, Y, **choice)
-        self.ridge_ = model.ridge
-        self.loo_scores_ = to_host(model.loo_scores)
+        self.ridge_ = like(model.ridge, X)
+        self.loo_scores_ = model.loo_scores
         self._coef, self._offset = model.coef, model.intercept
-        self._calibration = SlopeCalibration(self.slope_shrinkage).fit(self.loo_scores_, Y)
-        self.slope_, self.intercept_ = self._calibration.slope_, self._calibration.intercept_
-        self.loo_proba_ = self._calibration(self.loo_scores_)
+        curves = SlopeCalibration(self.slope_shrinkage).fit(to_host(model.loo_scores), Y)
+        self.slope_, self.intercept_ = like(curves.slope_, X), like(curves.intercept_, X)
+        self.loo_proba_ = self._calibrated(self.loo_scores_)
         return self.loo_proba_
+
+    def _calibrated(self, scores: Array) -> Array:
+        odds = self.slope_ * astype(scores, "float64") + self.intercept_
+        xp, _ = namespace(odds)
+        return astype(expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds)), scores.dtype)
 
     def _candidates(self) -> Array:
         if self.ridges is None:
@@ -234,8 +243,9 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
             self._columns = rows.prepare
             return RidgeSpectrum.of_features(rows.X)
         if n > self.max_exact:
-            self.landmarks_ = np.sort(rng.permutation(n)[: self.n_landmarks])
-            rows, Y = rows.take(self.landmarks_), Y[self.landmarks_]
+            chosen = np.sort(rng.permutation(n)[: self.n_landmarks])
+            self.landmarks_ = like(chosen, X)
+            rows, Y = rows.take(chosen), Y[chosen]
         found = None
         if self.kernel in RADIAL and self.width == "auto":
             distances = rows.squared_distances()
@@ -281,12 +291,11 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         """Return the regressions' scores of validated rows."""
         X = _in_order(X)
         blocks = _blocks(X, self._coef.shape[0])
-        return np.concatenate(
-            [to_host(self._columns(block) @ self._coef + self._offset) for block in blocks]
-        )
+        scores = [self._columns(block) @ self._coef + self._offset for block in blocks]
+        return scores[0] if len(scores) == 1 else namespace(*scores)[0].concat(scores, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibration(self._scores(X))
+        return self._calibrated(self._scores(X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

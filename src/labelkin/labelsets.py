@@ -95,8 +95,8 @@ class LabelPowersetClassifier(SingleLabelBased):
         The classes: distinct label sets, the most frequent first.
     estimator_ : classifier
         Fitted on the row numbers of `label_sets_`.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -223,8 +223,8 @@ class RAkELClassifier(SingleLabelBased):
         Column numbers of the labels of each member, in ascending order.
     estimators_ : list of n_estimators LabelPowersetClassifier
         The members, without their ``estimator_``: only what voting needs is kept.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

@@ -1,6 +1,6 @@
 """ML-kNN and IBLR-ML: what the labels of the nearest neighbours say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
@@ -12,12 +12,14 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._approximate import ApproximateSearch
 from labelkin._array import (
     astype,
     convert_arrays,
+    is_foreign,
     is_numpy,
     label_histogram,
     like,
@@ -29,9 +31,19 @@ from labelkin._array import (
 from labelkin._logistic import logistic_coefficients
 from labelkin._progress import Progress
 from labelkin._search import NeighborSearch, query_together
+from labelkin._sparse_counts import (
+    dense_posterior,
+    sparse_histogram,
+    sparse_labels,
+    sparse_misclassified,
+)
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.explain import Explanation, explain
+
+# Rows whose sparse counts are looked at together; and cells of dense ones.
+_SPARSE_ROWS = 2**14
+_DENSE_CELLS = 2**23
 
 
 class NeighborCounts:
@@ -41,8 +53,9 @@ class NeighborCounts:
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
         Training rows. The work is done on their device.
-    Y : array of shape (n_samples, n_labels)
-        Their labels, 0 or 1, on the host or on the device of X.
+    Y : array or CSR array of shape (n_samples, n_labels)
+        Their labels, 0 or 1, on the host or on the device of X. Sparse labels give sparse
+        counts.
     n_neighbors : int
         k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     n_jobs : int, optional
@@ -64,13 +77,30 @@ class NeighborCounts:
         self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
         self.search = search(X, self.n_neighbors)
 
+    @classmethod
+    def of(cls, search: Any, Y: Array, n_jobs: int | None = None) -> "NeighborCounts":
+        """Return the counts by a search that is there already."""
+        counts = object.__new__(cls)
+        counts.n_neighbors, counts.n_jobs = search.n_neighbors, n_jobs
+        counts.Y, counts.search = Y, search
+        return counts
+
     def __call__(self, Q: Matrix | None = None) -> Array:
         """Count labels around each row of `Q` (None: each training row, itself left out)."""
         return neighbor_sums(self.Y, self.search.query(Q, self.n_jobs))
 
+    def labels_of(self, rows: Any) -> Array:
+        """Return the labels of some training samples as a dense array."""
+        labels = self.Y[rows]
+        return labels.toarray() if sparse.issparse(labels) else labels
+
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)
-        moved.Y, moved.search = converter(self.Y), convert_arrays(self.search, converter)
+        moved.search = convert_arrays(self.search, converter)
+        if not sparse.issparse(self.Y):
+            moved.Y = converter(self.Y)
+        elif not hasattr(moved.search, "X"):  # on a device labels are dense
+            moved.Y = converter(self.Y.toarray())
         return moved
 
 
@@ -116,8 +146,8 @@ class MLkNNClassifier(MultiLabelClassifier):
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
         P(c | not l) and P(c | l).
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int
@@ -130,6 +160,10 @@ class MLkNNClassifier(MultiLabelClassifier):
     X and Y can be Dask arrays: neighbours are found in each block of rows, and merged. What
     is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
     first to hold the rows in the workers' memory.
+
+    A sparse Y stays sparse in ``fit``, and ``predict`` then gives a sparse matrix: thousands
+    of labels of a million samples fit in memory. ``predict_proba`` is dense: ask for a block
+    of samples at a time. So is ``fit_loo_proba``.
 
     References
     ----------
@@ -172,6 +206,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         self.neighbors = neighbors
         self.n_candidates = n_candidates
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
 
@@ -186,8 +221,15 @@ class MLkNNClassifier(MultiLabelClassifier):
         -------
         self
         """
-        self.fit_loo_proba(X, Y)
+        X, Y = self._validate_fit(X, Y)
+        if in_blocks(X) or is_foreign(X):
+            self._fit_valid(X, Y)
+        else:
+            self._fit_and_judge(X, Y)
         return self
+
+    def _keeps_sparse_labels(self) -> bool:
+        return True
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_loo_proba(self, X: ArrayLike, Y: Any, strict: bool = False) -> Array:
@@ -208,23 +250,56 @@ class MLkNNClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        return self._fit_valid(*self._validate_fit(X, Y), strict=strict)
+        X, Y = self._validate_fit(X, Y)
+        return self._fit_valid(X, Y.toarray() if sparse.issparse(Y) else Y, strict=strict)
 
     def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
         if in_blocks(X):
             from labelkin import _dask
 
             return _dask.fit_mlknn(self, X, Y)
+        self._prepare_counts(X, Y)
+        return self._fit_counts(self._counts(), X.dtype, strict)
+
+    def _fit_counts(self, counts: Array, dtype: Any, strict: bool) -> Array:
+        """Estimate from the counts around the training samples; return their probabilities."""
+        histogram = label_histogram(counts, self._counts.Y, self._counts.n_neighbors + 1)
+        self._estimate(histogram, dtype)
+        if strict:
+            return astype(self._strict_posterior(histogram, counts), dtype)
+        return self._posterior_of(counts)
+
+    def _prepare_counts(self, X: Matrix, Y: Matrix) -> None:
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, self._search())
         if self.neighbors == "approximate":
             self.recall_ = self._counts.search.recall
-        counts = self._counts()
+
+    def _fit_and_judge(self, X: Matrix, Y: Matrix) -> Array:
+        """Fit on the host; return which training samples, left out, are misclassified.
+
+        Rows are counted block by block, so that no (n, q) matrix but Y is ever whole.
+        """
+        self._prepare_counts(X, Y)
         width = self._counts.n_neighbors + 1
-        histogram = label_histogram(counts, self._counts.Y, width)
-        self._estimate(histogram, X.dtype)
-        if strict:
-            return astype(self._strict_posterior(histogram, counts), X.dtype)
-        return self._posterior_of(counts)
+        neighbors = self._counts.search.query(None, self.n_jobs)
+        thin = sparse.issparse(Y)
+        size = _SPARSE_ROWS if thin else max(1, _DENSE_CELLS // Y.shape[1])
+        blocks = list(gen_batches(X.shape[0], size))
+        tally: Callable[..., Array] = sparse_histogram if thin else label_histogram
+
+        def counted() -> Iterator[tuple[Matrix, Matrix]]:
+            return ((neighbor_sums(Y, neighbors[rows]), Y[rows]) for rows in blocks)
+
+        # Of several blocks, counts are not kept but counted again: they are many times Y.
+        counts: Any = list(counted()) if len(blocks) == 1 else None
+        self._estimate(sum(tally(*block, width) for block in counts or counted()), X.dtype)
+        return np.concatenate([self._judge(*block) for block in counts or counted()])
+
+    def _judge(self, counts: Matrix, Y: Matrix) -> Array:
+        """Tell whose label sets are not those more likely than not."""
+        if sparse.issparse(counts):
+            return sparse_misclassified(counts, Y, self._posterior)
+        return ((self._posterior_of(counts) > 0.5) != Y).any(axis=1)
 
     def _search(self) -> Callable[[Matrix, int], Any]:
         if self.neighbors == "exact":
@@ -273,13 +348,21 @@ class MLkNNClassifier(MultiLabelClassifier):
         prior = (s + totals[1]) / max(2 * s + n - 1, 1)
         return xp.where(xp.isnan(posterior), prior, posterior)
 
-    def _posterior_of(self, counts: Array) -> Array:
+    def _posterior_of(self, counts: Matrix) -> Array:
+        if sparse.issparse(counts):
+            return dense_posterior(counts, self._posterior)
         if is_numpy(namespace(counts)[0]):
             return self._posterior[np.arange(counts.shape[1]), counts]
         return take_along(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
+
+    def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
+        counts = self._counts(X)
+        if not sparse.issparse(counts):  # fitted by fit_loo_proba, which is dense
+            return super()._predict_sparse(X)
+        return sparse_labels(counts, self._posterior)
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Say on which training samples the prediction for one sample rests.
@@ -353,8 +436,8 @@ class IBLRClassifier(MultiLabelClassifier):
         each label, then, in IBLR-ML+, the features.
     intercept_ : ndarray of shape (n_labels,)
         w(l).
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

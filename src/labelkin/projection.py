@@ -1,5 +1,6 @@
 """Constraint projection: pull must-links together, push cannot-links apart (section 3.2)."""
 
+import math
 import warnings
 from numbers import Integral, Real
 from typing import Any
@@ -45,7 +46,8 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Samples.
     must_link, cannot_link : ndarray of shape (n_pairs, 2)
-        Row indices.
+        Row indices. On a device they may be those of several projections, (S, n_pairs, 2);
+        then so are the results.
 
     Returns
     -------
@@ -55,12 +57,14 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
         r; on a device an array without dimensions, so as not to wait for it.
     """
     if is_foreign(X):
+        n_pushed, n_pulled = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
         pushed, pulled = _pair_scatter(X, cannot_link), _pair_scatter(X, must_link)
         xp, _ = namespace(X)
-        traces = xp.linalg.trace(pushed), xp.linalg.trace(pulled)
-        scaling = xp.where(traces[1] > 0, traces[0] / traces[1], 1.0)
-        difference = pushed - scaling * pulled
-        return (difference + difference.T) * 0.5, scaling
+        trace = xp.linalg.trace(pulled)
+        ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
+        difference = pushed - ratio[..., None, None] * pulled
+        difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_pushed)
+        return difference, ratio * (n_pulled / n_pushed)
     pushed = _laplacian(cannot_link, X) @ X
     pulled = _laplacian(must_link, X) @ X
     trace_pulled = _inner(X, pulled)
@@ -101,14 +105,20 @@ def positive_eigenvectors(
     # NumPy's eigh, not SciPy's: each brings a BLAS of its own, and the threads of one spin for
     # work while the other computes, which nearly doubles the time of a fit.
     values, vectors = xp.linalg.eigh(difference)
-    k = values.shape[0]
-    # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
     eps = float(xp.finfo(values.dtype if dtype is None else dtype).eps)
-    tolerance = k * eps * xp.max(xp.abs(values))
-    d = max(1, int(xp.count_nonzero(values > tolerance)))
-    if n_components is not None:
-        d = min(d, n_components)
-    return xp.flip(vectors[:, k - d :], axis=1), xp.flip(values[k - d :])
+    # One look at them all: a device is waited for once.
+    d = n_positive(to_numpy(values), eps, n_components)
+    return xp.flip(vectors[:, -d:], axis=1), xp.flip(values[-d:])
+
+
+def n_positive(values: Array, eps: float, most: int | None) -> int:
+    """Count the positive eigenvalues, at least one.
+
+    A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
+    """
+    tolerance = len(values) * eps * np.abs(values).max()
+    d = max(1, int(np.count_nonzero(values > tolerance)))
+    return d if most is None else min(d, most)
 
 
 class TrainingRows:
@@ -299,15 +309,20 @@ class PairwiseConstraintProjection(LinearProjection):
         self, training: TrainingRows, sampler: ConstraintSampler, weights: Any, random_state: Any
     ) -> Array:
         """Draw pairs and learn from them; return W in the coordinates of the rows."""
+        return self._learn(training, *self._draw(sampler, weights, random_state))
+
+    def _draw(
+        self, sampler: ConstraintSampler, weights: Any, random_state: Any
+    ) -> tuple[Array, Array]:
+        """Draw must-links and cannot-links."""
         n = sampler.n_samples
-        must_link, cannot_link = sampler.draw(
+        return sampler.draw(
             self.threshold,
             n if self.n_must_link is None else self.n_must_link,
             n if self.n_cannot_link is None else self.n_cannot_link,
             weights,
             random_state,
         )
-        return self._learn(training, must_link, cannot_link)
 
     def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
         """Learn from pairs of prepared rows; return W in their coordinates."""
@@ -329,9 +344,9 @@ class PairwiseConstraintProjection(LinearProjection):
         directions = training.in_features(vectors)
         largest = xp.argmax(xp.abs(directions), axis=0)
         entries = take_along(directions, largest[None, :], axis=0)
-        signs = entries / xp.abs(entries)
-        self.components_ = contiguous((directions * signs).T)
-        return vectors * signs
+        W = vectors * (signs := entries / xp.abs(entries))
+        self.components_ = contiguous((W if training.basis is None else directions * signs).T)
+        return W
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
@@ -370,16 +385,19 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
 
 
 def _pair_scatter(X: Array, pairs: Array) -> Array:
-    """Scatter of the differences over the pairs, over twice their number (Eq. 6–7)."""
+    """Sum over the pairs, (..., n_pairs, 2), of (x_i − x_j)(x_i − x_j)ᵀ."""
     xp, device = namespace(X)
-    n_pairs, k = pairs.shape[0], X.shape[1]
-    rows = block_rows(3 * k, itemsize(X), device, most=n_pairs)
-    scatter = xp.zeros((k, k), dtype=X.dtype, device=device)
+    *stack, n_pairs, _ = pairs.shape
+    k = X.shape[1]
+    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=n_pairs)
+    scatter = None
     for start in range(0, n_pairs, rows):
-        i, j = pairs[start : start + rows, 0], pairs[start : start + rows, 1]
-        differences = take_rows(X, i) - take_rows(X, j)
-        scatter = scatter + differences.T @ differences
-    return scatter / (2 * max(n_pairs, 1))
+        named = xp.reshape(pairs[..., start : min(start + rows, n_pairs), :], (-1,))
+        ends = xp.reshape(take_rows(X, named), (*stack, -1, 2, k))
+        differences = ends[..., 0, :] - ends[..., 1, :]
+        part = xp.matrix_transpose(differences) @ differences
+        scatter = part if scatter is None else scatter + part
+    return xp.zeros((*stack, k, k), dtype=X.dtype, device=device) if scatter is None else scatter
 
 
 def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:

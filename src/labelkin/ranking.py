@@ -52,8 +52,8 @@ class CalibratedLabelRankingClassifier(SingleLabelBased):
         For each of these pairs: class 1 is the first label, class 0 the second.
     calibration_estimators_ : list of n_labels classifiers
         For each label: class 1 above, class 0 below the calibration label.
-    classes_ : list of n_labels arrays [0, 1]
-        The two classes of a one-dimensional target if that was fitted.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
         Column names of Y, when Y was a DataFrame.
     n_features_in_ : int

@@ -26,7 +26,8 @@ def command(
         typer.Argument(
             metavar="WHAT",
             help="table3 (the compared methods, also for Table 4), figure1 (thresholds), "
-            "table5 (ensemble sizes) or figure2 (the parts of VPCME).",
+            "table5 (ensemble sizes), figure2 (the parts of VPCME) or frontier (all methods "
+            "and what others use, on five fixed folds).",
         ),
     ],
     datasets: Annotated[
@@ -40,7 +41,8 @@ def command(
         ),
     ] = None,
     repeats: Annotated[
-        int | None, typer.Option(min=1, help="Repeats of the cross-validation. [default: 20]")
+        int | None,
+        typer.Option(min=1, help="Repeats of the cross-validation. [default: 20; frontier: 1]"),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of a repeat.")] = 5,
     stratified: Annotated[
@@ -110,7 +112,9 @@ def command(
         sources=_sources(_split(datasets), data or [], labels or [], by_default),
         methods=_methods(_split(methods), wanted.methods, method or []),
         registry=registry,
-        protocol=Protocol(repeats or (1 if quick else 20), folds, stratified),
+        protocol=Protocol(
+            repeats or (1 if quick else wanted.repeats), folds, stratified, wanted.seed
+        ),
     )
     console = Console(highlight=False)
     # After kill -9, joblib's janitor cleans up behind us and would report every piece.

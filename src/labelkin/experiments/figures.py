@@ -17,6 +17,7 @@ import numpy as np
 
 from labelkin.datasets._io import import_extra
 from labelkin.experiments.comparison import MEASURES, Comparison, Measure, Sweep, method_title
+from labelkin.experiments.overall import Overall
 from labelkin.experiments.published import published
 from labelkin.experiments.statistics import complete_block, friedman, nemenyi
 from labelkin.experiments.tables import signed
@@ -29,6 +30,7 @@ __all__ = [
     "draw_bars",
     "draw_critical_difference",
     "draw_differences",
+    "draw_overall",
     "draw_sweep",
     "inline_svg",
     "save",
@@ -128,10 +130,21 @@ def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figur
     None where there is too little: two methods and two datasets at least.
     """
     block = complete_block(comparison.means(measure))
+    title = f"{measure.title} {measure.arrow}: average rank over {len(block)} datasets"
+    return _draw_ranks(block, title, measure.greater_is_better)
+
+
+def draw_overall(comparison: Comparison) -> "Figure | None":
+    """Draw the average ranks over datasets and the paper's five metrics together."""
+    block = Overall(comparison).block
+    return _draw_ranks(block, f"Average rank over {len(block)} cells, datasets × metrics")
+
+
+def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figure | None":
     if block.shape[0] < 2 or block.shape[1] < 2:
         return None
     posthocs = import_extra("scikit_posthocs", "report")
-    result = friedman(block, greater_is_better=measure.greater_is_better)
+    result = friedman(block, greater_is_better=greater_is_better)
     # Two names that print alike must stay two.
     titles = dict(zip(block, _distinct(_short(method_title(m)) for m in block), strict=True))
     p_values = nemenyi(block).rename(index=titles, columns=titles)
@@ -152,7 +165,6 @@ def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figur
             elbow_props={"color": _INK, "linewidth": 0.9},
         )
         _draw_scale(figure, axes, result.ranks, result.cd)
-        title = f"{measure.title} {measure.arrow}: average rank over {len(block)} datasets"
         axes.set_title(title, loc="left", pad=44)
     return figure
 

@@ -57,11 +57,15 @@ class Protocol:
         Whether labels are spread evenly over the folds
         (:class:`~labelkin.model_selection.IterativeStratifiedKFold`) instead of at random, as
         in the paper.
+    seed : int, optional
+        Cut every dataset by this seed, plus the number of the repeat, instead of by its name:
+        the folds of other programs, ``np.array_split(default_rng(seed).permutation(n), folds)``.
     """
 
     repeats: int = 20
     folds: int = 5
     stratified: bool = False
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
@@ -92,7 +96,7 @@ class Protocol:
         n = Y.shape[0]
         if n < self.folds:
             raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
-        seed = derive_seed(dataset, repeat)
+        seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
         if self.stratified:
             from labelkin.model_selection import IterativeStratifiedKFold
 

@@ -29,7 +29,9 @@ from labelkin.experiments.comparison import (
     method_title,
     split_method,
 )
+from labelkin.experiments.groups import GROUPS
 from labelkin.experiments.methods import METHODS
+from labelkin.experiments.overall import overall_findings, overall_table
 from labelkin.experiments.tables import (
     Table,
     latex_document,
@@ -175,6 +177,13 @@ def _content(frame: "DataFrame", reference: str | None, drawings: "_Drawings") -
         "datasets": main.datasets,
         "first": first.name if first else "",
         "metrics": [_metric(main, measure, drawings) for measure in _known(main, MEASURES)],
+        "overall": overall_table(main),
+        "overall_sentences": overall_findings(main),
+        "overall_cd": drawings.add(
+            "cd_overall",
+            figures.draw_overall(main),
+            "Critical-difference diagram over all datasets and metrics",
+        ),
         "wins": {test: wins_table(main, test) for test in TESTS},
         "tests": [table for table in tests if table is not None],
         "agreement": findings.agreement_table(main),
@@ -222,6 +231,7 @@ def _sweep(sweep: Sweep, drawings: "_Drawings") -> dict[str, Any]:
 def _all_tables(content: dict[str, Any]) -> list[Table]:
     tables = [
         *(part["table"] for part in content["metrics"]),
+        content["overall"],
         *content["wins"].values(),
         *content["tests"],
         content["agreement"],
@@ -333,15 +343,16 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 def _commands(frame: "DataFrame") -> list[str]:
     """Return commands that compute these cells again, where none were recorded."""
-    groups = frame["method"].map(_group_of)
+    compared = _group_of_compared(frame)
+    groups = frame["method"].map(lambda method: _group_of(method, compared))
     commands = []
-    for group in ("table3", "figure1", "table5", "figure2"):
+    for group in (compared, "figure1", "table5", "figure2"):
         rows = frame[groups == group]
         if rows.empty:
             continue
         datasets = in_order(rows["dataset"], PAPER_DATASETS)
         words = ["labelkin", "reproduce", group, "--datasets", shlex.quote(",".join(datasets))]
-        if group == "table3":
+        if group == compared:
             methods = in_order(rows["method"], METHODS)
             known = [name for name in methods if name in METHODS]
             words += ["--methods", ",".join(known)] if known else []
@@ -353,9 +364,15 @@ def _commands(frame: "DataFrame") -> list[str]:
     return commands
 
 
-def _group_of(method: str) -> str:
+def _group_of_compared(frame: "DataFrame") -> str:
+    """Return which command runs the methods without settings: frontier where any is its own."""
+    own = set(GROUPS["frontier"].methods) - set(GROUPS["table3"].methods)
+    return "frontier" if own & set(frame["method"]) else "table3"
+
+
+def _group_of(method: str, compared: str) -> str:
     """Return which command runs a method; nothing for a setting of a user's own."""
     if method in COMPONENTS:
         return "figure2"
     _, parameter, _ = split_method(method)
-    return {"": "table3", "threshold": "figure1", "size": "table5"}.get(parameter, "")
+    return {"": compared, "threshold": "figure1", "size": "table5"}.get(parameter, "")

@@ -32,13 +32,15 @@ COLUMNS = (
 
 _NUMBERS = (*PAPER_METRICS, "fit_s", "predict_s", "peak_mb")
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
-_VERSION = 1
+_VERSION = 2
+# What changed since a version, so that its stores are still written to.
+_CHANGES = {1: "ALTER TABLE protocol ADD COLUMN seed INTEGER;"}
 _SCHEMA = f"""
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
     environment TEXT NOT NULL
 );
-CREATE TABLE protocol (folds INTEGER NOT NULL, stratified INTEGER NOT NULL);
+CREATE TABLE protocol (folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER);
 CREATE TABLE datasets (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
     samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
@@ -157,6 +159,10 @@ class Store:
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
         elif application != _APPLICATION:
             raise ValueError(f"{self.path}: this is not a store of labelkin's results.")
+        elif version in _CHANGES:
+            if write:
+                change = f"{_CHANGES[version]} PRAGMA user_version = {_VERSION};"
+                db.executescript(f"BEGIN IMMEDIATE; {change} COMMIT;")
         elif version != _VERSION:
             raise ValueError(
                 f"{self.path}: this store has version {version} and this labelkin writes "
@@ -223,9 +229,12 @@ class Store:
         return [{**run, "environment": json.loads(run["environment"])} for run in found]
 
     def protocol(self) -> dict[str, Any]:
-        """Return the number of folds and whether they are stratified."""
-        rows = self._rows("SELECT folds, stratified FROM protocol")
-        return {"folds": rows[0][0], "stratified": bool(rows[0][1])} if rows else {}
+        """Return the number of folds, whether they are stratified, and their seed."""
+        rows = self._rows("SELECT * FROM protocol")
+        if not rows:
+            return {}
+        folds, stratified, *seed = rows[0]  # a store of version 1 has no seed
+        return {"folds": folds, "stratified": bool(stratified), "seed": seed[0] if seed else None}
 
     def groups(self) -> dict[str, list[tuple[str, str, int]]]:
         """Return what was asked for: for each group its (dataset, method, repeats)."""
@@ -316,10 +325,11 @@ class Store:
             ).lastrowid
 
     def _check_protocol(self, protocol: Protocol) -> None:
-        asked = {"folds": protocol.folds, "stratified": protocol.stratified}
+        names = ("folds", "stratified", "seed")
+        asked = {name: getattr(protocol, name) for name in names}
         stored = self.protocol()
         if not stored:
-            self._db.execute("INSERT INTO protocol VALUES (?, ?)", tuple(asked.values()))
+            self._db.execute("INSERT INTO protocol VALUES (?, ?, ?)", tuple(asked.values()))
         elif stored != asked:
             raise ValueError(
                 f"{self.path} holds {_folds(stored)}, but {_folds(asked)} are asked for: "
@@ -356,7 +366,9 @@ class Store:
 
 
 def _folds(settings: Mapping[str, Any]) -> str:
-    return f"{settings['folds']} {'stratified' if settings['stratified'] else 'random'} folds"
+    kind = "stratified" if settings["stratified"] else "random"
+    seed = settings["seed"]
+    return f"{settings['folds']} {kind} folds" + ("" if seed is None else f" of seed {seed}")
 
 
 def _lock(path: Path) -> sqlite3.Connection:

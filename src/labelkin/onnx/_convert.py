@@ -201,7 +201,7 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Rows) -> str:
 
     TopK gives the lower index first among equals, as the search here does.
     """
-    search, labels, k = counts.search, counts.Y, counts.n_neighbors
+    search, labels, k = counts.search, counts.labels_of(slice(None)), counts.n_neighbors
     if k == 0:  # a lone training sample: look at it, and see no label
         labels, k = np.zeros_like(labels), 1
     X, norms = search.X, search.squared_norms
