@@ -9,7 +9,7 @@ The same honest scores choose Θ, calibrate the probabilities and decide the lab
 # %%
 # What the out-of-bag score foretells
 # -----------------------------------
-# Three estimates for models of growing size: on the training rows, out of bag, and on a test part.
+# Three estimates of one model: on the training rows, out of bag, and on a test part.
 # (We stratify the test part at random here: the scenes' own test part is by other hands, of
 # which no training row can tell.)
 import matplotlib.pyplot as plt

@@ -4,7 +4,8 @@
 
 - ``frontier``, ``frontier-ranks``: from ``results/frontier.json`` where that is there, else
   from ``docs/frontier.json``; beside them what the paper printed;
-- ``decisions``: from a block of ``benchmarks/README.md``.
+- ``decisions``: from a block of ``benchmarks/README.md``;
+- ``comparison``: the head of ``results/frontier.md``, once that is there.
 
 The frontier's file holds ``metrics``, in the paper's order, and ``methods``: under each name a
 ``title`` and ``cells``, for each dataset the means of the metrics, in percent but for coverage.
@@ -159,10 +160,27 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+def comparison() -> str:
+    """Return what ``results/frontier.md`` finds over all cells, and a link; or nothing yet."""
+    path = ROOT / "results" / "frontier.md"
+    if not path.exists():
+        return ""
+    found = path.read_text(encoding="utf-8").partition("\n")[2].split("\n## ")[0].strip()
+    # A plain link: the file is copied into the site with all results.
+    link = '<a href="../results/frontier.md">every metric, dataset and setting</a>'
+    return (
+        "Against every method of the paper, and against what a practitioner would use instead "
+        f"(one run, {link}):\n\n{found}"
+    )
+
+
+PARTS = {**TABLES, "comparison": comparison}
+
+
 def _replace(app, docname: str, source: list[str]) -> None:
     if MARK.search(source[0]):
         app.env.dependencies[docname].update(map(str, (BENCHMARKS, frontier_file())))
-        source[0] = MARK.sub(lambda mark: TABLES[mark[1]](), source[0])
+        source[0] = MARK.sub(lambda mark: PARTS[mark[1]](), source[0])
 
 
 def setup(app) -> dict:
