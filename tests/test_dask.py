@@ -344,3 +344,13 @@ def test_bad_input(here):
         name = next(iter(setting))
         with pytest.raises(ValueError, match=f"{name}.* needs the rows in memory"):
             VPCMEClassifier(**setting).fit(dX, Y)
+
+
+def test_a_fit_needs_no_import_of_distributed():
+    code = (
+        "import dask.array as da, numpy as np\n"
+        "from labelkin import MLkNNClassifier\n"
+        "X = np.arange(40.0).reshape(20, 2); Y = (X > 20).astype(int)\n"
+        "MLkNNClassifier(2).fit(da.from_array(X, chunks=(7, 2)), da.from_array(Y, chunks=(7, 2)))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -15,9 +15,10 @@ scheduler computes again, and the result is the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
@@ -493,6 +494,9 @@ def _large_graphs() -> Iterator[None]:
     """Pairs and label sets belong in the graph, from which lost work is computed again."""
     import dask
 
+    # Its settings are merged into Dask's when it is imported, and not under ours.
+    with suppress(ImportError):
+        import_module("distributed")
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
         yield
 
