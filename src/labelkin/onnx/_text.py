@@ -33,7 +33,7 @@ def _(step: CountVectorizer, graph: Graph, rows: Rows) -> Rows:
     texts = graph.op("Concat", texts, _strings(["one"]), axis=0)
     plain = _plain_characters(step)
     if plain:
-        texts = _replace_characters(graph, texts, plain)
+        texts = _replace_characters(graph, texts, plain, step.strip_accents != "ascii")
     pattern = rf"[\p{{L}}\p{{N}}_]{{{_LENGTHS[step.token_pattern]},}}"
     words = _split(graph, texts, pad_value=_PAD, tokenexp=pattern)
     counts = graph.op("TfIdfVectorizer", words, mode="TF", max_skip_count=0, **_pool(step))
@@ -127,6 +127,10 @@ def _plain_characters(step: CountVectorizer) -> dict[str, str]:
         if unicodedata.category(before) in ("Cn", "Co", "Cs"):  # no characters
             continue
         after = preprocess(before)
+        if step.strip_accents == "ascii":  # which removes all but what it lists
+            if after:
+                plain[before] = after
+            continue
         if after == before:
             continue
         was, now = _is_word(before), [_is_word(letter) for letter in after]
@@ -143,8 +147,8 @@ def _is_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def _replace_characters(graph: Graph, texts: str, plain: dict[str, str]) -> str:
-    """Add texts with characters replaced, and stretches of white space shortened.
+def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: bool) -> str:
+    """Add texts with characters replaced, others kept or removed, and white space shortened.
 
     Texts have most of their pieces in common, and each is worked on once.
     """
@@ -162,8 +166,9 @@ def _replace_characters(graph: Graph, texts: str, plain: dict[str, str]) -> str:
         default_int64=0,
     )
     replaced = graph.op("Gather", _strings(["", *replacements]), found)
-    letters = graph.op("Where", graph.op("Equal", found, np.array(0)), letters, replaced)
-    together = graph.op("Gather", _join(graph, letters), back)
+    if keep:
+        replaced = graph.op("Where", graph.op("Equal", found, np.array(0)), letters, replaced)
+    together = graph.op("Gather", _join(graph, replaced), back)
     return _join(graph, graph.op("Reshape", together, graph.op("Shape", pieces)))
 
 
