@@ -591,6 +591,9 @@ def test_decisions(decision, at_least_one, scenes):
     Y[:, 2] = 0  # never predicted, not even as the only label
     model = DecisionClassifier(decision=decision, at_least_one=at_least_one, random_state=0)
     assert_same(model.fit(X, Y), test)
+    model.decision_.thresholds_[:6] = np.inf  # often the likeliest, and yet not to be filled in
+    model.decision_.thresholds_[6:] = 0.9
+    assert_same(model, test)
 
 
 def test_decisions_over_tables(films):

@@ -36,8 +36,8 @@ def to_onnx(
     where that is the name of an output): strings where the model reads words, with the empty
     string for a missing one, else numbers.
 
-    Its outputs are what the classifier
-    says of them: ``probabilities``, (N, n_labels), and ``labels``, (N, n_labels) of 0 and 1.
+    Its outputs are what the classifier says of them: ``probabilities``, (N, n_labels), and
+    ``labels``, (N, n_labels) of 0 and 1.
     After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: a
     column a class, and the class of each row. The names of the labels are in the model's
     metadata, as a JSON list under ``label_names``; those of the columns, where they are known,
@@ -82,7 +82,8 @@ def to_onnx(
 
     Probabilities agree to rounding, and neighbours that are equally far to the last digit are
     taken in the same order. Where two samples are equally far but for rounding, as can be in
-    float32, the two may choose different neighbours.
+    float32 or with texts of few words, the two may choose different neighbours; so may Python
+    itself with a sparse and a dense matrix.
 
     Examples
     --------
