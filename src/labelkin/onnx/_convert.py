@@ -16,10 +16,11 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from labelkin._kernels import KernelColumns
 from labelkin.base import Array, LinearProjection
+from labelkin.decisions import DecisionClassifier
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier, NeighborCounts
@@ -42,8 +43,8 @@ def classify(model: Any, graph: Graph, rows: Rows) -> Answer:
 
 
 @singledispatch
-def transform(step: Any, graph: Graph, rows: Rows) -> Rows:
-    """Add what a fitted transformer makes of the rows."""
+def transform(step: Any, graph: Graph, rows: Any) -> Rows:
+    """Add what a fitted transformer makes of the rows, which may be a `Table` where it can be."""
     raise ValueError(
         f"The pipeline's step {type(step).__name__} cannot be exported to ONNX; these can: "
         f"{_names(transform)}."
@@ -118,6 +119,29 @@ def _(model: Any, graph: Graph, rows: Rows) -> Answer:
 
 
 @classify.register
+def _(model: DecisionClassifier, graph: Graph, rows: Rows) -> Answer:
+    decision = model.decision_
+    if decision.decision == "expected_f1":
+        raise ValueError(
+            "DecisionClassifier with decision='expected_f1' cannot be exported to ONNX; choose "
+            "one of thresholds, such as 'f1', or export its estimator_."
+        )
+    scores = classify(model.estimator_, graph, rows).probabilities
+    thresholds = np.asarray(decision.thresholds_, dtype=np.float64)
+    labels = graph.op("Greater", scores, thresholds)
+    allowed = ~np.isposinf(thresholds)
+    if decision.at_least_one_ and allowed.any():
+        known = graph.op("Where", allowed[None], scores, np.float64(-np.inf))
+        top = graph.op("ArgMax", known, axis=1, keepdims=1)
+        is_top = graph.op("Equal", top, np.arange(len(thresholds)))
+        count = graph.cast(labels, np.int32)
+        count = graph.op("ReduceSum", count, np.array([1]), keepdims=1)
+        empty = graph.op("Equal", count, np.array(0, dtype=np.int32))
+        labels = graph.op("Or", labels, graph.op("And", empty, is_top))
+    return Answer(scores, labels)
+
+
+@classify.register
 def _(model: Pipeline, graph: Graph, rows: Rows) -> Answer:
     for _, step in model.steps[:-1]:
         rows = transform(step, graph, rows)
@@ -129,10 +153,26 @@ def _(model: BaseSearchCV, graph: Graph, rows: Rows) -> Answer:
     return classify(model.best_estimator_, graph, rows)
 
 
+@transform.register
+def _(step: Pipeline, graph: Graph, rows: Rows) -> Rows:
+    for _, inner in step.steps:
+        rows = transform(inner, graph, rows)
+    return rows
+
+
 @transform.register(str)
 @transform.register(type(None))
 def _(step: Any, graph: Graph, rows: Rows) -> Rows:
     return rows  # "passthrough"
+
+
+@transform.register
+def _(step: FunctionTransformer, graph: Graph, rows: Rows) -> Rows:
+    from labelkin.experiments.methods import _dense
+
+    if step.func not in (None, _dense):
+        raise ValueError("A FunctionTransformer with a function cannot be exported to ONNX.")
+    return rows
 
 
 @transform.register
@@ -167,6 +207,11 @@ def _(step: MaxAbsScaler, graph: Graph, rows: Rows) -> Rows:
 
 @transform.register
 def _(step: SimpleImputer, graph: Graph, rows: Rows) -> Rows:
+    if rows.dtype == object or step.statistics_.dtype == object:
+        raise ValueError(
+            "SimpleImputer of words cannot be exported to ONNX; let OneHotEncoder see the "
+            "missing ones."
+        )
     fill = np.asarray(step.statistics_, dtype=rows.dtype)
     marks_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
     if not marks_nan or step.add_indicator or np.isnan(fill).any():
@@ -240,7 +285,7 @@ def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -
         rows = graph.promote(rows, model.scale_.dtype)
         rows = _by_column(graph, "Div", rows, model.scale_)
     if model.kernel == "cosine":
-        rows = rows._replace(name=_unit_rows(graph, rows))
+        rows = rows._replace(name=unit_rows(graph, rows))
     if not isinstance(model._columns, KernelColumns):  # few features: the rows themselves
         return rows
     X = model._columns.rows.X
@@ -266,10 +311,11 @@ def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -
     )
 
 
-def _unit_rows(graph: Graph, rows: Rows) -> str:
+def unit_rows(graph: Graph, rows: Rows, norm: str = "l2") -> str:
     """Add rows of length 1; rows of zeros stay."""
     zero, one = np.array(0, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
-    squares = graph.op("Mul", rows.name, rows.name)
-    norms = graph.op("Sqrt", graph.op("ReduceSum", squares, np.array([1]), keepdims=1))
+    sizes = graph.op("Abs", rows.name) if norm == "l1" else graph.op("Mul", rows.name, rows.name)
+    norms = graph.op("ReduceSum", sizes, np.array([1]), keepdims=1)
+    norms = norms if norm == "l1" else graph.op("Sqrt", norms)
     positive = graph.op("Greater", norms, zero)
     return graph.op("Div", rows.name, graph.op("Where", positive, norms, one))

@@ -1,6 +1,7 @@
 """From a fitted model to an ONNX file."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,57 @@ from labelkin._array import on_host, to_host
 from labelkin._labels import label_names
 from labelkin.base import Array
 from labelkin.datasets._io import open_for_writing
+from labelkin.onnx import _text  # noqa: F401  (registers its transformers)
+from labelkin.onnx._columns import reads_words
 from labelkin.onnx._convert import Answer, classify, final_estimator
-from labelkin.onnx._graph import Graph, Rows
+from labelkin.onnx._graph import Graph, Rows, Table
+
+_OUTPUTS = ("probabilities", "labels")
 
 
-def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
+def to_onnx(
+    model: Any,
+    *,
+    dtype: DTypeLike = np.float64,
+    names: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+) -> Any:
     """Return a fitted classifier as an ONNX model.
 
-    Its input ``X`` is (N, n_features), any number of rows. Its outputs are what the classifier
-    says of them: ``probabilities``, (N, n_labels), and ``labels``, (N, n_labels) of 0 and 1.
+    Its input ``X`` is (N, n_features), any number of rows. Where some columns are words, there
+    is an input for each column instead, (N, 1), named as the column (an underscore follows
+    where that is the name of an output): strings where the model reads words, with the empty
+    string for a missing one, else numbers.
+
+    Its outputs are what the classifier says of them: ``probabilities``, (N, n_labels), and
+    ``labels``, (N, n_labels) of 0 and 1.
     After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: a
     column a class, and the class of each row. The names of the labels are in the model's
-    metadata, as a JSON list under ``label_names``.
+    metadata, as a JSON list under ``label_names``; those of the columns, where they are known,
+    under ``feature_names``.
 
     Parameters
     ----------
     model : fitted classifier
         `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
         `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` but for callable
-        kernels; or a pipeline or a search that ends in one, with scalers, `SimpleImputer`,
-        `PairwiseConstraintProjection` and `MDDM` before it. It may have been fitted on a
-        device.
+        kernels; one of them in a `DecisionClassifier` of thresholds; or a pipeline or a search
+        that ends in one, with scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
+        `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer` and `TfidfVectorizer` before it,
+        and `ColumnTransformer` of these: all that ``labelkin fit`` puts there. It may have been
+        fitted on a device.
     dtype : {float32, float64}, default=float64
-        Type of the numbers that will be given as ``X``, and of the probabilities. Inside, the
+        Type of the numbers that will be given, and of the probabilities. Inside, the
         arithmetic is done in the types in which the classifier does it.
+    names : sequence of str, default=None
+        Names of the labels; None: the model's own, else numbers from 0.
+    features : sequence of str, default=None
+        Names of the columns; None: the model's own, where it has any.
 
     Returns
     -------
     onnx.ModelProto
-        Opset 17.
+        Opset 17, or 20 with texts.
 
     Notes
     -----
@@ -50,11 +73,17 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     each row to each training sample are held for one member at a time: N · n_samples numbers.
     Give it many rows in batches.
 
-    Nothing is validated: a missing value that no imputer replaces gives an arbitrary answer.
+    Nothing is validated: a missing value that no imputer replaces gives an arbitrary answer,
+    and a category that `OneHotEncoder` would refuse is one without an indicator.
+
+    Texts are split by ONNX Runtime's own operator ``Tokenizer``, which other runtimes lack.
+    Words are the same as in Python in every script, with one exception: the Greek capital sigma
+    at the end of a word in capitals becomes σ there, and ς in Python.
 
     Probabilities agree to rounding, and neighbours that are equally far to the last digit are
     taken in the same order. Where two samples are equally far but for rounding, as can be in
-    float32, the two may choose different neighbours.
+    float32 or with texts of few words, the two may choose different neighbours; so may Python
+    itself with a sparse and a dense matrix.
 
     Examples
     --------
@@ -75,29 +104,68 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     if on_host(final := final_estimator(model)) is not final:
         model = to_host(model)
         final = final_estimator(model)
-    graph = Graph()
-    answer = classify(model, graph, Rows("X", dtype))
+    inputs, rows = _inputs(model, dtype, features)
+    graph = Graph(list(inputs))
+    answer = classify(model, graph, rows)
     outputs = _named_outputs(final, graph, answer, dtype)
+    known = features if features is not None else getattr(model, "feature_names_in_", None)
     metadata = {
-        "label_names": json.dumps(label_names(final), ensure_ascii=False),
+        "label_names": _listed(label_names(final) if names is None else names),
         "estimator": type(final).__name__,
         "labelkin_version": labelkin.__version__,
     }
-    inputs = {"X": (dtype, ["N", model.n_features_in_])}
+    if known is not None:
+        metadata["feature_names"] = _listed(known)
     return graph.model(inputs, outputs, metadata, producer_version=labelkin.__version__)
 
 
-def save_onnx(model: Any, path: str | Path, *, dtype: DTypeLike = np.float64) -> None:
+def _listed(names: Any) -> str:
+    return json.dumps([str(name) for name in names], ensure_ascii=False)
+
+
+def _inputs(
+    model: Any, dtype: np.dtype, features: Sequence[str] | None
+) -> tuple[dict[str, Any], Any]:
+    """Return types and shapes of the inputs by name, and the rows they make."""
+    width = getattr(model, "n_features_in_", None)
+    words = reads_words(model, 1 if width is None else width)
+    if width is None:  # raw texts, not a table
+        return {"X": (object, ["N", 1])}, Rows("X", np.dtype(object))
+    if not words.any():
+        return {"X": (dtype, ["N", width])}, Rows("X", dtype)
+    if features is None:
+        features = getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)])
+    inputs: dict[str, Any] = {}
+    columns = []
+    for column, is_word in zip(features, words, strict=True):
+        name = str(column) or "_"
+        while name in inputs or name in _OUTPUTS:
+            name += "_"
+        kind = np.dtype(object) if is_word else dtype
+        inputs[name] = (kind, ["N", 1])
+        columns.append(Rows(name, kind))
+    return inputs, Table(columns)
+
+
+def save_onnx(
+    model: Any,
+    path: str | Path,
+    *,
+    dtype: DTypeLike = np.float64,
+    names: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+) -> None:
     """Write a fitted classifier as an ONNX file, whole or not at all.
 
     Parameters
     ----------
-    model, dtype
+    model, dtype, names, features
         As in `to_onnx`.
     path : str or Path
         The file; one that exists is replaced.
     """
-    content = to_onnx(model, dtype=dtype).SerializeToString()
+    exported = to_onnx(model, dtype=dtype, names=names, features=features)
+    content = exported.SerializeToString()
     with open_for_writing(path) as file:
         file.write(content)
 
