@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
+from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -87,7 +88,6 @@ def map_threads(
 
     `after` is called here with each answer when it has come, in order.
 
-
     The pieces can be a millisecond's work, less than joblib waits between two looks at its
     threads; hence the plain pool.
     """
@@ -102,7 +102,8 @@ def map_threads(
         # What a context holds, such as the current Dask client, holds in the threads too.
         items = list(items)
         contexts = [copy_context() for _ in items]
-        with ThreadPoolExecutor(threads) as pool:
+        # scikit-learn's settings belong to a thread: those of this one hold in all.
+        with ThreadPoolExecutor(threads, initializer=partial(set_config, **get_config())) as pool:
             for answer in pool.map(lambda c, item: c.run(function, item), contexts, items):
                 after(answer)
                 answers.append(answer)
