@@ -56,7 +56,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. Training takes four to ten times as long as
+    and a last logistic curve for each label. Training takes five to eleven times as long as
     `KernelRidgeLOOClassifier`.
 
     Parameters
