@@ -11,13 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from labelkin._array import astype, is_foreign, like, namespace, take_rows, to_numpy
+from labelkin._features import draw_features, feature_shares
 from labelkin._oob import BagSampler, draw_bag
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows
-from labelkin.selection import draw_features, feature_shares
 
 # Bases that are given validated arrays, on whatever device; a subclass may do anything.
 _DIRECT = (MLkNNClassifier, IBLRClassifier)

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from labelkin._array import astype, is_foreign, like, namespace, to_numpy
 from labelkin._calibration import SlopeCalibration
 from labelkin._constraint_members import Member, TrainingData, proba_and_labels
+from labelkin._features import feature_importances
 from labelkin._oob import OutOfBag, bound_weights, precision_weights
 from labelkin._stacked_members import (
     can_be_stacked,
@@ -33,7 +34,6 @@ from labelkin.explain import Explanation, explain
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import warn_if_missing
-from labelkin.selection import feature_importances
 
 MOST_WEIGHT = 5.0
 """With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
