@@ -16,7 +16,10 @@ import sys
 RUNS = 9
 FRAMES = 5  # how much deeper each run begins
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-NESTED = "def nested(depth):\n    if depth: return nested(depth - 1)\n    exec(code, {{}})\nnested({})"
+NESTED = """
+def nested(depth):
+    return nested(depth - 1) if depth else exec(code, {{}})
+nested({})"""
 
 # The package itself loads nothing; an estimator loads its module and what that needs.
 OURS = {
@@ -31,7 +34,7 @@ def seconds(*codes: str) -> list[float]:
     times: list[list[float]] = [[] for _ in codes]
     for run in range(-1, RUNS):  # the first writes the bytecode
         for code, found in zip(codes, times, strict=True):
-            found.append(_seconds(f"code = {code!r}\n" + NESTED.format(FRAMES * max(run, 0))))
+            found.append(_seconds(f"code = {code!r}" + NESTED.format(FRAMES * max(run, 0))))
     return [statistics.median(found[1:]) for found in times]
 
 
