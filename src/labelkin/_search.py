@@ -298,10 +298,10 @@ def _smallest_below(values: Array, k: int) -> Array:
 def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
     """Look into the k groups of the smallest minima: shapes never depend on the data.
 
-    A group is a run of columns. `values` may have any number of dimensions, the last one is
-    searched. The k groups that come first by minimum, ties by position,
-    hold the k smallest values, ties by position: a value in any other group has k minima
-    before it, each smaller, or equal and further left.
+    `values` is (..., n_rows, n); the last axis is searched. A group is a run of columns. The k
+    groups that come first by minimum, ties by position, hold the k smallest values, ties by
+    position: a value in any other group has k minima before it, each smaller, or equal and
+    further left.
     """
     *rows, n = values.shape
     size = _group_size(n, k)
@@ -311,7 +311,10 @@ def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
     if n % size:
         far = xp.full((*rows, -n % size), math.inf, dtype=values.dtype, device=device)
         values = xp.concat([values, far], axis=-1)
-    minima = xp.min(xp.reshape(values, (*rows, -1, size)), axis=-1)
+    # Columns first: that is how a device's product lays distances out (`_distances`), and torch
+    # reduces along them many times faster than along rows that are not in one piece.
+    columns = xp.reshape(xp.matrix_transpose(values), (*rows[:-1], -1, size, rows[-1]))
+    minima = xp.matrix_transpose(xp.min(columns, axis=-2))
     groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=-1)
     within = xp.arange(size, dtype=groups.dtype, device=device)
     places = xp.reshape(groups[..., None] * size + within, (*rows, k * size))

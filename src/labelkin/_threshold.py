@@ -13,12 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from labelkin._constraint_members import TrainingData
 from labelkin._oob import OutOfBag
+from labelkin._threads import map_threads
 from labelkin.base import Array
 from labelkin.constraints import ConstraintSampler
 from labelkin.metrics import METRICS
 
 PAPER_THRESHOLD = 0.6
+AUTO_BAG = 0.6
+"""The bag of the trials where the ensemble itself has none."""
+TRIAL_SHARE = 0.75
+"""Trial members over `n_estimators`: a bag and a high Θ cost a little more than the rest."""
 # More candidates than this would differ by few pairs, and leave few trials to each.
 MOST_CANDIDATES = 6
 # Similarities looked at to find out how often each value occurs.
@@ -27,6 +33,40 @@ _MOST_SIMILARITIES = 4_000_000
 _GROUPS = 10
 
 Outside = tuple[Array, Array, Array]
+
+
+def choose_threshold(
+    ensemble: Any, data: TrainingData, rng: np.random.RandomState
+) -> tuple[float, dict[str, Array]]:
+    """Choose Θ by trial members, fewer than the ensemble has.
+
+    Parameters
+    ----------
+    ensemble : ConstraintEnsemble
+        Its ``_rounds`` trains the trials as it does the members.
+    data : TrainingData
+        What it is trained on.
+    rng : RandomState
+        Source of the trials' seeds.
+
+    Returns
+    -------
+    best, scores
+        As of `halve`.
+    """
+    n_trials = int(TRIAL_SHARE * ensemble.n_estimators)
+    candidates = candidate_thresholds(data.sampler, min(max(n_trials, 1), MOST_CANDIDATES), rng)
+    bag = AUTO_BAG if ensemble.bag is None else ensemble.bag
+    seeds = rng.randint(2**31 - 1, size=n_trials)
+
+    def members(threshold: float) -> Iterator[Outside]:
+        trial = data.with_settings((threshold, threshold), bag)
+        return (member.outside for member, _ in ensemble._rounds(trial, seeds))
+
+    def run(train: Any, which: Any) -> list[Any]:
+        return map_threads(train, which, ensemble.n_jobs)
+
+    return halve(data.Y, candidates, n_trials, members, run, ensemble.oob_metric, ensemble._vote)
 
 
 def similarity_values(sampler: ConstraintSampler, random_state: Any) -> tuple[Array, Array]:
