@@ -21,6 +21,7 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import has_fit_parameter
 
 import labelkin
+from labelkin._ensemble_base import ConstraintEnsemble
 from labelkin.base import MultiLabelClassifier
 
 # Ensembles are kept small: the contract does not depend on their size.
@@ -78,7 +79,9 @@ PASSED_BY_ACCIDENT = {"check_sample_weight_equivalence_on_sparse_data"} if OLD e
 def expected_failures(estimator):
     """Return what fails, and why; a soft vote and a smooth base have no such quarrel."""
     failures = EXPECTED_FAILURES.get(type(estimator).__name__, {})
-    if hasattr(estimator, "base_estimator") and has_fit_parameter(estimator, "sample_weight"):
+    if isinstance(estimator, ConstraintEnsemble):
+        failures = failures | dict.fromkeys(WEIGHT_CHECKS, DRAWN)
+    elif has_fit_parameter(estimator, "sample_weight") and hasattr(estimator, "base_estimator"):
         failures = failures | dict.fromkeys(WEIGHT_CHECKS, NAMED)
     soft = getattr(estimator, "voting", "hard") == "soft"
     smooth = isinstance(getattr(estimator, "base_estimator", None), LogisticRegression)
@@ -127,7 +130,9 @@ def test_scikit_learns_checks(estimator, check):
 WEIGHTED = [
     model
     for model in ESTIMATORS
-    if hasattr(model, "base_estimator") and has_fit_parameter(model, "sample_weight")
+    if has_fit_parameter(model, "sample_weight")
+    and hasattr(model, "base_estimator")
+    and not isinstance(model, ConstraintEnsemble)
 ]
 
 

@@ -41,6 +41,7 @@ import labelkin
 from labelkin import (
     MDDM,
     AdaBoostPDTClassifier,
+    BaggingVPCPClassifier,
     BinaryRelevanceClassifier,
     CalibratedLabelRankingClassifier,
     ChainClassifier,
@@ -420,6 +421,24 @@ def test_weights_through_cross_validation(number, data, routing):
         error_score="raise",
     )
     assert (found["test_score"] > -0.4).all()
+
+
+@pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
+def test_weights_steer_the_pairs_of_an_ensemble(Ensemble, data, routing):
+    X, Y = data
+    weight = (np.arange(len(X)) < 40).astype(float)
+    pipeline = make_pipeline(MinMaxScaler(), asking(Ensemble(n_estimators=2, random_state=0)))
+    fitted = clone(pipeline).fit(X, Y, sample_weight=weight)
+    assert max(p.must_link_.max() for p in fitted[-1].projections_) < 40
+    found = cross_validate(
+        pipeline,
+        X,
+        Y,
+        cv=2,
+        scoring=SCORERS["average_precision"],
+        params={"sample_weight": weight + 0.5},
+    )
+    assert (found["test_score"] > 0.7).all()
 
 
 def test_weights_through_a_search_of_members(data, routing):
