@@ -173,6 +173,14 @@ def test_lists_of_sets_are_refused_with_the_cure(model, kind, data):
         model.fit(X, sets)
 
 
+def test_words_are_refused_with_the_cure():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"size": [1.0, 2.0], "city": ["Bern", "Lyon"]})
+    for X in (table, [["Bern"], ["Lyon"]], ["a text", "another"]):
+        with pytest.raises(ValueError, match="OneHotEncoder, or TfidfVectorizer"):
+            MLkNNClassifier(1).fit(X, [[0, 1], [1, 0]])
+
+
 # ---------------------------------------------------------------------- model selection
 
 

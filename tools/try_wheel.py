@@ -3,7 +3,8 @@
 Usage: ``python tools/try_wheel.py dist/labelkin-*.whl [lowest] [newest]``. For each it makes a
 virtual environment, installs the wheel with the command line's extras, runs
 ``tests/release/smoke.py`` away from the sources, and checks ``tests/release/user_project.py``
-with ``mypy --strict``. *lowest* pins every dependency to the floor named in pyproject.toml.
+with ``mypy --strict``. *lowest* pins every dependency to the floor named in pyproject.toml;
+``python tools/try_wheel.py floors`` prints these.
 """
 
 import os
@@ -63,7 +64,10 @@ def try_in_fresh_environment(wheel: Path, which: str, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Try the wheel named first in the environments named after it."""
+    """Try the wheel named first in the environments named after it; or print the floors."""
+    if arguments == ["floors"]:
+        print(*floors(), sep="\n")
+        return
     wheel = Path(arguments[0]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         for which in arguments[1:] or ["lowest", "newest"]:
