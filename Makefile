@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs bench release clean
+.PHONY: demo test test-lowest lint docs bench release clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -22,6 +22,18 @@ demo: $(VENV)/.cli-installed
 
 test: $(VENV)/.dev-installed
 	$(BIN)/python -m pytest
+
+# The same tests with the lowest versions that pyproject.toml allows, in an environment of their own.
+LOWEST := .venv-lowest
+$(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
+	$(BIN)/python -m venv $(LOWEST)
+	$(BIN)/python tools/try_wheel.py floors > $(LOWEST)/floors.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(LOWEST)/floors.txt --editable ".[dev]"
+	@touch $@
+
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
@@ -43,4 +55,4 @@ bench: $(VENV)/.bench-installed
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo docs/_build docs/api docs/auto_examples
+	rm -rf $(VENV) $(LOWEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis labelkin-demo docs/_build docs/api docs/auto_examples

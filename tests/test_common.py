@@ -15,10 +15,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
+from sklearn.utils.validation import has_fit_parameter
 
 import labelkin
+from labelkin._ensemble_base import ConstraintEnsemble
 from labelkin.base import MultiLabelClassifier
 
 # Ensembles are kept small: the contract does not depend on their size.
@@ -47,6 +50,11 @@ HARD = "the paper's hard vote need not agree with the mean of the members' proba
 DRAWN = "pairs are drawn at random: weights and repeated rows agree in distribution only"
 PURE = "the check wants probabilities strictly between 0 and 1; a pure leaf has 0 or 1"
 WITH_LEAVES = {"check_classifiers_multilabel_output_format_predict_proba": PURE}
+NAMED = "the check says fit(y=…), which is Y here; see test_weights_are_repetitions"
+WEIGHT_CHECKS = [
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+]
 CUT = "a label is predicted above a learned cut, which need not be one half: its purpose"
 EXPECTED_FAILURES = {
     "BinaryRelevanceClassifier": WITH_LEAVES,
@@ -59,10 +67,7 @@ EXPECTED_FAILURES = {
     },
     "DecisionClassifier": {"check_classifiers_train": CUT},
     "VPCMEClassifier": {"check_classifier_multioutput": HARD},
-    "PairwiseConstraintProjection": {
-        "check_sample_weight_equivalence_on_dense_data": DRAWN,
-        "check_sample_weight_equivalence_on_sparse_data": DRAWN,
-    },
+    "PairwiseConstraintProjection": dict.fromkeys(WEIGHT_CHECKS, DRAWN),
 }
 
 
@@ -74,6 +79,10 @@ PASSED_BY_ACCIDENT = {"check_sample_weight_equivalence_on_sparse_data"} if OLD e
 def expected_failures(estimator):
     """Return what fails, and why; a soft vote and a smooth base have no such quarrel."""
     failures = EXPECTED_FAILURES.get(type(estimator).__name__, {})
+    if isinstance(estimator, ConstraintEnsemble):
+        failures = failures | dict.fromkeys(WEIGHT_CHECKS, DRAWN)
+    elif has_fit_parameter(estimator, "sample_weight") and hasattr(estimator, "base_estimator"):
+        failures = failures | dict.fromkeys(WEIGHT_CHECKS, NAMED)
     soft = getattr(estimator, "voting", "hard") == "soft"
     smooth = isinstance(getattr(estimator, "base_estimator", None), LogisticRegression)
     settled = [HARD] * soft + [PURE] * smooth
@@ -99,6 +108,7 @@ VARIANTS = [
     labelkin.LabelPowersetClassifier(DecisionTreeClassifier(random_state=0)),
     labelkin.RAkELClassifier(overlapping=False, random_state=0),
     labelkin.CalibratedLabelRankingClassifier(GaussianNB()),
+    labelkin.AdaBoostPDTClassifier(LogisticRegression(), n_estimators=3, random_state=0),
     labelkin.AdaBoostPDTClassifier(resampling=True, random_state=0),
     labelkin.MDDM(constraint="features"),
     labelkin.C45TreeClassifier(nominal_features="binary", pruning=False),
@@ -115,6 +125,50 @@ def test_scikit_learns_checks(estimator, check):
 
 
 # --------------------------------------------------------------------- what comes out
+
+
+WEIGHTED = [
+    model
+    for model in ESTIMATORS
+    if has_fit_parameter(model, "sample_weight")
+    and hasattr(model, "base_estimator")
+    and not isinstance(model, ConstraintEnsemble)
+]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("model", WEIGHTED, ids=repr)
+def test_weights_are_repetitions(model, kind):
+    """A sample of weight 3 is one seen three times, of weight 0 one never seen."""
+    if getattr(model, "resampling", False):
+        pytest.skip("samples are drawn by weight: the same in distribution only")
+    if kind is not np.asarray and not get_tags(model).input_tags.sparse:
+        pytest.skip("the base classifier takes no sparse data")
+    X, Y = make_data(60, 4, 3)
+    weight = np.random.default_rng(1).integers(0, 4, size=60)
+    weight[Y[:, 2] == 1] = 0  # a label, and label sets, that only samples never seen have
+    again = np.repeat(np.arange(60), weight)
+    weighted = clone(model).fit(kind(X), Y, sample_weight=weight)
+    repeated = clone(model).fit(kind(X[again]), Y[again])
+    queries = kind(X + 0.1)
+    np.testing.assert_allclose(
+        weighted.predict_proba(queries), repeated.predict_proba(queries), atol=1e-4
+    )
+    plain = clone(model).fit(kind(X), Y)
+    assert np.abs(plain.predict_proba(queries) - weighted.predict_proba(queries)).max() > 0.01
+
+
+@pytest.mark.parametrize("model", WEIGHTED, ids=repr)
+def test_bad_weights(model):
+    X, Y = make_data(20, 3, 2)
+    for weight, message in [
+        (np.zeros(20), "positive for at least one|non-zero"),
+        (np.full(20, -1.0), "[Nn]egative"),
+        (np.ones(19), r"sample_weight.*shape"),
+        (np.full(20, np.nan), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, Y, sample_weight=weight)
 
 
 @EACH

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from conftest import make_data
@@ -85,6 +87,62 @@ def test_members_draw_by_the_weights(data):
     model = BaggingVPCPClassifier(Scripted(), n_estimators=40, n_jobs=1, random_state=0).fit(X, Y)
     assert np.mean([(p.cannot_link_ < 10).mean() for p in model.projections_[-2:]]) < 0.4
     np.testing.assert_allclose(model.sample_weights_, 1 / len(X))
+
+
+def test_boosting_begins_with_the_weights_given(data):
+    X, Y = data
+    first = np.arange(1.0, len(X) + 1)
+    model = VPCMEClassifier(n_estimators=2, random_state=0).fit(X, Y, sample_weight=first)
+    w, theta = first, model.errors_[0]
+    for projection in model.projections_:
+        wrong = MLkNNClassifier().fit_loo_proba(projection.transform(X), Y) > 0.5
+        w = np.where((wrong != Y).any(axis=1), w * (1 + theta), w)
+    np.testing.assert_allclose(model.sample_weights_, w / w.sum())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"bag": 0.5}, {"threshold": "auto"}, {"max_features": 0.5, "feature_draw": "importance"}],
+    ids=repr,
+)
+@BOTH
+def test_samples_of_weight_zero_are_in_no_pair(Ensemble, settings, data):
+    X, Y = data
+    weight = (np.arange(len(X)) < 30) * np.linspace(1, 3, len(X))
+    model = Ensemble(n_estimators=6, random_state=0, **settings)
+    model.fit(X, Y, sample_weight=weight)
+    for projection in model.projections_:
+        assert projection.must_link_.max() < 30
+        assert projection.cannot_link_.max() < 30
+    assert model.sample_weights_.sum() == pytest.approx(1)
+    assert not model.sample_weights_[30:].any()
+    assert model.estimators_[0].n_features_in_ <= X.shape[1]
+    equal = Ensemble(n_estimators=6, random_state=0, **settings).fit(X, Y)
+    same = Ensemble(n_estimators=6, random_state=0, **settings).fit(X, Y, np.full(len(X), 3.0))
+    np.testing.assert_array_equal(same.predict_proba(X), equal.predict_proba(X))
+
+
+@BOTH
+def test_a_bag_without_any_weight(Ensemble, data):
+    """The one sample that counts is outside most bags: pairs are drawn as without weights."""
+    X, Y = data
+    weight = np.zeros(len(X))
+    weight[3] = 1.0
+    model = Ensemble(n_estimators=6, bag=0.3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a single sample makes no pair
+        model.fit(X, Y, sample_weight=weight)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@BOTH
+def test_bad_weights(Ensemble, data):
+    X, Y = data
+    for weight in (np.zeros(len(X)), -np.ones(len(X)), np.full(len(X), np.nan)):
+        with pytest.raises(ValueError, match="at least 0, and not only zeros"):
+            Ensemble(n_estimators=2).fit(X, Y, sample_weight=weight)
+    with pytest.raises(ValueError, match="one entry per sample"):
+        Ensemble(n_estimators=2).fit(X, Y, sample_weight=np.ones(3))
 
 
 @BOTH

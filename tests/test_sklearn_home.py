@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.inspection import permutation_importance
@@ -25,9 +26,11 @@ from sklearn.model_selection import (
     validation_curve,
 )
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
+    MinMaxScaler,
     MultiLabelBinarizer,
     OneHotEncoder,
     StandardScaler,
@@ -37,8 +40,12 @@ from sklearn.utils import estimator_html_repr
 import labelkin
 from labelkin import (
     MDDM,
+    AdaBoostPDTClassifier,
+    BaggingVPCPClassifier,
     BinaryRelevanceClassifier,
+    CalibratedLabelRankingClassifier,
     ChainClassifier,
+    DecisionClassifier,
     IBLRClassifier,
     LabelPowersetClassifier,
     MLkNNClassifier,
@@ -164,6 +171,14 @@ def test_lists_of_sets_are_refused_with_the_cure(model, kind, data):
     sets = [kind(list(np.flatnonzero(row))) for row in Y]
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
         model.fit(X, sets)
+
+
+def test_words_are_refused_with_the_cure():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"size": [1.0, 2.0], "city": ["Bern", "Lyon"]})
+    for X in (table, [["Bern"], ["Lyon"]], ["a text", "another"]):
+        with pytest.raises(ValueError, match="OneHotEncoder, or TfidfVectorizer"):
+            MLkNNClassifier(1).fit(X, [[0, 1], [1, 0]])
 
 
 # ---------------------------------------------------------------------- model selection
@@ -364,6 +379,101 @@ def test_weights_through_a_search(data, routing):
         cv=2,
     )
     assert search.fit(X, Y, sample_weight=weight).predict(X).shape == Y.shape
+
+
+def asking(estimator):
+    """Return a classifier that asks for the weights."""
+    return estimator.set_fit_request(sample_weight=True)
+
+
+def weighted_models():
+    """Meta-estimators whose members ask for the weights, and one that takes them itself."""
+    return [
+        BinaryRelevanceClassifier(asking(LogisticRegression())),
+        BinaryRelevanceClassifier(),  # its tree asks without being told
+        BinaryRelevanceClassifier(make_pipeline(MinMaxScaler(), asking(LogisticRegression()))),
+        ChainClassifier(asking(LogisticRegression()), n_estimators=2, random_state=0),
+        LabelPowersetClassifier(asking(LogisticRegression())),
+        RAkELClassifier(asking(LogisticRegression()), random_state=0),
+        CalibratedLabelRankingClassifier(asking(LogisticRegression())),
+        asking(AdaBoostPDTClassifier(n_estimators=3)),
+        DecisionClassifier(BinaryRelevanceClassifier(asking(LogisticRegression())), cv=3),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_weights_reach_the_members(number, data, routing):
+    """Through a pipeline, weights of zero and one train on a part of the rows."""
+    X, Y = data
+    model = weighted_models()[number]
+    some = np.arange(len(X)) % 3 > 0
+    scaler = FunctionTransformer()
+    weighted = make_pipeline(scaler, model).fit(X, Y, sample_weight=some.astype(float))
+    expected = make_pipeline(scaler, clone(model)).fit(X[some], Y[some])
+    np.testing.assert_allclose(weighted.predict_proba(X), expected.predict_proba(X), atol=1e-3)
+    plain = make_pipeline(scaler, clone(model)).fit(X, Y)
+    assert np.abs(weighted.predict_proba(X) - plain.predict_proba(X)).max() > 0.01
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_weights_through_cross_validation(number, data, routing):
+    X, Y = data
+    weight = np.random.default_rng(0).random(len(X)) + 0.5
+    found = cross_validate(
+        make_pipeline(MinMaxScaler(), weighted_models()[number]),
+        X,
+        Y,
+        cv=2,
+        scoring=SCORERS["neg_hamming_loss"],
+        params={"sample_weight": weight},
+        error_score="raise",
+    )
+    assert (found["test_score"] > -0.4).all()
+
+
+@pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
+def test_weights_steer_the_pairs_of_an_ensemble(Ensemble, data, routing):
+    X, Y = data
+    weight = (np.arange(len(X)) < 40).astype(float)
+    pipeline = make_pipeline(MinMaxScaler(), asking(Ensemble(n_estimators=2, random_state=0)))
+    fitted = clone(pipeline).fit(X, Y, sample_weight=weight)
+    assert max(p.must_link_.max() for p in fitted[-1].projections_) < 40
+    found = cross_validate(
+        pipeline,
+        X,
+        Y,
+        cv=2,
+        scoring=SCORERS["average_precision"],
+        params={"sample_weight": weight + 0.5},
+    )
+    assert (found["test_score"] > 0.7).all()
+
+
+def test_weights_through_a_search_of_members(data, routing):
+    X, Y = data
+    weight = np.random.default_rng(0).random(len(X))
+    model = ChainClassifier(asking(LogisticRegression()))
+    search = GridSearchCV(
+        model, {"base_estimator__C": [0.1, 1.0]}, scoring=SCORERS["average_precision"], cv=2
+    ).fit(X, Y, sample_weight=weight)
+    expected = clone(search.best_estimator_).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(search.predict_proba(X), expected.predict_proba(X))
+
+
+def test_members_that_take_no_weights(data):
+    X, Y = data
+    weight = np.ones(len(X))
+    for model in (
+        BinaryRelevanceClassifier(KNeighborsClassifier()),
+        DecisionClassifier(MLkNNClassifier()),
+    ):
+        with pytest.raises(ValueError, match="takes no sample_weight"):
+            model.fit(X, Y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            BinaryRelevanceClassifier(LogisticRegression()).fit(X, Y, sample_weight=weight)
+        with pytest.raises(TypeError, match="sample_weight"):
+            DecisionClassifier(MLkNNClassifier()).fit(X, Y, sample_weight=weight)
 
 
 def test_weights_nobody_takes_are_refused(data, routing):

@@ -3,10 +3,12 @@
 Usage: ``python tools/try_wheel.py dist/labelkin-*.whl [lowest] [newest]``. For each it makes a
 virtual environment, installs the wheel with the command line's extras, runs
 ``tests/release/smoke.py`` away from the sources, and checks ``tests/release/user_project.py``
-with ``mypy --strict``. *lowest* pins every dependency to the floor named in pyproject.toml.
+with ``mypy --strict``. *lowest* pins every dependency to the floor named in pyproject.toml;
+``python tools/try_wheel.py floors`` prints these.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,9 @@ def floors() -> list[str]:
     for group in extras[EXTRAS]:
         for name in group.removeprefix("labelkin[").removesuffix("]").split(","):
             wanted += extras[name]
-    return sorted({line.replace(">=", "==") for line in wanted if ">=" in line})
+    # A constraint names no extras: dask[array] is dask.
+    plain = {re.sub(r"\[.*\]", "", line) for line in wanted if ">=" in line}
+    return sorted(line.replace(">=", "==") for line in plain)
 
 
 def run(*command: object, cwd: str | Path, **environment: str) -> None:
@@ -60,7 +64,10 @@ def try_in_fresh_environment(wheel: Path, which: str, folder: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Try the wheel named first in the environments named after it."""
+    """Try the wheel named first in the environments named after it; or print the floors."""
+    if arguments == ["floors"]:
+        print(*floors(), sep="\n")
+        return
     wheel = Path(arguments[0]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         for which in arguments[1:] or ["lowest", "newest"]:

@@ -11,13 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from labelkin._array import astype, is_foreign, like, namespace, take_rows, to_numpy
+from labelkin._features import draw_features, feature_shares
 from labelkin._oob import BagSampler, draw_bag
 from labelkin._scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, in_blocks, seeded
 from labelkin.constraints import ConstraintSampler
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection, TrainingRows
-from labelkin.selection import draw_features, feature_shares
 
 # Bases that are given validated arrays, on whatever device; a subclass may do anything.
 _DIRECT = (MLkNNClassifier, IBLRClassifier)
@@ -35,7 +35,7 @@ class Member:
     seed : int
         Source of all that the member draws.
     weights : ndarray of shape (n_samples,), optional
-        Samples are drawn into pairs in proportion to them.
+        Samples are drawn into pairs in proportion to them, times the user's own weights.
 
     Attributes
     ----------
@@ -58,6 +58,7 @@ class Member:
         weights: Array | None = None,
     ) -> None:
         rng, bag, sampler = self._begin(ensemble, data, seed)
+        weights = data.draw_by(weights)
         columns = self._draw_columns(ensemble, data, sampler, weights, rng)
         training = data.training if columns is None else data.training_in(columns)
         W = self.projection._draw_and_learn(training, sampler, weights, rng)
@@ -123,7 +124,13 @@ class TrainingData:
     """
 
     def __init__(
-        self, X: Matrix, Y: Array, base: Any, thresholds: Any, bag: float | None = None
+        self,
+        X: Matrix,
+        Y: Array,
+        base: Any,
+        thresholds: Any,
+        bag: float | None = None,
+        sample_weight: Any = None,
     ) -> None:
         self.X = X
         self.Y: Any = Y
@@ -140,6 +147,15 @@ class TrainingData:
         else:
             self.labels = Y if sparse.issparse(Y) else like(Y, X)
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
+        if sample_weight is not None:
+            sample_weight = self.sampler.check_weights(sample_weight)
+        self.sample_weight = sample_weight
+
+    def draw_by(self, weights: Array | None) -> Array:
+        """Return by what samples are drawn: the user's weights times those of boosting."""
+        if self.sample_weight is None:
+            return weights
+        return self.sample_weight if weights is None else self.sample_weight * weights
 
     def training_in(self, columns: Array) -> TrainingRows:
         """Return the training rows with some of their features only."""

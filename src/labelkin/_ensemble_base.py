@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from labelkin._array import is_foreign, like, to_numpy
 from labelkin._calibration import SlopeCalibration
 from labelkin._constraint_members import Member, TrainingData
+from labelkin._features import feature_importances
 from labelkin._oob import OutOfBag, precision_weights
 from labelkin._threshold import choose_threshold
 from labelkin._voting import VotingMembers
@@ -23,7 +24,6 @@ from labelkin.base import Array, Matrix, in_blocks
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import warn_if_missing
-from labelkin.selection import feature_importances
 
 
 class ConstraintEnsemble(VotingMembers):
@@ -32,6 +32,7 @@ class ConstraintEnsemble(VotingMembers):
     The loop itself is `_fit_members`, in `labelkin.ensemble`.
     """
 
+    sample_weights_: Array
     _fits_blocks = True
     _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
@@ -91,7 +92,9 @@ class ConstraintEnsemble(VotingMembers):
         self.feature_draw = feature_draw
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "ConstraintEnsemble":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "ConstraintEnsemble":
         """Train the members.
 
         Parameters
@@ -100,6 +103,9 @@ class ConstraintEnsemble(VotingMembers):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Table 1's w at the start: samples are drawn into pairs in proportion to it, and
+            one of weight 0 is in no pair. The base classifiers learn from all samples alike.
 
         Returns
         -------
@@ -111,7 +117,7 @@ class ConstraintEnsemble(VotingMembers):
         self._check_blocks(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag)
+        data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag, sample_weight)
         self._started = time.perf_counter()
         if self.threshold == "auto":
             # The members' seeds come first: they are what they are with this Θ given.
@@ -119,6 +125,9 @@ class ConstraintEnsemble(VotingMembers):
             data = data.with_settings((self.threshold_, self.threshold_), self.bag)
             self._after_choice()
         members = self._fit_members(data, seeds)
+        if sample_weight is not None:
+            drawn_by = data.draw_by(to_numpy(self.sample_weights_))
+            self.sample_weights_ = drawn_by / drawn_by.sum()
         del self._started
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]

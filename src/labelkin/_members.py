@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
@@ -32,11 +34,60 @@ class SingleLabelBased(MultiLabelClassifier):
 
     base_estimator: Any
 
+    def _base(self) -> Any:
+        return default_base() if self.base_estimator is None else self.base_estimator
+
+    def _validate_weighted(
+        self, X: Any, Y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None]:
+        """Validate training data and their weights; rows of weight 0 are left out."""
+        X, Y = self._validate_fit(X, Y)
+        if sample_weight is None:
+            return X, Y, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weight.any():
+            raise ValueError("sample_weight must be positive for at least one sample.")
+        seen = np.flatnonzero(weight)
+        return X[seen], Y[seen], weight[seen]
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base = default_base() if self.base_estimator is None else self.base_estimator
-        tags.input_tags.sparse = get_tags(base).input_tags.sparse
+        tags.input_tags.sparse = get_tags(self._base()).input_tags.sparse
         return tags
+
+
+class PassesWeights(SingleLabelBased):
+    """One that hands sample weights on to its members, by scikit-learn's metadata routing."""
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who takes which metadata: the base classifier takes those of ``fit``.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        base = self._base()
+        if self.base_estimator is None and _routing_enabled():
+            base.set_fit_request(sample_weight=True)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(base_estimator=base, method_mapping=mapping)
+
+    def _validate_weighted(
+        self, X: Any, Y: Any, sample_weight: Any
+    ) -> tuple[Matrix, Array, Array | None]:
+        if sample_weight is not None:
+            if _routing_enabled():
+                process_routing(self, "fit", sample_weight=sample_weight)
+            elif not has_fit_parameter(self._base(), "sample_weight"):
+                raise ValueError(
+                    f"{type(self._base()).__name__} takes no sample_weight: fit without it, or "
+                    "choose a base_estimator that does."
+                )
+        return super()._validate_weighted(X, Y, sample_weight)
+
+
+def _routing_enabled() -> bool:
+    return bool(get_config()["enable_metadata_routing"])
 
 
 class TrainingMatrix:
@@ -75,7 +126,7 @@ class TrainingMatrix:
         rows : ndarray of int, optional
             Rows to train on, some perhaps more than once; None: all.
         weight : ndarray of shape (n_samples,), optional
-            Sample weights; not together with `rows`.
+            Sample weights.
         seed : int
             For a base with a ``random_state`` that is None.
 
@@ -88,13 +139,15 @@ class TrainingMatrix:
             return DummyClassifier().fit(np.zeros((1, 1)), chosen[:1])
         if self.is_tree:
             if rows is not None:  # a row taken twice weighs two
-                weight = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                times = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                weight = times if weight is None else times * weight
             return copy(self.base)._fit_presorted(self.sorted, y, weight)
         member = seeded(clone(self.base), np.random.RandomState(seed))
         target = chosen.astype(np.int64)  # some classifiers write −1 into a copy
-        if weight is not None:
-            return member.fit(self.X, target, sample_weight=weight)
-        return member.fit(self.X if rows is None else self.X[rows], target)
+        X = self.X if rows is None else self.X[rows]
+        if weight is None:
+            return member.fit(X, target)
+        return member.fit(X, target, sample_weight=weight if rows is None else weight[rows])
 
     def with_labels(self, labels: Array) -> "TrainingMatrix":
         """Return the matrix with labels as further columns, nominal ones to a C4.5 tree.

@@ -66,6 +66,8 @@ class BagSampler(ConstraintSampler):
     ) -> tuple[Array, Array]:
         """Draw pairs of the bag; weights go by, and pairs are, rows among all samples."""
         weights = None if sample_weight is None else np.asarray(sample_weight)[self.rows]
+        if weights is not None and not weights.any():  # no sample that counts is in the bag
+            weights = None
         pairs = super().draw(threshold, n_must_link, n_cannot_link, weights, random_state)
         return self.rows[pairs[0]], self.rows[pairs[1]]
 

@@ -40,12 +40,13 @@ _LEAST_ROWS = 256
 
 
 def can_be_stacked(ensemble: Any, data: TrainingData) -> bool:
-    """Whether members can be trained together: exact ML-kNN, all features, on a device."""
+    """Whether members can be trained together: exact ML-kNN, unweighted, on a device."""
     return (
         is_foreign(data.labels)
         and type(data.base) is MLkNNClassifier
         and data.base.neighbors == "exact"
         and ensemble.max_features is None
+        and data.sample_weight is None
     )
 
 

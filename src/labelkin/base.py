@@ -123,7 +123,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             from labelkin import _dask
 
             return _dask.validate_fit(self, X, Y)
-        X = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
+        X = self._validate_numbers(X)
         if Y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -146,6 +146,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels
+
+    def _validate_numbers(self, X: ArrayLike) -> Matrix:
+        try:
+            return validate_data(self, X, accept_sparse="csr", dtype=floats(X))
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                f"X must hold numbers ({error}): encode columns of words first, for instance by "
+                "scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
+            ) from error
 
     def _validate_one_target(self, y: Any) -> Array:
         y = column_or_1d(y)

@@ -44,17 +44,25 @@ class Booster:
     errors: list[float]
 
     @classmethod
-    def fit(cls, matrix: TrainingMatrix, y: Array, seeds: Array, resampling: bool) -> "Booster":
+    def fit(
+        cls,
+        matrix: TrainingMatrix,
+        y: Array,
+        seeds: Array,
+        resampling: bool,
+        first: Array | None = None,
+    ) -> "Booster":
         """Train at most a member per seed; stop at one that is perfect or no better than chance.
 
         Such a member is dropped, unless it is the first: then it is all there is.
         """
         booster = cls([], [], [])
         rows = QueryRows(matrix.X)
-        weight = np.ones(len(y))  # they always add up to the number of samples
+        weight = np.ones(len(y)) if first is None else first.copy()
+        total = weight.sum()  # the number of samples; the weights always add up to it
         for seed in seeds:
             member, wrong = _round(matrix, rows, y, weight, seed, resampling)
-            error = float(weight[wrong].sum() / len(y))
+            error = float(weight[wrong].sum() / total)
             if error >= 0.5 - _SMALL or error <= _SMALL:
                 if not booster.members:
                     booster._add(member, 1.0, error)
@@ -62,7 +70,7 @@ class Booster:
             odds = (1 - error) / error
             booster._add(member, float(np.log(odds)), error)
             weight[wrong] *= odds
-            weight *= len(y) / weight.sum()
+            weight *= total / weight.sum()
         return booster
 
     def _add(self, member: Any, weight: float, error: float) -> None:
@@ -190,7 +198,9 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "AdaBoostPDTClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "AdaBoostPDTClassifier":
         """Boost each label.
 
         Parameters
@@ -199,12 +209,15 @@ class AdaBoostPDTClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Where boosting begins; a sample of weight 2 counts as two, one of weight 0 is left
+            out. The members always see weights of their own.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         matrix = TrainingMatrix(X, self.base_estimator)
         resampling = self.resampling or not matrix.takes_weights
@@ -213,7 +226,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         progress = Progress(self, "labels", q, self.verbose)
 
         def boost(label: int) -> Booster:
-            booster = Booster.fit(matrix, Y[:, label], seeds[label], resampling)
+            booster = Booster.fit(matrix, Y[:, label], seeds[label], resampling, weight)
             progress.step()
             return booster
 

@@ -10,13 +10,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, with_columns
+from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, with_columns
 from labelkin._progress import Progress
 from labelkin._threads import map_threads, n_threads
 from labelkin.base import Array, Matrix
 
 
-class BinaryRelevanceClassifier(SingleLabelBased):
+class BinaryRelevanceClassifier(PassesWeights):
     """Binary relevance: one classifier a label, as if there were no others.
 
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
@@ -87,7 +87,9 @@ class BinaryRelevanceClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "BinaryRelevanceClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "BinaryRelevanceClassifier":
         """Train a classifier for each label.
 
         Parameters
@@ -96,19 +98,23 @@ class BinaryRelevanceClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         matrix = TrainingMatrix(X, self.base_estimator)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=q)
         progress = Progress(self, "labels", q, self.verbose)
 
         def train(label: int) -> Any:
-            member = matrix.fit(Y[:, label], seed=seeds[label])
+            member = matrix.fit(Y[:, label], weight=weight, seed=seeds[label])
             progress.step()
             return member
 
@@ -123,7 +129,7 @@ class BinaryRelevanceClassifier(SingleLabelBased):
         return self._proba(X) >= 0.5
 
 
-class ChainClassifier(SingleLabelBased):
+class ChainClassifier(PassesWeights):
     """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
 
     A chain has an order of the labels and a classifier for each. A classifier sees the
@@ -229,7 +235,9 @@ class ChainClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "ChainClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "ChainClassifier":
         """Train the links.
 
         Parameters
@@ -238,12 +246,16 @@ class ChainClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(q, rng)
@@ -257,7 +269,7 @@ class ChainClassifier(SingleLabelBased):
             order = self.orders_[chain]
             # Not kept from one link to the next: a thread holds one matrix at a time.
             wider = matrix.with_labels(Y[:, order[:place]]) if place else matrix
-            member = wider.fit(Y[:, order[place]], seed=seeds[number])
+            member = wider.fit(Y[:, order[place]], weight=weight, seed=seeds[number])
             progress.step()
             return member
 

@@ -198,7 +198,7 @@ class ConstraintSampler:
             Row indices. A kind of which no pair exists comes back empty.
         """
         rng = check_random_state(random_state)
-        weights = self._check_weights(sample_weight)
+        weights = self.check_weights(sample_weight)
         if self.n_samples < 2:
             return no_pairs(), no_pairs()
         sets = WeightedSets(weights, *self._order)
@@ -217,7 +217,8 @@ class ConstraintSampler:
             drawn[kind].append(pairs)
         return np.concatenate(drawn[True]), np.concatenate(drawn[False])
 
-    def _check_weights(self, sample_weight: ArrayLike | None) -> Array:
+    def check_weights(self, sample_weight: ArrayLike | None) -> Array:
+        """Return valid weights, the largest of them 1; None: all equal."""
         if sample_weight is None:
             return np.full(self.n_samples, 1 / self.n_samples)
         weights = np.asarray(to_numpy(sample_weight), dtype=np.float64)

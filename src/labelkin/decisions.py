@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import (
@@ -27,8 +28,14 @@ from sklearn.utils import (
     indexable,
 )
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_is_fitted,
+    has_fit_parameter,
+)
 
 from labelkin._cuts import (
     RowValue,
@@ -403,7 +410,7 @@ class DecisionClassifier(MultiLabelClassifier):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, Y: Any) -> "DecisionClassifier":
+    def fit(self, X: Any, Y: Any, **params: Any) -> "DecisionClassifier":
         """Fit the estimator on all rows, and the decision on honest scores of them.
 
         Parameters
@@ -412,12 +419,16 @@ class DecisionClassifier(MultiLabelClassifier):
             Training samples, in any form the estimator takes.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        **params : dict
+            Handed on to the estimator's ``fit``, ``sample_weight`` above all; with metadata
+            routing, what the estimator requests. The cuts count every row alike.
 
         Returns
         -------
         self
         """
         check_decision(self.decision)
+        params = self._route(params)
         Y = self._validate_target(X, Y)
         rng = check_random_state(self.random_state)
         base = seeded(clone(self._given()), rng)
@@ -432,10 +443,10 @@ class DecisionClassifier(MultiLabelClassifier):
         )
         # Otherwise nothing is learned from the scores: any will do.
         needs_scores = self.decision not in ("fixed", "expected_f1")
-        scores = self._fit_estimator(clone(base), X, target, Y.shape, needs_scores)
+        scores = self._fit_estimator(clone(base), X, target, Y.shape, needs_scores, params)
         if scores is None and needs_scores and len(Y) > 1:
             self.scores_from_ = "cv"
-            scores = self._out_of_fold(base, X, target, Y, rng)
+            scores = self._out_of_fold(base, X, target, Y, rng, params)
         self.training_scores_ = np.full(Y.shape, np.nan) if scores is None else scores
         self.decision_.fit(Y, self.training_scores_)
         self.thresholds_ = self.decision_.thresholds_
@@ -444,6 +455,28 @@ class DecisionClassifier(MultiLabelClassifier):
     def _given(self) -> Any:
         return MLkNNClassifier() if self.estimator is None else self.estimator
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say who takes which metadata: the estimator takes those of ``fit``.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self._given(), method_mapping=mapping)
+
+    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what the estimator's ``fit`` is given; refuse what it does not take."""
+        if params and get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params).estimator.fit
+        for name in params:
+            if not has_fit_parameter(self._given(), name):
+                raise ValueError(
+                    f"{type(self._given()).__name__} takes no {name}: fit without it, or choose "
+                    "an estimator that does."
+                )
+        return params
+
     def _validate_target(self, X: Any, Y: Any) -> Array:
         """Validate the labels; the samples are the estimator's business."""
         _, labels = self._validate_fit(np.zeros((_num_samples(X), 1)), Y)
@@ -451,18 +484,25 @@ class DecisionClassifier(MultiLabelClassifier):
         return labels
 
     def _fit_estimator(
-        self, estimator: Any, X: Any, target: Array, shape: tuple[int, ...], needs_scores: bool
+        self,
+        estimator: Any,
+        X: Any,
+        target: Array,
+        shape: tuple[int, ...],
+        needs_scores: bool,
+        params: dict[str, Any],
     ) -> Array | None:
         """Fit on all rows; return the honest scores that come with it, if any."""
         scores = None
         self.scores_from_ = None
-        if needs_scores and hasattr(estimator, "fit_loo_proba"):
+        known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
+        if needs_scores and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
             self.scores_from_ = "fit_loo_proba"
             # Where it can be had, the sample's labels say nothing at all about its scores.
-            strict = "strict" in signature(estimator.fit_loo_proba).parameters
-            scores = estimator.fit_loo_proba(X, target, **({"strict": True} if strict else {}))
+            strict = {"strict": True} if "strict" in known else {}
+            scores = estimator.fit_loo_proba(X, target, **strict, **params)
         else:
-            estimator.fit(X, target)
+            estimator.fit(X, target, **_check_method_params(X, params))
             for name in ("oob_proba_", "loo_proba_"):
                 if needs_scores and getattr(estimator, name, None) is not None:
                     self.scores_from_, scores = name, getattr(estimator, name)
@@ -478,7 +518,9 @@ class DecisionClassifier(MultiLabelClassifier):
         # A column for each class after a one-dimensional target; the last is the label.
         return np.asarray(scores, dtype=np.float64).reshape(shape[0], -1)[:, -shape[1] :]
 
-    def _out_of_fold(self, base: Any, X: Any, target: Array, Y: Array, rng: Any) -> Array:
+    def _out_of_fold(
+        self, base: Any, X: Any, target: Array, Y: Array, rng: Any, params: dict[str, Any]
+    ) -> Array:
         if isinstance(self.cv, Integral):
             seed = int(rng.randint(2**31 - 1))
             cv = IterativeStratifiedKFold(min(int(self.cv), len(Y)), random_state=seed)
@@ -487,7 +529,8 @@ class DecisionClassifier(MultiLabelClassifier):
         (X,) = indexable(X)
 
         def held_out(train: Array, test: Array) -> Array:
-            model = clone(base).fit(_safe_indexing(X, train), target[train])
+            given = _check_method_params(X, params, indices=train)
+            model = clone(base).fit(_safe_indexing(X, train), target[train], **given)
             part = estimator_scores(model, _safe_indexing(X, test), Y.shape[1])
             return part.reshape(len(test), Y.shape[1])
 

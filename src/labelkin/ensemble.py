@@ -218,7 +218,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
     oob_score_, vote_weights_, calibration_, feature_importances_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
-        All equal.
+        All equal; or in proportion to the weights that ``fit`` was given.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -14,7 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
+from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix
@@ -69,7 +69,7 @@ class TreePowerset(Powerset):
         return self.node_proba[rows.leaves(self.member)]
 
 
-class LabelPowersetClassifier(SingleLabelBased):
+class LabelPowersetClassifier(PassesWeights):
     """Label powerset, LP: every label set seen in training is a class of one classifier.
 
     The prediction is the most probable class, so it is always a label set that occurs in
@@ -146,7 +146,9 @@ class LabelPowersetClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "LabelPowersetClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "LabelPowersetClassifier":
         """Train the classifier of label sets.
 
         Parameters
@@ -155,26 +157,31 @@ class LabelPowersetClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         progress = Progress(self, "classifiers", 1, self.verbose)
         matrix = TrainingMatrix(X, self.base_estimator, self.n_jobs)
-        self.estimator_ = self._fit_on(matrix, Y, seed)
+        self.estimator_ = self._fit_on(matrix, Y, seed, weight)
         progress.step()
         return self
 
-    def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int) -> Any:
+    def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int, weight: Array | None) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        sets, codes, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
+        sets, codes = np.unique(Y, axis=0, return_inverse=True)
+        codes = codes.reshape(-1)
         # By frequency, so that argmax gives a tie to the more frequent set.
-        order = np.argsort(-counts, kind="stable")
+        order = np.argsort(-np.bincount(codes, weight), kind="stable")
         self.label_sets_ = sets[order]
-        member = matrix.fit(np.argsort(order)[codes.reshape(-1)], seed=seed)
+        member = matrix.fit(np.argsort(order)[codes], weight=weight, seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
         return member
@@ -186,7 +193,7 @@ class LabelPowersetClassifier(SingleLabelBased):
         return self._powerset.labels(QueryRows(X))
 
 
-class RAkELClassifier(SingleLabelBased):
+class RAkELClassifier(PassesWeights):
     """Random k-labelsets, RAkEL (Tsoumakas, Katakis & Vlahavas, 2011).
 
     Each member is a label powerset on k of the q labels. With overlapping labelsets a label
@@ -293,7 +300,9 @@ class RAkELClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "RAkELClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "RAkELClassifier":
         """Draw the labelsets and train a label powerset on each.
 
         Parameters
@@ -302,12 +311,16 @@ class RAkELClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         rng = check_random_state(self.random_state)
         self.labelsets_ = self._draw(Y.shape[1], rng)
         seeds = rng.randint(2**31 - 1, size=len(self.labelsets_))
@@ -317,7 +330,7 @@ class RAkELClassifier(SingleLabelBased):
         def train(m: int) -> LabelPowersetClassifier:
             member = LabelPowersetClassifier(self.base_estimator)
             labels = Y[:, self.labelsets_[m]]
-            member._fit_on(matrix, labels, seeds[m])
+            member._fit_on(matrix, labels, seeds[m], weight)
             member._one_target = False
             member.classes_ = np.tile([0, 1], (labels.shape[1], 1))
             member.n_features_in_ = self.n_features_in_

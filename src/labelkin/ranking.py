@@ -9,13 +9,13 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 
-from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix, tally
+from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
 from labelkin._threads import map_threads
 from labelkin.base import Array, Matrix
 
 
-class CalibratedLabelRankingClassifier(SingleLabelBased):
+class CalibratedLabelRankingClassifier(PassesWeights):
     """Calibrated label ranking, CLR (Fürnkranz, Hüllermeier, Loza Mencía & Brinker, 2008).
 
     For every two labels a classifier learns which of them a sample has, from the samples
@@ -109,7 +109,9 @@ class CalibratedLabelRankingClassifier(SingleLabelBased):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, Y: Any) -> "CalibratedLabelRankingClassifier":
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "CalibratedLabelRankingClassifier":
         """Train a classifier for each label pair and for each label.
 
         Parameters
@@ -118,12 +120,16 @@ class CalibratedLabelRankingClassifier(SingleLabelBased):
             Training samples.
         Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         matrix = TrainingMatrix(X, self.base_estimator)
         self.pairs_ = pairs_with_samples(Y)
@@ -135,7 +141,7 @@ class CalibratedLabelRankingClassifier(SingleLabelBased):
         def train(duel: int) -> Any:
             a, b = duels[duel]
             rows = None if b == q else np.flatnonzero(Y[:, a] != Y[:, b])
-            member = matrix.fit(Y[:, a], rows=rows, seed=seeds[duel])
+            member = matrix.fit(Y[:, a], rows=rows, weight=weight, seed=seeds[duel])
             progress.step()
             return member
 
