@@ -126,9 +126,10 @@ def test_few_rows_in_pairs_give_the_same_projection(form, shape, monkeypatch):
     assert few.scaling_ == pytest.approx(all_rows.scaling_, rel=1e-12)
 
 
-def test_pairs_of_equal_samples_only():
+@pytest.mark.parametrize("sample", [np.arange(30.0), np.zeros(30)])
+def test_pairs_of_equal_samples_only(sample):
     """No direction to choose, in a space of no dimension: the result is still finite."""
-    X = np.tile(np.arange(30.0), (6, 1))
+    X = np.tile(sample, (6, 1))
     projection = PairwiseConstraintProjection().fit_pairs(X, [(0, 1)], [(2, 3)])
     np.testing.assert_allclose(np.linalg.norm(projection.components_, axis=1), 1)
     assert np.isfinite(projection.transform(X)).all()

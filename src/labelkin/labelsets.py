@@ -170,11 +170,11 @@ class LabelPowersetClassifier(SingleLabelBased):
 
     def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        sets, codes, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
+        first, codes, counts = distinct_label_sets(Y)
         # By frequency, so that argmax gives a tie to the more frequent set.
         order = np.argsort(-counts, kind="stable")
-        self.label_sets_ = sets[order]
-        member = matrix.fit(np.argsort(order)[codes.reshape(-1)], seed=seed)
+        self.label_sets_ = Y[first[order]]
+        member = matrix.fit(np.argsort(order)[codes], seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
         return member
@@ -381,6 +381,33 @@ class RAkELClassifier(SingleLabelBased):
 
     def _labels(self, X: Matrix) -> Array:
         return self._share_of_votes(X) >= self.voting_threshold
+
+
+def distinct_label_sets(Y: Array) -> tuple[Array, Array, Array]:
+    """Find the distinct rows of 0 and 1, in ascending order.
+
+    Sorting strings of bits is many times faster than sorting rows of numbers.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, n_labels)
+        0 and 1.
+
+    Returns
+    -------
+    first : ndarray of shape (n_sets,)
+        The first row that is the set.
+    codes : ndarray of shape (n_samples,)
+        Which set each row is.
+    counts : ndarray of shape (n_sets,)
+        How many rows are.
+    """
+    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
+    strings = bits.view(f"S{bits.shape[1]}").ravel()
+    _, first, codes, counts = np.unique(
+        strings, return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, codes.reshape(-1), counts
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:
