@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin import PairwiseConstraintProjection
+from labelkin import projection as projection_module
 from labelkin.projection import TrainingRows, scatter_difference
 
 
@@ -46,6 +47,22 @@ def test_fast_scatter_equals_the_sum_over_pairs(seed, n, k):
         np.testing.assert_allclose(difference, S_C - r * S_M, atol=1e-10)
     difference, scaling = TrainingRows(X).scatter_difference(must, cannot)
     assert scaling == pytest.approx(r, rel=1e-10)
+
+
+def test_scatter_over_several_blocks(monkeypatch):
+    """The triangle is mirrored, the corners on the diagonal are symmetric, batches add up."""
+    monkeypatch.setattr(projection_module, "_COLUMNS", 4)
+    monkeypatch.setattr(projection_module, "_CACHED_CELLS", 22)
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((20, 11))
+    must, cannot = random_pairs(20, 13, rng), random_pairs(20, 17, rng)
+    r = scaling_by_definition(X, must, cannot)
+    expected = scatter_by_definition(X, cannot) - r * scatter_by_definition(X, must)
+    for form in (X, sparse.csr_matrix(X)):
+        difference, scaling = scatter_difference(form, must, cannot)
+        assert scaling == pytest.approx(r, rel=1e-12)
+        np.testing.assert_allclose(difference, expected, atol=1e-12)
+        np.testing.assert_array_equal(difference, difference.T)
 
 
 def objective(W, X, projection):
@@ -91,6 +108,43 @@ def test_row_space_gives_the_same_projection():
     np.testing.assert_allclose(
         projection.components_.T @ projection.components_, projector, atol=1e-8
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("shape", [(60, 40), (30, 40)])  # the second is rotated twice
+def test_few_rows_in_pairs_give_the_same_projection(form, shape, monkeypatch):
+    """Pairs among few samples: learned from these alone, or from all, it is the same."""
+    X, _ = make_data(*shape)
+    X = form(X + 3)
+    rng = np.random.RandomState(0)
+    pairs = random_pairs(9, 12, rng) * 3, random_pairs(9, 15, rng) * 3
+    few = PairwiseConstraintProjection().fit_pairs(X, *pairs)
+    monkeypatch.setattr(projection_module, "_FEW_ROWS", 0)
+    all_rows = PairwiseConstraintProjection().fit_pairs(X, *pairs)
+    np.testing.assert_allclose(few.eigenvalues_, all_rows.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(few.components_, all_rows.components_, atol=1e-8)
+    assert few.scaling_ == pytest.approx(all_rows.scaling_, rel=1e-12)
+
+
+@pytest.mark.parametrize("sample", [np.arange(30.0), np.zeros(30)])
+def test_pairs_of_equal_samples_only(sample):
+    """No direction to choose, in a space of no dimension: the result is still finite."""
+    X = np.tile(sample, (6, 1))
+    projection = PairwiseConstraintProjection().fit_pairs(X, [(0, 1)], [(2, 3)])
+    np.testing.assert_allclose(np.linalg.norm(projection.components_, axis=1), 1)
+    assert np.isfinite(projection.transform(X)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("decay", [0, 4, 9, 16])
+def test_basis_of_the_row_space_is_orthonormal(decay, dtype):
+    """Also when the rows are nearly dependent and their products have lost many digits."""
+    rng = np.random.default_rng(0)
+    left, _, right = np.linalg.svd(rng.standard_normal((60, 150)), full_matrices=False)
+    X = ((left * np.logspace(0, -decay, 60)) @ right).astype(dtype)
+    basis = TrainingRows(X).basis
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=50 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(X @ basis.T @ basis, X, atol=100 * np.finfo(dtype).eps ** 0.5)
 
 
 def test_directions_no_pair_differs_in_are_dropped():

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from labelkin import _array
+from labelkin import _array, _search
 from labelkin._search import NeighborSearch
 
 
@@ -46,8 +46,10 @@ def test_sparse_rows_and_queries(X, k):
     np.testing.assert_array_equal(NeighborSearch(X, k).query(thin), expected)
 
 
-def test_agrees_with_scikit_learn_over_several_blocks(monkeypatch):
+@pytest.mark.parametrize("at_once", [0, 2**22])
+def test_agrees_with_scikit_learn_over_several_blocks(at_once, monkeypatch):
     monkeypatch.setattr(_array, "_CELLS", 1000)
+    monkeypatch.setattr(_search, "_CELLS_AT_ONCE", at_once)
     X = np.random.RandomState(0).standard_normal((700, 9))
     found = NeighborSearch(X, 10).query()
     expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
@@ -62,8 +64,10 @@ def test_data_far_from_the_origin():
     )
 
 
+@pytest.mark.parametrize("at_once", [0, 2**22])
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, -1])
-def test_same_neighbours_for_every_n_jobs(n_jobs):
+def test_same_neighbours_for_every_n_jobs(n_jobs, at_once, monkeypatch):
+    monkeypatch.setattr(_search, "_CELLS_AT_ONCE", at_once)
     X = np.random.RandomState(0).standard_normal((900, 20))
     X[::7] = X[0]  # duplicates: ties that rounding could decide
     search = NeighborSearch(X, 10)

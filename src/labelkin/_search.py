@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from labelkin._array import (
@@ -29,6 +30,8 @@ from labelkin.base import Array, Matrix
 _GROUP = 16
 # Distances of several members that are computed at once where nothing is gained by more.
 _CELLS_TOGETHER = 2**20
+# Distances on the host that are computed at once (32 MB).
+_CELLS_AT_ONCE = 2**22
 # So many values are sorted rather than searched, where sorting is a single call.
 _SORTED = 256
 
@@ -93,7 +96,9 @@ class NeighborSearch:
         if k == 0 or m == 0:
             return xp.zeros((m, k), dtype=xp.int64, device=device)
         Q = None if Q is None else self._move(Q)
-        rows = block_rows(n, 8 if on_host else itemsize(self.columns), device)
+        if on_host:
+            return self._query_on_host(Q, m, n_jobs)
+        rows = block_rows(n, itemsize(self.columns), device)
 
         def block(start: int) -> Array:
             stop = min(start + rows, m)
@@ -105,9 +110,31 @@ class NeighborSearch:
                 distances[:, start:stop] = xp.where(itself, math.inf, own)
             return _smallest(distances, k)
 
-        starts = range(0, m, rows)
-        found = map_anywhere(block, starts, n_jobs) if on_host else [block(s) for s in starts]
+        found = [block(start) for start in range(0, m, rows)]
         return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+    def _query_on_host(self, Q: Matrix | None, m: int, n_jobs: int | None) -> Array:
+        """Find the neighbours of `m` moved rows, or of the training rows."""
+        in_cache = block_rows(self.shape[0], 8, None)
+        # A small product is best left to BLAS as a whole: it has threads of its own, and of
+        # the training rows with themselves it computes one half.
+        rows = m if m * self.shape[0] <= _CELLS_AT_ONCE else in_cache
+
+        def block(start: int) -> Array:
+            products = self._products(self._queries(Q, start, min(start + rows, m)))
+            found = []
+            for part in gen_batches(products.shape[0], in_cache):
+                distances = self._from_products(products[part])
+                if Q is None:
+                    # Each of these rows is its own nearest one: put it out of reach.
+                    itself = np.arange(distances.shape[0])
+                    distances[itself, start + part.start + itself] = np.inf
+                found.append(_smallest(distances, self.n_neighbors))
+            return np.concatenate(found)
+
+        if rows == m:
+            return block(0)
+        return np.concatenate(map_anywhere(block, range(0, m, rows), n_jobs))
 
     def _move(self, Q: Matrix) -> Matrix:
         """Move queries as the training rows were."""
@@ -126,26 +153,31 @@ class NeighborSearch:
     def _distances(self, Q: Matrix) -> Array:
         """Squared distances to every training row, less each query's own squared norm.
 
-        The columns are padded with infinity, for the groups of `_smallest`.
+        On the host, half of that. The columns are padded with infinity, for the groups of
+        `_smallest`.
         """
-        n = self.shape[0]
         if not hasattr(self, "X"):
             xp, device = namespace(self.columns)
             ones = xp.ones((1, Q.shape[0]), dtype=self.columns.dtype, device=device)
             # The transpose keeps the queries side by side in memory, which is how groups of
             # training rows are looked through fastest.
             return (self.columns.T @ xp.concat([Q.T, ones])).T
-        padded = np.empty((Q.shape[0], -(-n // _GROUP) * _GROUP), dtype=self.squared_norms.dtype)
-        distances = padded[:, :n]
+        return self._from_products(self._products(Q))
+
+    def _products(self, Q: Matrix) -> Array:
+        """Products of some rows with every training row."""
         if sparse.issparse(self.X) and sparse.issparse(Q):
-            distances[:] = (Q @ self.X.T).toarray()
-            distances *= -2
-        elif sparse.issparse(self.X):
-            distances[:] = (self.X @ (-2 * Q).T).T
-        else:
-            Q = Q.toarray() if sparse.issparse(Q) else Q
-            np.matmul(-2 * Q, self.X.T, out=distances)
-        distances += self.squared_norms
+            return (Q @ self.X.T).toarray()
+        if sparse.issparse(self.X):
+            return (self.X @ Q.T).T
+        return (Q.toarray() if sparse.issparse(Q) else Q) @ self.X.T
+
+    def _from_products(self, products: Array) -> Array:
+        """Half the squared distances, less half of each query's own squared norm."""
+        n_rows, n = products.shape
+        padded = np.empty((n_rows, -(-n // _GROUP) * _GROUP), dtype=self.squared_norms.dtype)
+        distances = padded[:, :n]
+        np.subtract(0.5 * self.squared_norms, products, out=distances)
         if self._first is not None:
             # The product may round equal columns differently, by where they stand.
             distances[:, self._copies] = distances[:, self._first[self._copies]]

@@ -176,11 +176,10 @@ class LabelPowersetClassifier(PassesWeights):
 
     def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int, weight: Array | None) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        sets, codes = np.unique(Y, axis=0, return_inverse=True)
-        codes = codes.reshape(-1)
+        first, codes = distinct_label_sets(Y)
         # By frequency, so that argmax gives a tie to the more frequent set.
         order = np.argsort(-np.bincount(codes, weight), kind="stable")
-        self.label_sets_ = sets[order]
+        self.label_sets_ = Y[first[order]]
         member = matrix.fit(np.argsort(order)[codes], weight=weight, seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
@@ -394,6 +393,29 @@ class RAkELClassifier(PassesWeights):
 
     def _labels(self, X: Matrix) -> Array:
         return self._share_of_votes(X) >= self.voting_threshold
+
+
+def distinct_label_sets(Y: Array) -> tuple[Array, Array]:
+    """Find the distinct rows of 0 and 1, in ascending order.
+
+    Sorting strings of bits is many times faster than sorting rows of numbers.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, n_labels)
+        0 and 1.
+
+    Returns
+    -------
+    first : ndarray of shape (n_sets,)
+        The first row that is the set.
+    codes : ndarray of shape (n_samples,)
+        Which set each row is.
+    """
+    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
+    strings = bits.view(f"S{bits.shape[1]}").ravel()
+    _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
+    return first, codes.reshape(-1)
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils import Tags
+from sklearn.utils import Tags, gen_batches
 from sklearn.utils._param_validation import Interval
 
 from labelkin._array import (
@@ -31,15 +31,23 @@ from labelkin.constraints import ConstraintSampler
 # A sparse matrix this small, and not very sparse, is multiplied faster as a dense one.
 _DENSE_CELLS = 2**23
 _DENSE_SHARE = 0.02
+# Rows over coordinates up to which it pays to rotate the rows of a draw once more.
+_FEW_ROWS = 0.6
+# Cells of a temporary that stays in the cache of one core.
+_CACHED_CELLS = 2**16
+# Columns of Xᵀ L X that are computed at once.
+_COLUMNS = 128
+# Steps of Newton's iteration; from what rounding does to orthogonal columns, three will do.
+_MOST_STEPS = 10
 
 
 def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
     """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
 
     On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
-    pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: no difference is ever formed, and r is a ratio
-    of traces. On a device gathering rows is cheap, and the differences are multiplied block by
-    block, always in the same order. Without must-links the result is S_C alone.
+    pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X. On a device gathering rows is cheap, and the
+    differences are multiplied block by block, always in the same order. Without must-links the
+    result is S_C alone.
 
     Parameters
     ----------
@@ -65,19 +73,11 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
         difference = pushed - ratio[..., None, None] * pulled
         difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_pushed)
         return difference, ratio * (n_pulled / n_pushed)
-    pushed = _laplacian(cannot_link, X) @ X
-    pulled = _laplacian(must_link, X) @ X
-    trace_pulled = _inner(X, pulled)
+    pushed, pulled = _half_mean_square(X, cannot_link), _half_mean_square(X, must_link)
     # Must-links of identical samples: S_M is zero, and any finite r will do.
-    scaling = _inner(X, pushed) / trace_pulled if trace_pulled > 0 else 1.0
-    pulled *= -scaling
-    pulled += pushed
-    difference = X.T @ pulled
-    if sparse.issparse(difference):
-        difference = difference.toarray()
-    difference = difference + difference.T  # symmetric to the last digit
-    difference *= 0.5
-    return difference, scaling
+    scaling = pushed / pulled if pulled > 0 else 1.0
+    L = _laplacian(cannot_link, X) - scaling * _laplacian(must_link, X)
+    return _quadratic_form(L, X), scaling
 
 
 def positive_eigenvectors(
@@ -138,6 +138,8 @@ class TrainingRows:
         n, k = X.shape
         self.n_features = k
         self._first = first_of_equals(X)
+        if self._first is not None:
+            self._copies = np.flatnonzero(self._first != np.arange(n))
         self.basis = _row_space(X) if k > n else None
         if self.basis is not None:
             self.rows = X @ self.basis.T
@@ -157,7 +159,9 @@ class TrainingRows:
         undo ties between neighbours.
         """
         Z = self.rows @ W
-        return Z if self._first is None else Z[self._first]
+        if self._first is not None:
+            Z[self._copies] = Z[self._first[self._copies]]
+        return Z
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M and r, in these coordinates."""
@@ -165,7 +169,11 @@ class TrainingRows:
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
-        return vectors if self.basis is None else self.basis.T @ vectors
+        if self.basis is None:
+            return vectors
+        xp, _ = namespace(vectors)
+        # Transposed, so that each direction lies side by side in memory.
+        return xp.matrix_transpose(xp.matrix_transpose(vectors) @ self.basis)
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -335,14 +343,17 @@ class PairwiseConstraintProjection(LinearProjection):
             self.components_ = xp.eye(training.n_features, dtype=rows.dtype, device=device)
             self.eigenvalues_ = xp.zeros(training.n_features, dtype=xp.float64, device=device)
             return self.components_ if training.basis is None else training.basis
-        difference, scaling = training.scatter_difference(self.must_link_, self.cannot_link_)
+        paired, *pairs = _paired_rows(training, self.must_link_, self.cannot_link_)
+        difference, scaling = paired.scatter_difference(*pairs)
         vectors, self.eigenvalues_ = positive_eigenvectors(
             astype(difference, "float64"), self.n_components, rows.dtype
         )
+        vectors = vectors if paired is training else paired.in_features(vectors)
         self.scaling_ = float(scaling)
-        vectors = astype(vectors, rows.dtype)
+        # Side by side in memory, as components_ are to be.
+        vectors = contiguous(astype(vectors, rows.dtype).T).T
         directions = training.in_features(vectors)
-        largest = xp.argmax(xp.abs(directions), axis=0)
+        largest = xp.argmax(xp.abs(directions.T), axis=1)
         entries = take_along(directions, largest[None, :], axis=0)
         W = vectors * (signs := entries / xp.abs(entries))
         self.components_ = contiguous((W if training.basis is None else directions * signs).T)
@@ -384,6 +395,22 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
     return array.astype(np.intp)
 
 
+def _paired_rows(training: Any, must_link: Array, cannot_link: Array) -> tuple[Any, Array, Array]:
+    """Return the rows that are in a pair, if they are few, and the pairs among them.
+
+    Weights can leave so few that their row space is much smaller still.
+    """
+    if not isinstance(training, TrainingRows) or is_foreign(training.rows):
+        return training, must_link, cannot_link
+    n, k = training.rows.shape
+    chosen = np.zeros(n, dtype=bool)
+    chosen[must_link], chosen[cannot_link] = True, True
+    if np.count_nonzero(chosen) > _FEW_ROWS * k:
+        return training, must_link, cannot_link
+    place = np.cumsum(chosen) - 1
+    return TrainingRows(training._centred[chosen]), place[must_link], place[cannot_link]
+
+
 def _pair_scatter(X: Array, pairs: Array) -> Array:
     """Sum over the pairs, (..., n_pairs, 2), of (x_i − x_j)(x_i − x_j)ᵀ."""
     xp, device = namespace(X)
@@ -410,23 +437,66 @@ def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
     return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
 
 
-def _inner(A: Matrix, B: Matrix) -> float:
-    """Sum of the products of corresponding entries: tr(AᵀB)."""
-    if sparse.issparse(A):
-        return float(A.multiply(B).sum())
-    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))
+def _half_mean_square(X: Matrix, pairs: Array) -> float:
+    """Half the mean of |x_i − x_j|² over the pairs: the trace of S_C or S_M."""
+    cells = X.nnz if sparse.issparse(X) else X.size
+    total = 0.0
+    for batch in gen_batches(len(pairs), max(1, _CACHED_CELLS * X.shape[0] // max(cells, 1))):
+        i, j = pairs[batch].T
+        difference = X[i] - X[j]
+        entries = difference.data if sparse.issparse(difference) else difference.ravel()
+        total += np.einsum("i,i->", entries, entries, dtype=np.float64)
+    return float(total) / (2 * max(len(pairs), 1))
+
+
+def _quadratic_form(L: sparse.csr_array, X: Matrix) -> Array:
+    """Xᵀ L X for a symmetric L, symmetric to the last digit.
+
+    Of a dense X one triangle is computed, some columns at a time, and mirrored: half the
+    products, and no matrix of the size of X.
+    """
+    if sparse.issparse(X):
+        form = (X.T @ (L @ X)).toarray()
+        return (form + form.T) * 0.5
+    k = X.shape[1]
+    form = np.empty((k, k), dtype=X.dtype)
+    for columns in gen_batches(k, _COLUMNS):
+        first, end = columns.start, columns.stop
+        np.matmul(X[:, first:].T, L @ X[:, columns], out=form[first:, columns])
+        corner = form[columns, columns]
+        form[columns, columns] = (corner + corner.T) * 0.5
+        form[columns, end:] = form[end:, columns].T
+    return form
 
 
 def _row_space(X: Matrix) -> Array:
     """Orthonormal basis of the row space, (rank, n_features), by way of the small X·Xᵀ."""
-    xp, _ = namespace(X)
+    xp, device = namespace(X)
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
     values, vectors = xp.linalg.eigh(astype(gram, "float64"))
     n = values.shape[0]
     least = n * float(xp.finfo(X.dtype).eps) * values[-1]
-    rank = max(1, int(xp.count_nonzero(values > least)))
-    # The columns of Xᵀ·U are orthogonal but for rounding, which QR removes.
+    rank = int(xp.count_nonzero(values > least))
+    if rank == 0:  # nothing but zeros: any direction will do
+        return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
     columns = X.T if sparse.issparse(X) else astype(X, "float64").T
-    basis, _ = xp.linalg.qr(columns @ vectors[:, n - rank :])
+    basis = _orthonormal(columns @ vectors[:, n - rank :])
     return contiguous(astype(basis.T, X.dtype))
+
+
+def _orthonormal(columns: Array) -> Array:
+    """Make columns orthonormal that are orthogonal but for rounding.
+
+    By Newton's iteration, which squares the error: three matrix products, where a QR
+    decomposition takes several times as long.
+    """
+    xp, device = namespace(columns)
+    columns = columns / xp.sqrt(xp.sum(columns * columns, axis=0))
+    identity = xp.eye(columns.shape[1], dtype=columns.dtype, device=device)
+    for _ in range(_MOST_STEPS):
+        excess = columns.T @ columns - identity
+        columns = columns - columns @ (0.5 * excess)
+        if float(xp.sum(excess * excess)) < float(xp.finfo(columns.dtype).eps):
+            break
+    return columns
