@@ -25,7 +25,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelkin import metrics
+from labelkin import _ranking_metrics, metrics
 from labelkin.metrics import METRICS, PAPER_METRICS, SCORERS, evaluate, get_scorer, score_all
 
 # ---------------------------------------------------------- the equations, literally
@@ -314,7 +314,7 @@ def test_values_equal_scikit_learns_where_it_has_them(monkeypatch):
             assert METRICS[prefix + name](Y, Z) == pytest.approx(theirs)
     assert METRICS["coverage"](Y, S) == pytest.approx(skm.coverage_error(Y, S) - 1)
     for block in (1, 7000, 1 << 21):  # one row, a few, all rows at a time
-        monkeypatch.setattr(metrics, "_BLOCK", block)
+        monkeypatch.setattr(_ranking_metrics, "_BLOCK", block)
         assert METRICS["ranking_loss"](Y, S) == pytest.approx(skm.label_ranking_loss(Y, S))
         theirs = skm.label_ranking_average_precision_score(Y, S)
         assert METRICS["average_precision"](Y, S) == pytest.approx(theirs)

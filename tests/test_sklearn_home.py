@@ -1,5 +1,8 @@
 """labelkin used only through scikit-learn's own tools."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import sklearn
@@ -84,6 +87,28 @@ def data():
 def routing():
     with sklearn.config_context(enable_metadata_routing=True):
         yield
+
+
+# ------------------------------------------------------------------------ imports
+
+
+@pytest.mark.parametrize(
+    ("code", "unneeded"),
+    [
+        ("import labelkin", ["numpy", "sklearn"]),
+        (
+            "from labelkin import VPCMEClassifier",
+            ["sklearn.feature_selection", "sklearn.linear_model", "sklearn.model_selection"],
+        ),
+    ],
+)
+def test_imports_load_no_more_than_needed(code, unneeded):
+    code += "\nimport sys\nprint(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert "labelkin" in loaded
+    assert not set(unneeded) & set(loaded)
 
 
 # ------------------------------------------------------------------------ pipelines

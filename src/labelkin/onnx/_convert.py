@@ -88,12 +88,11 @@ def _(model: IBLRClassifier, graph: Graph, rows: Rows) -> Answer:
 
 @classify.register
 def _(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Answer:
-    columns = _kernel_columns(model, graph, rows)
-    coef = np.asarray(model._coef)
-    columns = graph.promote(columns, coef.dtype)
-    scores = graph.op("MatMul", columns.name, coef.astype(columns.dtype))
-    scores = graph.op("Add", scores, np.asarray(model._offset).astype(columns.dtype))
-    scores = graph.promote(Rows(scores, columns.dtype), np.float64).name
+    # In double whatever the model's type: coefficients of both signs cancel, and what single
+    # precision rounds off the distances would show in the fourth digit.
+    columns = _kernel_columns(model, graph, graph.promote(rows, np.float64))
+    scores = graph.op("MatMul", columns.name, graph.double(model._coef))
+    scores = graph.op("Add", scores, np.asarray(model._offset, dtype=np.float64))
     odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
     return _likely(graph, graph.op("Sigmoid", odds))
 
@@ -273,7 +272,7 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Rows) -> str:
 
 
 def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Rows:
-    """Add the kernel values between the rows and the training samples, or the landmarks."""
+    """Add the kernel values between the rows, in double, and the training samples or landmarks."""
     if model.kernel == "precomputed":
         return rows
     if callable(model.kernel):
@@ -282,7 +281,6 @@ def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -
             "'rbf', 'laplacian', 'linear' or 'cosine'."
         )
     if model.scale_ is not None:
-        rows = graph.promote(rows, model.scale_.dtype)
         rows = _by_column(graph, "Div", rows, model.scale_)
     if model.kernel == "cosine":
         rows = rows._replace(name=unit_rows(graph, rows))
@@ -290,25 +288,23 @@ def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -
         return rows
     X = model._columns.rows.X
     X = X.toarray() if sparse.issparse(X) else X
+    landmarks = graph.double(X.T)
     if model.width_ is None:
-        return graph.project(rows, X)
+        return rows._replace(name=graph.op("MatMul", rows.name, landmarks))
     # Far from the origin |x|² − 2x·z + |z|² loses digits.
-    offset = X.mean(axis=0)
-    X = X - offset
-    rows = graph.promote(rows, X.dtype)
+    offset = X.mean(axis=0, dtype=np.float64)
+    norms = np.square(X - offset).sum(axis=1)
+    landmarks = graph.op("Sub", landmarks, offset[:, None])
     rows = _by_column(graph, "Sub", rows, offset)
     own = graph.op("ReduceSum", graph.op("Mul", rows.name, rows.name), np.array([1]), keepdims=1)
-    product = graph.op("MatMul", rows.name, (-2 * X.T).astype(rows.dtype))
-    norms = (X * X).sum(axis=1).astype(rows.dtype)
+    product = graph.op("MatMul", graph.op("Mul", rows.name, np.float64(-2)), landmarks)
     distances = graph.op("Add", graph.op("Add", product, own), norms)
-    distances = graph.op("Max", distances, np.array(0, dtype=rows.dtype))
+    distances = graph.op("Max", distances, np.float64(0))
     if model.kernel == "laplacian":
         distances, factor = graph.op("Sqrt", distances), -1 / model.width_
     else:
         factor = -0.5 / model.width_**2
-    return rows._replace(
-        name=graph.op("Exp", graph.op("Mul", distances, np.array(factor, dtype=rows.dtype)))
-    )
+    return rows._replace(name=graph.op("Exp", graph.op("Mul", distances, np.float64(factor))))
 
 
 def unit_rows(graph: Graph, rows: Rows, norm: str = "l2") -> str:

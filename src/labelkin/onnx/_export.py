@@ -55,7 +55,8 @@ def to_onnx(
         fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numbers that will be given, and of the probabilities. Inside, the
-        arithmetic is done in the types in which the classifier does it.
+        arithmetic is done in the types in which the classifier does it; that of the kernel
+        learner always in double, as the classifier's own is when it is asked in double.
     names : sequence of str, default=None
         Names of the labels; None: the model's own, else numbers from 0.
     features : sequence of str, default=None

@@ -137,6 +137,12 @@ class Graph:
         self._nodes = outer
         return self.op("Loop", "", np.array(True), rows.name, body=body)
 
+    def double(self, array: Array) -> str:
+        """Store an array in its own type, and return the name of its numbers in double."""
+        array = np.asarray(array)
+        name = self.constant(array)
+        return name if array.dtype == np.float64 else self.cast(name, np.float64)
+
     def promote(self, rows: Rows, dtype: DTypeLike) -> Rows:
         """Return rows in the wider of two types, as NumPy's arithmetic does."""
         wider = np.result_type(rows.dtype, dtype)
