@@ -32,6 +32,8 @@ _GROUP = 16
 _CELLS_TOGETHER = 2**20
 # Distances on the host that are computed at once (32 MB).
 _CELLS_AT_ONCE = 2**22
+# Distances that are looked through sooner than threads are started.
+_CELLS_ALONE = 2**20
 # So many values are sorted rather than searched, where sorting is a single call.
 _SORTED = 256
 
@@ -133,10 +135,10 @@ class NeighborSearch:
                 distances[itself, start + itself] = np.inf
             return _smallest(distances, self.n_neighbors)
 
-        if len(blocks) == 1:
-            return block(blocks[0])
-        run = map_threads if at_once else map_anywhere
-        return np.concatenate(run(block, blocks, n_jobs))
+        if not at_once:
+            return np.concatenate(map_anywhere(block, blocks, n_jobs))
+        few = m * self.shape[0] <= _CELLS_ALONE
+        return np.concatenate(map_threads(block, blocks, 1 if few else n_jobs))
 
     def _move(self, Q: Matrix) -> Matrix:
         """Move queries as the training rows were."""
