@@ -65,6 +65,15 @@ def test_scatter_over_several_blocks(monkeypatch):
         np.testing.assert_array_equal(difference, difference.T)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_scatter_of_one_kind_alone(form):
+    rng = np.random.RandomState(0)
+    X, cannot = rng.standard_normal((9, 4)), random_pairs(9, 7, rng)
+    difference, scaling = scatter_difference(form(X), np.empty((0, 2), dtype=int), cannot)
+    assert scaling == 1
+    np.testing.assert_allclose(difference, scatter_by_definition(X, cannot), atol=1e-12)
+
+
 def objective(W, X, projection):
     """Eq. 3, for W with orthonormal columns."""
     Z = X @ W

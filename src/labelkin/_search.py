@@ -24,7 +24,7 @@ from labelkin._array import (
     namespace,
     take_along,
 )
-from labelkin._threads import map_anywhere
+from labelkin._threads import map_anywhere, map_threads
 from labelkin.base import Array, Matrix
 
 _GROUP = 16
@@ -32,6 +32,8 @@ _GROUP = 16
 _CELLS_TOGETHER = 2**20
 # Distances on the host that are computed at once (32 MB).
 _CELLS_AT_ONCE = 2**22
+# Distances that are looked through sooner than threads are started.
+_CELLS_ALONE = 2**20
 # So many values are sorted rather than searched, where sorting is a single call.
 _SORTED = 256
 
@@ -115,26 +117,28 @@ class NeighborSearch:
 
     def _query_on_host(self, Q: Matrix | None, m: int, n_jobs: int | None) -> Array:
         """Find the neighbours of `m` moved rows, or of the training rows."""
-        in_cache = block_rows(self.shape[0], 8, None)
+        blocks = list(gen_batches(m, block_rows(self.shape[0], 8, None)))
         # A small product is best left to BLAS as a whole: it has threads of its own, and of
         # the training rows with themselves it computes one half.
-        rows = m if m * self.shape[0] <= _CELLS_AT_ONCE else in_cache
+        at_once = m * self.shape[0] <= _CELLS_AT_ONCE
+        products = self._products(self._queries(Q, 0, m)) if at_once else None
 
-        def block(start: int) -> Array:
-            products = self._products(self._queries(Q, start, min(start + rows, m)))
-            found = []
-            for part in gen_batches(products.shape[0], in_cache):
-                distances = self._from_products(products[part])
-                if Q is None:
-                    # Each of these rows is its own nearest one: put it out of reach.
-                    itself = np.arange(distances.shape[0])
-                    distances[itself, start + part.start + itself] = np.inf
-                found.append(_smallest(distances, self.n_neighbors))
-            return np.concatenate(found)
+        def block(rows: slice) -> Array:
+            start, stop = rows.start, rows.stop
+            if products is None:
+                distances = self._distances(self._queries(Q, start, stop))
+            else:
+                distances = self._from_products(products[rows])
+            if Q is None:
+                # Each of these rows is its own nearest one: put it out of reach.
+                itself = np.arange(stop - start)
+                distances[itself, start + itself] = np.inf
+            return _smallest(distances, self.n_neighbors)
 
-        if rows == m:
-            return block(0)
-        return np.concatenate(map_anywhere(block, range(0, m, rows), n_jobs))
+        if not at_once:
+            return np.concatenate(map_anywhere(block, blocks, n_jobs))
+        few = m * self.shape[0] <= _CELLS_ALONE
+        return np.concatenate(map_threads(block, blocks, 1 if few else n_jobs))
 
     def _move(self, Q: Matrix) -> Matrix:
         """Move queries as the training rows were."""

@@ -440,9 +440,10 @@ def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
 def _half_mean_square(X: Matrix, pairs: Array) -> float:
     """Half the mean of |x_i − x_j|² over the pairs: the trace of S_C or S_M."""
     cells = X.nnz if sparse.issparse(X) else X.size
+    size = max(1, _CACHED_CELLS * X.shape[0] // max(cells, 1))
     total = 0.0
-    for batch in gen_batches(len(pairs), max(1, _CACHED_CELLS * X.shape[0] // max(cells, 1))):
-        i, j = pairs[batch].T
+    for start in range(0, len(pairs), size):
+        i, j = pairs[start : start + size].T
         difference = X[i] - X[j]
         entries = difference.data if sparse.issparse(difference) else difference.ravel()
         total += np.einsum("i,i->", entries, entries, dtype=np.float64)
