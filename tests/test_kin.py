@@ -570,5 +570,5 @@ def test_targets_are_less_sure_the_fewer_samples_there_are():
     np.testing.assert_array_equal(targets[:, 2:], Y[:, 2:])
     # All negatives together hold no more doubt than one sample.
     assert np.where(Y == 0, targets, 0).sum() < 1
-    # A single label: Platt's targets.
-    np.testing.assert_allclose(cautious(Y[:, :1])[[0, -1], 0], [2 / 3, 1 / 21])
+    # A single label has its doubt for itself.
+    np.testing.assert_allclose(cautious(Y[:, :1])[[0, -1], 0], [1.3 / 1.6, 1 / 21])

@@ -27,8 +27,8 @@ from labelkin.projection import TrainingRows
 
 # Up to so many rows kernels are exact; beyond, landmarks stand for the rows.
 MAX_EXACT = 5_000
-_LANDMARKS = 2_000
-# Cells of the landmarks' columns, at most (half a gigabyte).
+_LANDMARKS = 1_000
+# Cells of the landmarks' columns, at most (half a gigabyte); there are several such arrays.
 _LANDMARK_CELLS = 2**26
 _BLOCK_CELLS = 2**22
 # Learners are fitted side by side as long as their arrays, so many of the size of the kernel

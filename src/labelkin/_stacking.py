@@ -19,6 +19,8 @@ _BOUND = float(logit(1 - _SUREST))
 # Weight of the distance of a label's slope to the slope that all labels share. Some thirty
 # positives are needed to leave it: a label's place among the others hangs on it.
 _PRECISION = 30.0
+# Doubtful positives of a label in the targets of its curve.
+_DOUBT = 0.3
 # Shares of the number of cells with which weights are drawn towards equal ones.
 _PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 _FOLDS = 4
@@ -91,20 +93,20 @@ class Stacking:
 def cautious(Y: Array) -> Array:
     """Return the targets of calibration: not 0 and 1 but what so many samples vouch for.
 
-    (N₊ + 1) / (N₊ + 2) for the N₊ positives of a label, as Platt proposed, and
-    c / (N₋ + 2c) for its N₋ negatives. Where scores separate a label, a curve through 0 and 1
-    has no bound, and each curve on top of another would be surer still. Constant labels stay
-    as they are.
+    (N₊ + c) / (N₊ + 2c) for the N₊ positives of a label, c / (N₋ + 2c) for its N₋ negatives, as
+    Platt proposed with c = 1. Where scores separate a label, a curve through 0 and 1 has no
+    bound, and each curve on top of another would be surer still. Constant labels stay as they
+    are.
 
-    Platt's c is 1, for a single label. Here it is 1/q: one doubtful sample for all q labels
-    together. One for each label would make every label as likely as 1/n even where all scores
-    exclude it: more likely than a label that was never seen, which would then rank last for
-    every row.
+    For positives c = 0.3: slopes are shared, so less caution is needed. For negatives c = 1/q:
+    one doubtful sample for all q labels together. One for each label would make every label
+    as likely as 1/n even where all scores exclude it: more likely than a label that was
+    never seen, which would then rank last for every row.
     """
     n, positives = len(Y), Y.sum(axis=0, dtype=np.float64)
     doubt = 1 / Y.shape[1]
     varies = (positives > 0) & (positives < n)
-    high = np.where(varies, (positives + 1) / (positives + 2), 1.0)
+    high = np.where(varies, (positives + _DOUBT) / (positives + 2 * _DOUBT), 1.0)
     low = np.where(varies, doubt / (n - positives + 2 * doubt), 0.0)
     return np.where(Y > 0, high, low)
 

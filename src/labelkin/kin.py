@@ -59,7 +59,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. Training takes five to eleven times as long as
+    and a last logistic curve for each label. Training takes four to eight times as long as
     `KernelRidgeLOOClassifier`.
 
     Parameters
@@ -115,9 +115,10 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    Beyond 5,000 rows kernels are approximated from up to 2,000 of them (Nyström), each member
-    from its own. Small sparse matrices are made dense; large ones never are. A label constant
-    in training keeps its prior, (1 + samples with it) / (2 + samples).
+    Beyond 5,000 rows kernels are approximated from up to 1,000 of them (Nyström), each member
+    from its own. Small sparse matrices are made dense; large ones never are. Few members are
+    fitted at a time where all together would take more than some 3 GB. A label constant in
+    training keeps its prior, (1 + samples with it) / (2 + samples).
 
     The recipe was found on the paper's twelve datasets: which members, averaging log odds, half
     of the correction. Its figures there are a little flattered by that; what is *learned*
