@@ -8,20 +8,35 @@ from scipy.special import expit, logit
 from sklearn.datasets import make_multilabel_classification
 
 from labelkin import _kin_members, _stacking, _views
+from labelkin._calibration import SlopeCalibration
 from labelkin._kin_members import (
     KernelLearner,
     ProjectionLearner,
     TreesLearner,
+    _fit_ridges,
+    affordable_threads,
     draw_bags,
     honest_mean,
+    n_landmarks,
     ratio_directions,
 )
-from labelkin._stacking import LabelCorrection, Stacking, member_weights
-from labelkin._views import Ranks, Standard, Words, compact, is_text, learn_views, manageable
+from labelkin._ridge import RIDGES, RidgeSpectrum, loo_ridge
+from labelkin._ridge import _choose_ridges as choose_ridges
+from labelkin._stacking import LabelCorrection, Stacking, cautious, member_weights
+from labelkin._views import (
+    Ranks,
+    Standard,
+    Words,
+    compact,
+    is_binary,
+    is_text,
+    learn_views,
+    manageable,
+)
 from labelkin.constraints import draw_constraints
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.kin import KinEnsembleClassifier
-from labelkin.metrics import average_precision, hamming_loss
+from labelkin.metrics import average_precision, hamming_loss, ranking_loss
 from labelkin.projection import TrainingRows
 
 
@@ -205,7 +220,7 @@ def test_rare_and_constant_labels():
     assert np.isfinite(proba).all()
     np.testing.assert_allclose(proba[:, 3], 1 / 102)
     np.testing.assert_allclose(proba[:, 4], 101 / 102)
-    assert (proba[:, 2] < 0.5).all()
+    assert (proba[1:, 2] < 0.5).all()  # the only row that has the label may be known
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 20])
@@ -381,6 +396,46 @@ def test_ratio_directions_without_pairs_or_differences():
     np.testing.assert_array_equal(ratio_directions(training, pairs, pairs + 1), np.eye(2))
 
 
+def test_ridges_behind_a_projection_are_chosen_by_the_judged_rows():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((300, 3))
+    Y = np.column_stack([X[:, :2] > 0, rng.rand(300, 2) < 0.5]).astype(np.uint8)  # rules and noise
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    spectrum = RidgeSpectrum.of_kernel(np.exp(-distances / 4))
+    judged = np.arange(100, 300)
+    model = _fit_ridges(spectrum, Y, judged)
+    ridges = RIDGES[::3]
+    alone = [loo_ridge(spectrum, Y, ridges[[i]]) for i in range(len(ridges))]
+    errors = [np.mean((Y[judged] - m.loo_scores[judged]) ** 2, axis=0) for m in alone]
+    best = choose_ridges(np.array(errors), Y[judged], 50.0)
+    assert len(set(best)) > 1  # else the test could not tell labels apart
+    for label, i in enumerate(best):
+        np.testing.assert_allclose(model.ridge[label], alone[i].ridge[label])
+        np.testing.assert_allclose(model.loo_scores[:, label], alone[i].loo_scores[:, label])
+        np.testing.assert_allclose(model.coef[:, label], alone[i].coef[:, label])
+        np.testing.assert_allclose(model.intercept[label], alone[i].intercept[label])
+
+
+def test_binary_features_need_no_second_kernel():
+    X, Y = make_data(60, 6, 3)
+    B = (X > 0).astype(float)
+    np.testing.assert_allclose(KernelLearner("l1").fit(B, Y, 0), KernelLearner("l2").fit(B, Y, 0))
+    names = [name for name, _ in small().fit(B, Y).members_]
+    assert "raw_laplacian" not in names
+    assert any(name.endswith("_laplacian") for name in names)
+    assert is_binary(sparse.csr_matrix(B))
+    assert not is_binary(sparse.csr_matrix(B * 2))
+
+
+def test_learners_share_the_memory(monkeypatch):
+    assert affordable_threads(1000, 16) == 16
+    few, many = (affordable_threads(n, 16) for n in (5000, 1_000_000))
+    assert 1 <= many <= few < 16
+    monkeypatch.setattr(_kin_members, "_MEMORY", 0)
+    assert affordable_threads(1000, 16) == 1
+    assert n_landmarks(6000) > n_landmarks(1_000_000) >= 67
+
+
 def test_every_row_is_outside_one_bag_of_two():
     bags = draw_bags(101, 6, np.random.RandomState(0))
     assert len(bags) == 6
@@ -465,3 +520,55 @@ def test_stacking_is_monotone_in_each_members_scores_without_a_correction(monkey
     higher = stacking(list(odds + 0.5))
     assert (higher >= honest - 1e-12).all()
     assert (logit(higher) > logit(honest)).mean() > 0.8
+
+
+def rare_labels(seed, n=400, q=30, noise=0.18):
+    """Several members' scores of labels with 1 to 40 positives; the last label is never seen."""
+    rng = np.random.RandomState(seed)
+    positives = np.r_[np.round(np.logspace(0, np.log10(40), q - 1)), 0].astype(int)
+    Y = np.zeros((2 * n, q), dtype=np.uint8)
+    for label, count in enumerate(positives):
+        for half in (0, n):
+            Y[half + rng.permutation(n)[:count], label] = 1
+    Y[n + rng.permutation(n)[:6], -1] = 1
+    scores = [0.5 * Y + noise * s * rng.standard_normal(Y.shape) for s in (1.0, 1.1, 1.2)]
+    for member in scores:
+        member[:, -1] = 0  # nothing was there to learn
+    return [m[:n] for m in scores], Y[:n], [m[n:] for m in scores], Y[n:]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_labels_rank_as_well_as_by_the_best_member(seed):
+    scores, Y, queries, truth = rare_labels(seed)
+    together = Stacking(0)
+    together.fit(scores, Y)
+    alone = [
+        ranking_loss(truth, SlopeCalibration().fit(s, Y)(q))
+        for s, q in zip(scores, queries, strict=True)
+    ]
+    assert ranking_loss(truth, together(queries)) < min(alone)
+
+
+def test_a_label_never_seen_does_not_rank_behind_labels_that_are_excluded():
+    scores, Y, queries, truth = rare_labels(0, noise=0.05)
+    stacking = Stacking(0)
+    stacking.fit(scores, Y)
+    proba = stacking(queries)
+    prior = 1 / (len(Y) + 2)
+    np.testing.assert_allclose(proba[:, -1], prior)
+    # Scores exclude nearly all labels of a row: they are less likely than what nobody knows.
+    excluded = truth[:, 10:-1] == 0
+    assert (proba[:, 10:-1][excluded] < prior).mean() > 0.9
+
+
+def test_targets_are_less_sure_the_fewer_samples_there_are():
+    Y = np.zeros((20, 4), dtype=np.uint8)
+    Y[:1, 0] = Y[:9, 1] = Y[:, 2] = 1
+    targets = cautious(Y)
+    assert 0.5 < targets[0, 0] < targets[0, 1] < 1
+    assert 0 < targets[-1, 0] < targets[-1, 1] < 0.5
+    np.testing.assert_array_equal(targets[:, 2:], Y[:, 2:])
+    # All negatives together hold no more doubt than one sample.
+    assert np.where(Y == 0, targets, 0).sum() < 1
+    # A single label has its doubt for itself.
+    np.testing.assert_allclose(cautious(Y[:, :1])[[0, -1], 0], [1.3 / 1.6, 1 / 21])

@@ -27,12 +27,20 @@ from labelkin.projection import TrainingRows
 
 # Up to so many rows kernels are exact; beyond, landmarks stand for the rows.
 MAX_EXACT = 5_000
-_LANDMARKS = 2_000
-# Cells of the landmarks' columns, at most (half a gigabyte).
+_LANDMARKS = 1_000
+# Cells of the landmarks' columns, at most (half a gigabyte); there are several such arrays.
 _LANDMARK_CELLS = 2**26
 _BLOCK_CELLS = 2**22
+# Learners are fitted side by side as long as their arrays, so many of the size of the kernel
+# matrix each, fit into so many bytes.
+_COPIES = 7
+_MEMORY = 3e9
 # As in `KernelRidgeLOOClassifier`.
 _RIDGE_SHRINKAGE = 50.0
+# Members behind projections look at every third ridge, and for a width on so many rows: there
+# are several, and their choices average out.
+_COARSE = 3
+_PROJECTED_ROWS = 300
 # Below this share of stored values, sparse rows are faster for sums of differences.
 _SPARSE_SHARE = 0.05
 
@@ -118,15 +126,16 @@ class KernelLearner:
         n = len(Y)
         chosen = np.arange(n)
         if n > MAX_EXACT:
-            size = min(_LANDMARKS, max(100, _LANDMARK_CELLS // n))
-            chosen = np.sort(rng.permutation(n)[:size])
+            chosen = np.sort(rng.permutation(n)[: n_landmarks(n)])
         self._rows = Rows(rows if len(chosen) == n else take(rows, chosen))
         distances = self._distances(None)
         sample = np.arange(len(chosen))
-        if judged is not None:
+        if judged is None:
+            sample = sample_rows(len(sample), rng)
+        else:
             fair = np.flatnonzero(np.isin(chosen, judged))
             sample = fair if len(fair) > 1 else sample
-        sample = sample[sample_rows(len(sample), rng)]
+            sample = sample[sample_rows(len(sample), rng, _PROJECTED_ROWS)]
         self.width_ = descend_width(
             take_both(distances, sample), Y[chosen[sample]], "rbf", shrinkage=_RIDGE_SHRINKAGE
         ).width
@@ -273,17 +282,32 @@ def _fit_ridges(spectrum: RidgeSpectrum, Y: Array, judged: Array | None) -> LooR
     """Fit ridges, chosen by the leave-one-out errors of all rows, or of the judged ones."""
     if judged is None or len(judged) < 2:
         return loo_ridge(spectrum, Y, shrinkage=_RIDGE_SHRINKAGE)
-    models = [loo_ridge(spectrum, Y, RIDGES[i : i + 1]) for i in range(0, len(RIDGES), 3)]
-    errors = [np.mean((Y[judged] - m.loo_scores[judged]) ** 2, axis=0) for m in models]
-    best = choose_ridges(np.array(errors), Y[judged], _RIDGE_SHRINKAGE)
-    model = models[0]
-    for i, other in enumerate(models):
+    ridges = RIDGES[::_COARSE]
+    best = choose_ridges(_errors(spectrum, Y, judged, ridges), Y[judged], _RIDGE_SHRINKAGE)
+    coef = np.empty((len(spectrum.basis), Y.shape[1]))
+    model = LooRidge(ridges[best], np.empty(Y.shape), np.nan, coef, np.empty(Y.shape[1]))
+    for i in np.unique(best):
         mine = best == i
-        model.ridge[mine] = other.ridge[mine]
-        model.loo_scores[:, mine] = other.loo_scores[:, mine]
-        model.coef[:, mine] = other.coef[:, mine]
-        model.intercept[mine] = other.intercept[mine]
+        part = loo_ridge(spectrum, Y[:, mine], ridges[i : i + 1])
+        model.ridge[mine], model.intercept[mine] = part.ridge, part.intercept
+        model.coef[:, mine], model.loo_scores[:, mine] = part.coef, part.loo_scores
     return model
+
+
+def _errors(spectrum: RidgeSpectrum, Y: Array, judged: Array, ridges: Array) -> Array:
+    """Return leave-one-out errors of some rows, (n_ridges, n_labels), as `loo_ridge` has them."""
+    values = spectrum.values[:, None]
+    kept = values / (values + ridges * (spectrum.scale or 1.0))
+    residual = Y - Y.mean(axis=0)
+    rotated = spectrum.vectors.T @ residual
+    vectors, residual = spectrum.vectors[judged], residual[judged]
+    left = 1 - 1 / len(Y) - vectors**2 @ kept
+    left = np.where(left > 0, left, 1.0)
+    errors = [
+        np.mean(((residual - vectors @ (kept[:, [i]] * rotated)) / left[:, [i]]) ** 2, axis=0)
+        for i in range(len(ridges))
+    ]
+    return np.array(errors)
 
 
 def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
@@ -302,6 +326,17 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
     ratios, directions = linalg.eigh(pushed, pulled, overwrite_b=True, check_finite=False)
     first = int(_DROPPED * k)
     return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
+
+
+def affordable_threads(n_samples: int, threads: int) -> int:
+    """Return how many learners of so many rows may be fitted at a time, for their memory."""
+    width = n_samples if n_samples <= MAX_EXACT else n_landmarks(n_samples)
+    return max(1, min(threads, int(_MEMORY // (8 * _COPIES * n_samples * width))))
+
+
+def n_landmarks(n_samples: int) -> int:
+    """Return how many landmarks stand for more rows than kernels are exact for."""
+    return min(_LANDMARKS, max(100, _LANDMARK_CELLS // n_samples))
 
 
 def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[Array]:

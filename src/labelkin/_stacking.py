@@ -16,6 +16,11 @@ from labelkin.base import Array
 # Probabilities stay so far from 0 and 1 when odds are averaged: nobody is surer than that.
 _SUREST = 1e-4
 _BOUND = float(logit(1 - _SUREST))
+# Weight of the distance of a label's slope to the slope that all labels share. Some thirty
+# positives are needed to leave it: a label's place among the others hangs on it.
+_PRECISION = 30.0
+# Doubtful positives of a label in the targets of its curve.
+_DOUBT = 0.3
 # Shares of the number of cells with which weights are drawn towards equal ones.
 _PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 _FOLDS = 4
@@ -32,8 +37,9 @@ _SHARE = 0.5
 class Stacking:
     """Calibrated members, averaged as log odds, corrected by the other labels.
 
-    1. Each member's scores become log odds ℓₘ by a logistic curve a label
-       (`SlopeCalibration` on `cautious` targets), within ±log((1 − 10⁻⁴) / 10⁻⁴).
+    1. Each member's scores become log odds ℓₘ by a logistic curve a label, rare labels leaning
+       on the slope that all share (`SlopeCalibration` on `cautious` targets), within
+       ±log((1 − 10⁻⁴) / 10⁻⁴).
     2. ℓ = Σ wₘ ℓₘ, one weight a member for all labels: see `member_weights`. P = calibrated ℓ.
     3. The residuals Y − P are regressed on the centred log odds of all labels, one ridge a
        label by leave-one-out error, or none where that does not help. Half of what the
@@ -62,15 +68,15 @@ class Stacking:
     def fit(self, scores: list[Array], Y: Array) -> Array:
         """Learn from honest scores of the members; return honest probabilities, (n, q)."""
         targets = cautious(Y)
-        self.calibrations_ = [SlopeCalibration().fit(member, targets) for member in scores]
+        self.calibrations_ = [_curves(member, targets) for member in scores]
         odds = self._member_odds(scores)
         self.weights_ = member_weights(odds, Y, np.random.RandomState(self.seed))
         mixed = np.tensordot(self.weights_, odds, 1)
-        self._first = SlopeCalibration().fit(mixed, targets)
+        self._first = _curves(mixed, targets)
         first = _odds(self._first, mixed)
         self._correction = LabelCorrection()
         corrected = self._correction.fit(first, Y)
-        self._last = SlopeCalibration().fit(corrected, targets)
+        self._last = _curves(corrected, targets)
         return self._last(corrected)
 
     def __call__(self, scores: list[Array]) -> Array:
@@ -87,15 +93,26 @@ class Stacking:
 def cautious(Y: Array) -> Array:
     """Return the targets of calibration: not 0 and 1 but what so many samples vouch for.
 
-    (N₊ + 1) / (N₊ + 2) for N₊ positives, 1 / (N₋ + 2) for N₋ negatives, as Platt proposed.
-    Where scores separate a label, a curve through 0 and 1 has no bound, and each curve on top
-    of another would be surer still. Constant labels stay as they are.
+    (N₊ + c) / (N₊ + 2c) for the N₊ positives of a label, c / (N₋ + 2c) for its N₋ negatives, as
+    Platt proposed with c = 1. Where scores separate a label, a curve through 0 and 1 has no
+    bound, and each curve on top of another would be surer still. Constant labels stay as they
+    are.
+
+    For positives c = 0.3: slopes are shared, so less caution is needed. For negatives c = 1/q:
+    one doubtful sample for all q labels together. One for each label would make every label
+    as likely as 1/n even where all scores exclude it: more likely than a label that was
+    never seen, which would then rank last for every row.
     """
     n, positives = len(Y), Y.sum(axis=0, dtype=np.float64)
+    doubt = 1 / Y.shape[1]
     varies = (positives > 0) & (positives < n)
-    high = np.where(varies, (positives + 1) / (positives + 2), 1.0)
-    low = np.where(varies, 1 / (n - positives + 2), 0.0)
+    high = np.where(varies, (positives + _DOUBT) / (positives + 2 * _DOUBT), 1.0)
+    low = np.where(varies, doubt / (n - positives + 2 * doubt), 0.0)
     return np.where(Y > 0, high, low)
+
+
+def _curves(scores: Array, targets: Array) -> SlopeCalibration:
+    return SlopeCalibration(_PRECISION).fit(scores, targets)
 
 
 def _odds(calibration: SlopeCalibration, scores: Array) -> Array:

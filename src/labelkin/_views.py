@@ -166,6 +166,12 @@ def is_text(X: Matrix) -> bool:
     return 2 * np.count_nonzero(stored) < X.shape[0] * X.shape[1]
 
 
+def is_binary(X: Matrix) -> bool:
+    """Tell whether all values are 0 or 1: then |x − z|₁ is |x − z|₂²."""
+    stored = X.data if sparse.issparse(X) else X
+    return bool(((stored == 0) | (stored == 1)).all())
+
+
 def manageable(X: Matrix, dense: bool | None = None) -> Matrix:
     """Return rows in double precision, dense where that is small, in order in memory.
 

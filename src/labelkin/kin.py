@@ -15,13 +15,14 @@ from labelkin._kin_members import (
     Member,
     ProjectionLearner,
     TreesLearner,
+    affordable_threads,
     draw_bags,
     honest_mean,
 )
 from labelkin._progress import Progress
 from labelkin._stacking import Stacking
 from labelkin._threads import map_threads, n_threads
-from labelkin._views import View, compact, learn_views, manageable
+from labelkin._views import View, compact, is_binary, learn_views, manageable
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.metrics import METRICS
@@ -43,7 +44,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
       they are, and rows of length 1 where lengths differ. Of rows that look like texts (no value
       negative, most of them zero): words weighted by log(n / rows with the word), and the
       square roots of that. Of others: features divided by their standard deviation, and their
-      ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁ / c) on the first and last view;
+      ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁ / c) on the first and last view
+      (on the last alone if all features are 0 or 1, where they are the same);
     - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
       as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the rows, and
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only rows
@@ -52,11 +54,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     The members' scores s are combined on these honest scores of the training rows:
 
-        ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label
+        ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label, whose
+                                        slope leans on that of all labels where it is rare
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. Training takes five to eleven times as long as
+    and a last logistic curve for each label. Training takes four to eight times as long as
     `KernelRidgeLOOClassifier`.
 
     Parameters
@@ -112,9 +115,10 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    Beyond 5,000 rows kernels are approximated from up to 2,000 of them (Nyström), each member
-    from its own. Small sparse matrices are made dense; large ones never are. A label constant
-    in training keeps its prior, (1 + samples with it) / (2 + samples).
+    Beyond 5,000 rows kernels are approximated from up to 1,000 of them (Nyström), each member
+    from its own. Small sparse matrices are made dense; large ones never are. Few members are
+    fitted at a time where all together would take more than some 3 GB. A label constant in
+    training keeps its prior, (1 + samples with it) / (2 + samples).
 
     The recipe was found on the paper's twelve datasets: which members, averaging log odds, half
     of the correction. Its figures there are a little flattered by that; what is *learned*
@@ -184,15 +188,16 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self._dense = isinstance(X, np.ndarray)
         self.views_: dict[str, View] = learn_views(X)
         rows = {name: view(X) for name, view in self.views_.items()}
-        members = self._kernels() + self._projections(X, rows, rng) + self._trees()
+        members = self._kernels(X) + self._projections(X, rows, rng) + self._trees()
         scores = self._fit_members(members, rows, Y, rng)
         self._combine(members, scores, Y, int(rng.randint(_SEEDS)))
         return self
 
-    def _kernels(self) -> list[Member]:
+    def _kernels(self, X: Matrix) -> list[Member]:
         names = list(self.views_)
         members = [Member(f"{name}_rbf", name, [KernelLearner("l2")]) for name in names]
-        for name in (names[0], names[-1]):
+        # Of zeros and ones the Laplacian kernel is the RBF kernel: no second member.
+        for name in names[-1:] if is_binary(X) else (names[0], names[-1]):
             members.append(Member(f"{name}_laplacian", name, [KernelLearner("l1")]))
         return members
 
@@ -237,7 +242,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         # Trees use all threads by themselves.
         alone = [i for i, (_, learner) in enumerate(jobs) if isinstance(learner, TreesLearner)]
-        map_threads(run, sorted(set(range(len(jobs))) - set(alone)), self.n_jobs)
+        threads = affordable_threads(len(Y), n_threads(self.n_jobs))
+        map_threads(run, sorted(set(range(len(jobs))) - set(alone)), threads)
         for i in alone:
             run(i)
         ends = np.cumsum([len(member.learners) for member in members])
