@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 from conftest import make_data
 
+import labelkin._threshold
 import labelkin.ensemble
 from labelkin import BaggingVPCPClassifier, VPCMEClassifier
-from labelkin._threshold import candidate_thresholds, halve, similarity_values
+from labelkin._threshold import (
+    Trial,
+    candidate_thresholds,
+    clearly_better,
+    gain,
+    halve,
+    similarity_values,
+)
 from labelkin.constraints import ConstraintSampler, label_similarity
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
@@ -71,7 +79,10 @@ def test_without_a_choice():
     same = np.ones((10, 2), dtype=int)
     assert candidate_thresholds(ConstraintSampler(same), 5).tolist() == [0.6]
     one_label = np.array([[0], [1], [1], [0]])
-    assert candidate_thresholds(ConstraintSampler(one_label), 5).tolist() == [1.0]
+    assert candidate_thresholds(ConstraintSampler(one_label), 5).tolist() == [0.6]
+    # At 0.6 every pair is a must-link.
+    alike = np.array([[1, 1], [1, 0], [1, 1]])
+    assert candidate_thresholds(ConstraintSampler(alike), 5).tolist() == [1.0]
 
 
 # --------------------------------------------------------------------------------- halving
@@ -93,15 +104,17 @@ def scripted_halving(good, candidates, n_trials, metric="average_precision", noi
             yield rows, proba, proba > 0.5
 
     best, scores = halve(
-        Y,
         np.array(candidates),
         n_trials,
         members,
         lambda train, which: list(map(train, which)),
-        metric,
-        lambda proba, votes: proba > 0.5,
+        lambda: Trial(Y, metric, above_half),
     )
     return best, scores, trained
+
+
+def above_half(proba, votes):
+    return proba > 0.5
 
 
 @pytest.mark.parametrize("metric", ["average_precision", "hamming_loss"])
@@ -141,15 +154,94 @@ def test_without_a_clear_winner_it_stays_with_the_papers():
             yield np.arange(6), Y * theta, Y * theta > 0.5
 
     best, _ = halve(
-        Y,
         np.array([0.1, 0.6, 1.0]),
         9,
         members,
         lambda f, which: list(map(f, which)),
-        "log_loss",
-        lambda proba, votes: proba > 0.5,
+        lambda: Trial(Y, "log_loss", above_half),
     )
     assert best == 0.6
+
+
+# -------------------------------------------------------------------------------- evidence
+
+
+def trial(n, n_members, seed, effect=0.0, by_row=0.0, by_member=0.0, by_both=0.0, strangers=0):
+    """A trial whose squared errors are a constant and effects of rows, of members, of both.
+
+    The members see all rows, so that the mean over members is that of the effects.
+    """
+    own = np.random.default_rng([seed, strangers])
+    error = (
+        0.5
+        - effect
+        + by_row * own.standard_normal(n)
+        + by_member * own.standard_normal(n_members)[:, None]
+        + by_both * own.standard_normal((n_members, n))
+    )
+    made = Trial(np.zeros((n, 1), dtype=np.uint8), "linear", above_half)
+    made.said = [(np.arange(n), e[:, None], np.zeros((n, 1))) for e in error]
+    return made
+
+
+class Linear:
+    """A metric that is the mean score, the lower the better."""
+
+    sign, needs = -1, "score"
+
+    def __call__(self, Y, score):
+        return float(score.mean())
+
+
+@pytest.mark.parametrize(
+    ("by_row", "by_member", "by_both"), [(1, 0, 0), (0, 0.1, 0), (0, 0, 2), (1, 0.1, 2)]
+)
+def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by_both, monkeypatch):
+    monkeypatch.setitem(labelkin._threshold.METRICS, "linear", Linear())
+    groups = np.array_split(np.arange(200), 10)
+    effects = {"by_row": by_row, "by_member": by_member, "by_both": by_both}
+    found = np.array(
+        [
+            gain(
+                trial(200, 8, seed, effect=0.3, strangers=1, **effects),
+                trial(200, 8, seed, strangers=2, **effects),
+                groups,
+            )
+            for seed in range(300)
+        ]
+    )
+    assert found[:, 0].mean() == pytest.approx(0.3, abs=0.04)
+    # On the safe side where both parts are nothing but their interaction; twice were too much.
+    assert 0.75 < found[:, 1].mean() / found[:, 0].var() < 1.6
+
+
+def test_a_gain_must_be_two_standard_errors(monkeypatch):
+    monkeypatch.setitem(labelkin._threshold.METRICS, "linear", Linear())
+    two = [trial(200, 8, 0, strangers=s, by_row=1, by_member=0.1) for s in (1, 2)]
+    rows = np.array_split(np.random.default_rng(0).permutation(200), 10)
+    mean, variance = gain(*two, rows)
+    for factor, expected in [(1.9, False), (2.1, True)]:
+        shift = factor * np.sqrt(variance) - mean
+        better = trial(200, 8, 0, strangers=1, by_row=1, by_member=0.1, effect=shift)
+        assert clearly_better(better, two[1]) == expected
+        assert not clearly_better(two[1], better)
+    # Too few members to know what a draw changes; too few samples.
+    for n, n_members in [(200, 2), (19, 8)]:
+        assert not clearly_better(trial(n, n_members, 0, effect=9), trial(n, n_members, 0))
+    assert clearly_better(trial(20, 3, 0, effect=9), trial(20, 3, 0))
+
+
+def test_staying_is_the_papers_ensemble_to_the_bit():
+    X, Y = make_data(90, q=2, seed=3)
+    stays = [
+        (VPCMEClassifier(n_estimators=9, threshold="auto", random_state=s).fit(X, Y), s)
+        for s in range(3)
+    ]
+    stays = [(model, s) for model, s in stays if model.threshold_ == 0.6]
+    assert stays
+    for model, s in stays:
+        fixed = VPCMEClassifier(n_estimators=9, random_state=s).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), fixed.predict_proba(X))
 
 
 # ------------------------------------------------------------------------------ ensembles
@@ -199,7 +291,7 @@ def test_auto_finds_the_threshold_that_matters():
     model = BaggingVPCPClassifier(n_estimators=15, threshold="auto", random_state=0).fit(X, Y)
     assert model.threshold_ == 1
     tried = model.threshold_scores_
-    assert tried["threshold"].tolist() == pytest.approx([0.5, 2 / 3, 1])
+    assert tried["threshold"].tolist() == pytest.approx([0.5, 0.6, 1])
     fixed = BaggingVPCPClassifier(n_estimators=15, threshold=0.5, bag=0.5, random_state=0)
     low = fixed.fit(X, Y).oob_score_
     assert fixed.set_params(threshold=1).fit(X, Y).oob_score_ > low + 0.03

@@ -1,10 +1,13 @@
-"""Θ chosen by what it gives out of bag.
+"""Θ chosen by what it gives out of bag, and the paper's 0.6 unless there is evidence against it.
 
 Θ only says which pairs are must-links, so of all its values those matter that are similarities
 of two label sets: between two such values nothing changes. The few that remain challenge the
 paper's 0.6 by successive halving (Jamieson & Talwalkar, 2016): each gets a small ensemble, the
-better half gets more members, and so on, all on the same bags. The curve is flat and the scores
-are noisy, so the last challenger must be clearly better.
+better half gets more members, and so on, all on the same bags, 0.6 to the end. The curve is
+flat and the scores are noisy: another sample and another draw of members would give others. So
+the last challenger must be better by two standard errors over samples and draws. That it is the
+best of several is not corrected for: with each sample judged by two or three members, the errors
+come out too large by as much.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +32,11 @@ TRIAL_SHARE = 0.75
 MOST_CANDIDATES = 6
 # Similarities looked at to find out how often each value occurs.
 _MOST_SIMILARITIES = 4_000_000
-# Groups of samples over which the difference of two scores varies.
+# A finalist needs so many members at least, to show how much the draw of one changes.
+_LEAST_MEMBERS = 3
+# Standard errors by which the last challenger of 0.6 must be better.
+_STANDARD_ERRORS = 2.0
+# Groups of samples over which a score varies.
 _GROUPS = 10
 
 Outside = tuple[Array, Array, Array]
@@ -55,7 +62,8 @@ def choose_threshold(
         As of `halve`.
     """
     n_trials = int(TRIAL_SHARE * ensemble.n_estimators)
-    candidates = candidate_thresholds(data.sampler, min(max(n_trials, 1), MOST_CANDIDATES), rng)
+    most = min(max(n_trials // _LEAST_MEMBERS, 1), MOST_CANDIDATES)
+    candidates = candidate_thresholds(data.sampler, most, rng)
     bag = AUTO_BAG if ensemble.bag is None else ensemble.bag
     seeds = rng.randint(2**31 - 1, size=n_trials)
 
@@ -66,7 +74,10 @@ def choose_threshold(
     def run(train: Any, which: Any) -> list[Any]:
         return map_threads(train, which, ensemble.n_jobs)
 
-    return halve(data.Y, candidates, n_trials, members, run, ensemble.oob_metric, ensemble._vote)
+    def new_trial() -> Trial:
+        return Trial(data.Y, ensemble.oob_metric, ensemble._vote)
+
+    return halve(candidates, n_trials, members, run, new_trial)
 
 
 def similarity_values(sampler: ConstraintSampler, random_state: Any) -> tuple[Array, Array]:
@@ -108,10 +119,12 @@ def candidate_thresholds(sampler: ConstraintSampler, most: int, random_state: An
         Increasing. Each leaves pairs of both kinds; where none does, the paper's 0.6 alone.
     """
     values, share = similarity_values(sampler, random_state)
-    candidates = values[1:]  # at the smallest value every pair is a must-link
+    candidates = values[1:].copy()  # at the smallest value every pair is a must-link
     if not len(candidates):
         return np.array([PAPER_THRESHOLD])
     like_paper = _like_paper(candidates)
+    if values[0] < PAPER_THRESHOLD < candidates[like_paper]:
+        candidates[like_paper] = PAPER_THRESHOLD  # the same pairs
     if most == 1:
         return candidates[[like_paper]]
     if len(candidates) > most:
@@ -123,21 +136,52 @@ def candidate_thresholds(sampler: ConstraintSampler, most: int, random_state: An
     return candidates
 
 
-def halve(
-    Y: Array,
-    candidates: Array,
-    n_trials: int,
-    members: Callable[[float], Iterator[Outside]],
-    run: Callable[[Callable[..., list[Outside]], list[Any]], list[list[Outside]]],
-    metric: str,
-    vote: Callable[[Array, Array], Array],
-) -> tuple[float, dict[str, Array]]:
-    """Choose among the candidates by their out-of-bag scores.
+class Trial:
+    """A small ensemble on trial: what its members say outside their bags.
 
     Parameters
     ----------
     Y : ndarray of shape (n_samples, n_labels)
         The true labels.
+    metric : str
+        Name in `labelkin.metrics.METRICS`.
+    vote : callable
+        Labels from mean probabilities and shares of votes.
+    """
+
+    def __init__(self, Y: Array, metric: str, vote: Callable[[Array, Array], Array]) -> None:
+        self.Y, self.metric, self.vote = Y, metric, vote
+        self.said: list[Outside] = []
+
+    def score(self) -> float:
+        """Return the out-of-bag score, the higher the better."""
+        return self.scores()[0]
+
+    def scores(self, without: int | None = None, groups: Any = (None,)) -> list[float]:
+        """Return the scores of groups of samples, perhaps with a member left out."""
+        oob = OutOfBag(self.Y)
+        for m, outside in enumerate(self.said):
+            if m != without:
+                oob.add(*outside)
+        labels = self.vote(oob.proba(), oob.votes())
+        sign = METRICS[self.metric].sign
+        return [
+            sign * oob.score(self.metric, labels, None if rows is None else rows[oob.judged[rows]])
+            for rows in groups
+        ]
+
+
+def halve(
+    candidates: Array,
+    n_trials: int,
+    members: Callable[[float], Iterator[Outside]],
+    run: Callable[[Callable[..., list[Outside]], list[Any]], list[list[Outside]]],
+    new_trial: Callable[[], Trial],
+) -> tuple[float, dict[str, Array]]:
+    """Choose among the candidates by their out-of-bag scores.
+
+    Parameters
+    ----------
     candidates : ndarray
         Θ to choose from, increasing.
     n_trials : int
@@ -147,25 +191,22 @@ def halve(
         outside its bag. The m-th bag is the same for every Θ.
     run : callable
         As ``map``, to a list; perhaps in parallel.
-    metric : str
-        Name in `labelkin.metrics.METRICS`.
-    vote : callable
-        Labels from mean probabilities and shares of votes.
+    new_trial : callable
+        Returns a `Trial` without members.
 
     Returns
     -------
     best : float
-        The last challenger if it is better than the candidate that splits the pairs as 0.6
-        does, by more than the standard error of the difference; else that one.
+        The last challenger if it is `clearly_better` than the candidate that splits the
+        pairs as 0.6 does; else that one.
     scores : dict
         ``threshold``, ``score`` and ``n_members``, an array each: the candidates, the last
         out-of-bag score of each, and by how many members.
     """
-    oob = [OutOfBag(Y) for _ in candidates]
+    trials = [new_trial() for _ in candidates]
     streams = [members(float(theta)) for theta in candidates]
     trained = np.zeros(len(candidates), dtype=int)
     score = np.full(len(candidates), np.nan)
-    sign = METRICS[metric].sign
     reference = _like_paper(candidates)
     challengers = np.delete(np.arange(len(candidates)), reference)
     left = n_trials
@@ -176,19 +217,20 @@ def halve(
         # What each candidate's next members say, one list a candidate.
         said = run(list, [islice(streams[c], each) for c in alive])
         for c, outside in zip(alive, said, strict=True):
-            for one in outside:
-                oob[c].add(*one)
-            score[c] = oob[c].score(metric, vote(oob[c].proba(), oob[c].votes()))
+            trials[c].said += outside
+            score[c] = trials[c].score()
         trained[alive] += each
         left -= each * len(alive)
-        order = np.argsort(-sign * np.nan_to_num(score[challengers]), kind="stable")
-        challengers = challengers[order]
+        challengers = challengers[np.argsort(-score[challengers], kind="stable")]  # NaN last
         if len(challengers) == 1:
             break
+        for c in challengers[(len(challengers) + 1) // 2 :]:
+            trials[c].said = []  # out, and its memory free
         challengers = challengers[: (len(challengers) + 1) // 2]
     best = reference
-    if trained[reference] and _clearly_better(oob[challengers[0]], oob[reference], metric, vote):
+    if len(challengers) and clearly_better(trials[challengers[0]], trials[reference]):
         best = challengers[0]
+    score *= METRICS[trials[0].metric].sign
     return float(candidates[best]), {"threshold": candidates, "score": score, "n_members": trained}
 
 
@@ -197,21 +239,44 @@ def _like_paper(candidates: Array) -> int:
     return int(np.searchsorted(candidates, PAPER_THRESHOLD).clip(max=len(candidates) - 1))
 
 
-def _clearly_better(
-    one: OutOfBag, other: OutOfBag, metric: str, vote: Callable[[Array, Array], Array]
-) -> bool:
-    """Whether one is better by more than the standard error over groups of samples."""
-    rows = np.flatnonzero(one.judged & other.judged)
+def clearly_better(one: Trial, other: Trial) -> bool:
+    """Whether one is better than the other by `_STANDARD_ERRORS` of its `gain`.
+
+    Parameters
+    ----------
+    one, other : Trial
+        Of equally many members, the m-th in the same bag.
+    """
+    if len(one.said) < _LEAST_MEMBERS:
+        return False
+    rows = np.unique(np.concatenate([outside[0] for outside in one.said]))
     if len(rows) < 2 * _GROUPS:
         return False
-    scores = np.array(
-        [
-            [
-                oob.score(metric, vote(oob.proba(), oob.votes()), rows[group::_GROUPS])
-                for group in range(_GROUPS)
-            ]
-            for oob in (one, other)
-        ]
+    # In random order: neighbouring rows may be alike.
+    groups = np.array_split(np.random.default_rng(0).permutation(rows), _GROUPS)
+    mean, variance = gain(one, other, groups)
+    return mean > _STANDARD_ERRORS * np.sqrt(variance)
+
+
+def gain(one: Trial, other: Trial, groups: list[Array]) -> tuple[float, float]:
+    """Return by how much one is better, and the variance of that.
+
+    The gain varies with the samples and with what the members draw. The m-th members of both
+    have the same bag, so that much of either cancels out. It is the variance of the difference
+    of two readers' panels over the same cases (Dorfman, Berbaum & Metz, 1992): that over
+    groups of samples, plus that over members by leaving one out in turn, less what both
+    contain, their interaction.
+    """
+    n_groups, n_members = len(groups), len(one.said)
+    whole = np.subtract(one.scores(None, groups), other.scores(None, groups))
+    left_out = np.array(
+        [np.subtract(one.scores(m, groups), other.scores(m, groups)) for m in range(n_members)]
     )
-    gain = METRICS[metric].sign * (scores[0] - scores[1])
-    return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(_GROUPS))
+    # What the m-th members change, group by group: minus 1 / (n_members - 1) of their own gain.
+    change = left_out - left_out.mean(axis=0)
+    both = change - change.mean(axis=1, keepdims=True)
+    by_rows = float(np.var(whole)) / (n_groups - 1)
+    by_members = (n_members - 1) * float(np.var(change.mean(axis=1)))
+    interaction = (n_members - 1) / (n_groups - 1) * float(np.mean(both**2))
+    variance = max(by_rows + by_members - interaction, by_rows, by_members)
+    return float(whole.mean()), variance
