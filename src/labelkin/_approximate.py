@@ -27,7 +27,7 @@ _LLOYD_STEPS = 5
 _NEAR = 4  # cells near a cell, times those that a query looks into
 _FIRST_ROWS = 1024  # compared with a query before any others
 _LINKS = 16  # neighbours of a row that are followed
-_ENOUGH = 0.97  # recall
+_ENOUGH = 0.96  # recall
 _JOINS = 2  # at most
 _BLOCK_ROWS = 2**13
 _SEED = 0
@@ -50,7 +50,7 @@ class ApproximateSearch:
         proportionally more time.
     recall_rows : int, default=100
         On so many rows, drawn at random, the recall is measured. Neighbours of neighbours
-        are compared until it is 0.97, or twice.
+        are compared until it is 0.96, or twice.
     exact_rows : int, default=16000
         Up to so many rows, a query is compared with all: that takes no longer.
     n_jobs : int, optional
