@@ -1,12 +1,13 @@
 """Time and peak memory of VPCME against the number of rows, features, labels and members.
 
     python benchmarks/scaling.py [--device cpu|cuda] [--float32] [--rows 1000 ... 100000]
-    python benchmarks/scaling.py --approximate [--rows 20000 100000 300000]
+    python benchmarks/scaling.py --approximate [--rows 10000 ... 1000000]
     python benchmarks/scaling.py --thousand-labels [--float32] [--members 10]
     python benchmarks/scaling.py --device cuda --million [--rows 1000000] [--members 30]
 
 The labels depend on the rows, by a linear rule and noise. The first form varies one size at a
-time and prints a table in markdown, with the exponents fitted to the largest sizes: time ~ n^e.
+time and prints a table in markdown, with the exponents fitted to all sizes and to the larger
+half, where fixed costs matter less: time ~ n^e.
 ``--approximate`` varies the rows only, with the approximate index, on rows of 20 directions and
 a little noise, seconds a member. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
 labels, ten to a row; the aim is ten minutes and 4 GB on two cores. ``--million`` fits
@@ -27,6 +28,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
@@ -136,32 +138,37 @@ def measured(device, *case, **sizes):
 
 
 def exponent(sizes, values):
-    """Fit values ~ sizes^e to the larger half, where fixed costs matter less."""
-    half = slice(-max(2, (len(sizes) + 1) // 2), None)
-    logs = np.log(np.maximum(values[half], 1e-9))
-    return np.polyfit(np.log(sizes[half]), logs, 1)[0]
+    """Fit values ~ sizes^e."""
+    return np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0]
 
 
-def table(size, values, results):
-    """Print one varied size."""
+def table(size, values, measure_one):
+    """Measure and print one varied size, line by line."""
     print(f"\n| {size} | fit wall s | fit CPU s | predict s | memory GB | recall |")
     print("|---:|---:|---:|---:|---:|---:|")
-    for value, r in zip(values, results, strict=True):
+    results = []
+    for value in values:
+        r = measure_one(value)
+        results.append(r)
         memory = f"{r['peak'] - r['before']:.2f} ({r['peak']:.2f})"
         print(
             f"| {value:,} | {r['wall']:.2f} | {r['cpu']:.2f} | {r['predict']:.2f} | {memory} "
-            f"| {r['recall']:.3f} |"
+            f"| {r['recall']:.3f} |",
+            flush=True,
         )
-    slopes = [
-        exponent(values, np.array(column))
-        for column in (
-            [r["wall"] for r in results],
-            [r["cpu"] for r in results],
-            [r["predict"] for r in results],
-            [r["peak"] - r["before"] for r in results],
-        )
-    ]
-    print("| *exponent* | " + " | ".join(f"{slope:.2f}" for slope in slopes) + " | |", flush=True)
+    if len(values) == 1:
+        return
+    columns = [[r[name] for r in results] for name in ("wall", "cpu", "predict")]
+    columns.append([r["peak"] - r["before"] for r in results])
+    larger = -max(2, (len(values) + 1) // 2)
+    for name, part in ("exponent", slice(None)), ("of the larger half", slice(larger, None)):
+        slopes = [exponent(values[part], column[part]) for column in columns]
+        line = " | ".join(f"{slope:.2f}" for slope in slopes)
+        print(f"| *{name}* | {line} | |", flush=True)
+
+
+def vary(device, dtype, size, value):
+    return measured(device, dtype, **{**BASE, size: value})
 
 
 def sweep(options, dtype):
@@ -171,15 +178,14 @@ def sweep(options, dtype):
     measured(options.device, dtype, **{**BASE, "rows": 500})  # nothing is measured cold
     print("otherwise " + ", ".join(f"{value:,} {name}" for name, value in BASE.items()))
     for size, values in varied.items():
-        results = [measured(options.device, dtype, **{**BASE, size: v}) for v in values]
-        table(size, values, results)
+        table(size, values, partial(vary, options.device, dtype, size))
 
 
 def approximate(options):
-    rows = options.rows or [20_000, 50_000, 100_000]
+    rows = options.rows or [10_000, 30_000, 100_000, 300_000, 1_000_000]
     print("100 features, 20 latent, 10 labels, one member, float32, the approximate index")
     sizes = {"features": 100, "labels": 10, "members": 1, "kind": "latent"}
-    table("rows", rows, [measured("cpu", "float32", rows=n, **sizes) for n in rows])
+    table("rows", rows, lambda n: measured("cpu", "float32", rows=n, **sizes))
 
 
 def single(options, dtype, rows, features, labels, queries, kind="plain"):

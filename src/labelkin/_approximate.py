@@ -1,33 +1,43 @@
 """Approximate nearest neighbours, for so many rows that comparing all pairs takes too long.
 
-The index is a small-world graph (HNSW, Malkov & Yashunin, 2018) of the faiss library: a search
-walks from row to row towards the query, and the time grows with n log n, not n². It misses a
-neighbour now and then; how often is measured on a sample, against exact search.
+Rows are sorted into small cells, the leaves of a tree of k-means. A query is compared with the
+rows of the cells whose centres are nearest (an inverted file), and then with the neighbours of
+the neighbours found so far, as in NN-descent (Dong, Moses & Li, 2011). Both compare blocks of
+queries by matrix products, and look closer only at what is nearer than the farthest neighbour
+known. The rows lie in memory as the cells do, and a query meets a bounded number of them: time
+and memory grow in proportion to the rows. A neighbour is missed now and then; how often is
+measured on a sample, against exact search.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
 
-from labelkin._search import NeighborSearch
-from labelkin._threads import map_threads
+from labelkin._search import _GROUP, NeighborSearch, _smallest
+from labelkin._threads import map_threads, one_blas_thread
 from labelkin.base import Array, Matrix
 
-_LINKS = 16  # of a row in the graph: enough for some hundred dimensions
-_BUILD_CANDIDATES = 40
-_BLOCK_ROWS = 1024
-_ADD_ROWS = 2**16
-_RECALL_SEED = 0
+_CELL_ROWS = 512  # at most; about half as many on average
+_BRANCHES = 64
+_SAMPLE = 64  # rows for each centre of a k-means
+_LLOYD_STEPS = 5
+_NEAR = 4  # cells near a cell, times those that a query looks into
+_FIRST_ROWS = 1024  # compared with a query before any others
+_LINKS = 16  # neighbours of a row that are followed
+_ENOUGH = 0.96  # recall
+_JOINS = 2  # at most
+_BLOCK_ROWS = 2**13
+_SEED = 0
 
 
 class ApproximateSearch:
     """Most of the k nearest rows of a training matrix, in Euclidean distance.
 
-    It takes the place of `NeighborSearch`. The graph is built in one thread, always in the
-    same order, so that the neighbours are the same in every run and for every ``n_jobs``.
-    Distances are compared in single precision.
+    It takes the place of `NeighborSearch`. The neighbours are the same in every run and for
+    every ``n_jobs``. Distances are compared in single precision.
 
     Parameters
     ----------
@@ -36,10 +46,15 @@ class ApproximateSearch:
     n_neighbors : int
         How many neighbours to find; see `NeighborSearch`.
     n_candidates : int, default=64
-        How many rows a search keeps in view. More find more of the true neighbours, in
+        How many cells a query looks into. More find more of the true neighbours, in
         proportionally more time.
     recall_rows : int, default=100
-        On so many rows, drawn at random, the recall is measured; 0: it is not.
+        On so many rows, drawn at random, the recall is measured. Neighbours of neighbours
+        are compared until it is 0.96, or twice.
+    exact_rows : int, default=16000
+        Up to so many rows, a query is compared with all: that takes no longer.
+    n_jobs : int, optional
+        Threads while the index is made; None: as many as BLAS would use.
 
     Attributes
     ----------
@@ -48,24 +63,33 @@ class ApproximateSearch:
     """
 
     def __init__(
-        self, X: Matrix, n_neighbors: int, n_candidates: int = 64, recall_rows: int = 100
+        self,
+        X: Matrix,
+        n_neighbors: int,
+        n_candidates: int = 64,
+        recall_rows: int = 100,
+        exact_rows: int = 16_000,
+        n_jobs: int | None = None,
     ) -> None:
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
             raise ValueError(
                 "neighbors='approximate' searches NumPy arrays and SciPy sparse matrices, not "
                 f"{type(X).__module__} arrays; choose neighbors='exact'."
             )
-        faiss = _import_faiss()
         self.n_neighbors = n_neighbors
+        self.n_candidates = n_candidates
+        self.recall = 1.0
+        self.exact = None
+        # One more than asked for: a training row finds itself.
+        self.width = max(_LINKS, n_neighbors + 1)
+        self.first_rows = max(_FIRST_ROWS, -(-2 * self.width // _GROUP) * _GROUP)
+        if n_neighbors == 0 or X.shape[0] <= max(exact_rows, self.first_rows):
+            self.exact = NeighborSearch(X, n_neighbors)
+            return
         # Single precision has few digits: none should be spent on the distance to the origin.
         self.centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        self.index = faiss.IndexHNSWFlat(X.shape[1], _LINKS)
-        self.index.hnsw.efConstruction = _BUILD_CANDIDATES
-        self.index.hnsw.efSearch = max(n_candidates, n_neighbors + 1)
-        faiss.omp_set_num_threads(1)  # the calling thread's own setting
-        for batch in gen_batches(X.shape[0], _ADD_ROWS):
-            self.index.add(self._single(X[batch]))
-        self.recall = self._measure(X, recall_rows) if recall_rows and n_neighbors else 1.0
+        self._sort(X)
+        self._link(self._recall_on(X, recall_rows), n_jobs)
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find neighbours of each row of `Q`.
@@ -83,51 +107,159 @@ class ApproximateSearch:
         ndarray of shape (n_queries, n_neighbors)
             Row indices, nearest first, equal distances in the order of the rows.
         """
-        m = self.index.ntotal if Q is None else Q.shape[0]
+        if self.exact is not None:
+            return self.exact.query(Q, n_jobs)
+        if Q is None:
+            found = self._map(
+                lambda rows: self._rank(self.rows[rows], self.links[rows], self.order[rows]),
+                len(self.order),
+                n_jobs,
+            )
+            return found[np.argsort(self.order)]
+        order = np.argsort(cell := self._nearest_cell(Q), kind="stable")
 
-        def block(start: int) -> Array:
-            rows = np.arange(start, min(start + _BLOCK_ROWS, m))
-            if Q is None:
-                return self._find(self.index.reconstruct_n(start, len(rows)), rows)
-            return self._find(self._single(Q[start : start + _BLOCK_ROWS]))
+        def block(rows: slice) -> Array:
+            asked = order[rows]
+            queries = self._single(Q[asked])
+            found = self._look(queries, cell[asked])
+            for _ in range(self.n_joins):
+                found = self._join(queries, cell[asked], found)
+            return self._rank(queries, found)
 
-        found = map_threads(block, range(0, m, _BLOCK_ROWS), n_jobs)
-        return np.concatenate(found) if found else self._none(0)
+        return self._map(block, len(order), n_jobs)[np.argsort(order)]
 
-    def _find(self, Q: Array, own: Array | None = None) -> Array:
-        """Find neighbours of single-precision rows; `own`: the training rows that they are."""
+    def _sort(self, X: Matrix) -> None:
+        """Store the rows cell by cell; `order` says which row lies where."""
+        rows = np.empty(X.shape, dtype=np.float32)
+        for batch in gen_batches(len(rows), _BLOCK_ROWS):
+            rows[batch] = self._single(X[batch])
+        with one_blas_thread():
+            cells = list(_cells(rows, np.random.RandomState(_SEED)))
+            self.order = np.concatenate(cells)
+            self.rows = rows[self.order]
+            self.squared_norms = row_norms(self.rows, squared=True)
+            sizes = np.array([len(cell) for cell in cells])
+            self.starts = np.concatenate([[0], np.cumsum(sizes)])
+            sums = np.add.reduceat(self.rows, self.starts[:-1], axis=0)
+            self.centres = (sums / sizes[:, None]).astype(np.float32)
+            near = NeighborSearch(self.centres, min(_NEAR * self.n_candidates, len(sizes)))
+            self.near_cells = near.query(self.centres, n_jobs=1).astype(np.int32)
+
+    def _link(self, recall: Callable[[], float], n_jobs: int | None) -> None:
+        """Find the `width` nearest of each training row, by place: `links`."""
+        cell = np.repeat(np.arange(len(self.centres)), np.diff(self.starts))
+        n = len(cell)
+        self.n_joins = 0
+        self.links = self._map(lambda b: self._look(self.rows[b], cell[b]), n, n_jobs)
+        self.recall = recall()
+        while self.recall < _ENOUGH and self.n_joins < _JOINS:
+            self.links = self._map(
+                lambda b: self._join(self.rows[b], cell[b], self.links[b]), n, n_jobs
+            )
+            self.n_joins += 1
+            self.recall = recall()
+
+    def _map(self, function: Callable[[slice], Array], m: int, n_jobs: int | None) -> Array:
+        """Return what a function makes of blocks of rows, which are the same for any threads."""
+        found = map_threads(function, gen_batches(m, _BLOCK_ROWS), n_jobs) if m else []
+        return np.concatenate(found) if found else np.empty((0, self.n_neighbors), dtype=np.intp)
+
+    def _look(self, Q: Array, cell: Array) -> Array:
+        """Find the places nearest to queries, sorted by cell, in the cells near each.
+
+        The rows stored around a query's own cell come first. Of all others only those matter
+        that are nearer than the last of the best `width` of these.
+        """
+        m, n, room = len(Q), len(self.rows), self.first_rows
+        begin = (self.starts[cell] + self.starts[cell + 1] - room) // 2
+        begin = np.clip(begin, 0, n - room)
+        n_cells = min(self.n_candidates, self.near_cells.shape[1])
+        cells = np.empty((m, n_cells), dtype=np.int32)
+        bound = np.empty((m, 1), dtype=np.float32)
+        nearest = _Nearest(m, self.width)
+        for rows in _runs(cell):
+            first = begin[rows.start]
+            distance = self._distances(Q[rows], slice(first, first + room))
+            best = _smallest(distance, self.width)
+            value = np.take_along_axis(distance, best, axis=1)
+            bound[rows] = value[:, -1:]
+            query = np.arange(rows.start, rows.stop).repeat(self.width)
+            nearest.add(query, first + best.ravel(), value.ravel())
+            near = self.near_cells[cell[rows.start]]
+            away = row_norms(self.centres[near], squared=True)
+            away = away - 2 * Q[rows] @ self.centres[near].T
+            cells[rows] = near[np.argpartition(away, n_cells - 1, axis=1)[:, :n_cells]]
+        # Each cell is compared with all queries that look into it at once.
+        order = np.argsort(cells, axis=None, kind="stable")
+        looking, looked_at = order // n_cells, cells.ravel()[order]
+        for pairs in _runs(looked_at):
+            query = looking[pairs]
+            start, stop = self.starts[looked_at[pairs.start] :][:2]
+            distance = self._distances(Q[query], slice(start, stop))
+            nearer, place, value = _where(distance, distance < bound[query])
+            query, place = query[nearer], start + place
+            new = (place < begin[query]) | (place >= begin[query] + room)
+            nearest.add(query[new], place[new], value[new])
+        return nearest.places()
+
+    def _join(self, Q: Array, cell: Array, found: Array) -> Array:
+        """Compare queries, sorted by cell, with the neighbours of what was found.
+
+        The queries of a cell share theirs.
+        """
+        nearest = _Nearest(len(Q), self.width)
+        for rows in _runs(cell):
+            beyond = self.links[_distinct(found[rows, :_LINKS]), :_LINKS]
+            places = _distinct(np.concatenate([found[rows].ravel(), beyond.ravel()]))
+            distance = self._distances(Q[rows], places)
+            known = np.searchsorted(places, found[rows])
+            bound = np.take_along_axis(distance, known, axis=1).max(axis=1, keepdims=True)
+            query, column, value = _where(distance, distance <= bound)
+            nearest.add(rows.start + query, places[column], value)
+        return nearest.places()
+
+    def _distances(self, Q: Array, places: Array | slice) -> Array:
+        """Squared distances to rows stored at some places, less each query's squared norm."""
+        distance = (-2 * Q) @ self.rows[places].T
+        distance += self.squared_norms[places]
+        return distance
+
+    def _rank(self, Q: Array, found: Array, own: Array | None = None) -> Array:
+        """Turn places into the nearest row indices, in order; `own`: those of the queries."""
         k = self.n_neighbors
-        if k == 0:
-            return self._none(len(Q))
-        _import_faiss().omp_set_num_threads(1)
-        distance, index = self.index.search(Q, k + (own is not None))
-        missing = (index < 0).any(axis=1)
-        if missing.any():  # the walk ended early, among many equal rows: look at all
-            index[missing], distance[missing] = self._look_at_all(Q[missing], index.shape[1])
-        if own is not None:  # itself goes last, and is dropped with what is too much
-            distance[index == own[:, None]] = np.inf
-        order = np.lexsort((index, distance), axis=1)[:, :k]
-        return np.take_along_axis(index, order, axis=1).astype(np.intp)
+        ranked = np.empty((len(Q), k), dtype=np.intp)
+        for rows in gen_batches(len(Q), 2**10):
+            index = self.order[found[rows]]
+            distance = _squared_distances(Q[rows], self.rows[found[rows]])
+            if own is not None:  # itself goes last, and is dropped with what is too much
+                distance[index == own[rows, None]] = np.inf
+            order = np.lexsort((index, distance), axis=1)[:, :k]
+            ranked[rows] = np.take_along_axis(index, order, axis=1)
+        return ranked
 
-    def _look_at_all(self, Q: Array, k: int) -> tuple[Array, Array]:
-        rows = self.index.reconstruct_n(0, self.index.ntotal)
-        index = NeighborSearch(rows, k).query(Q, n_jobs=1)
-        return index, _squared_distances(Q, rows, index)
+    def _nearest_cell(self, Q: Matrix) -> Array:
+        search = NeighborSearch(self.centres, 1)
+        batches = gen_batches(Q.shape[0], _BLOCK_ROWS) if Q.shape[0] else []
+        found = [search.query(self._single(Q[rows]), n_jobs=1)[:, 0] for rows in batches]
+        return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
-    def _measure(self, X: Matrix, n_rows: int) -> float:
-        """Compare with exact search on a sample of the training rows."""
-        n, k = X.shape[0], self.n_neighbors
-        rows = np.random.RandomState(_RECALL_SEED).permutation(n)[:n_rows]
-        found = self._find(self._single(X[rows]), rows)
-        true = NeighborSearch(X, min(k + 1, n)).query(X[rows])
+    def _recall_on(self, X: Matrix, n_rows: int) -> Callable[[], float]:
+        """Return what compares the links with exact search, on a sample of the rows."""
+        places = np.random.RandomState(_SEED).permutation(len(self.order))[:n_rows]
+        rows, queries = self.order[places], self.rows[places]
+        true = NeighborSearch(X, self.n_neighbors + 1).query(X[rows])
         # Its own row is nearest, but for duplicates: then any one of them may be dropped.
         own = true == rows[:, None]
         own[~own.any(axis=1), -1] = True
         true = true[~own].reshape(len(rows), -1)
-        queries = self._single(X[rows])
-        farthest = _squared_distances(queries, self._rows(X, true), None).max(axis=1)
-        reached = _squared_distances(queries, self._rows(X, found), None)
-        return float((reached <= farthest[:, None] * (1 + 1e-5)).mean())
+        farthest = _squared_distances(queries, self._rows(X, true)).max(axis=1, keepdims=True)
+
+        def recall() -> float:
+            found = self._rank(queries, self.links[places], rows)
+            reached = _squared_distances(queries, self._rows(X, found))
+            return float((reached <= farthest * (1 + 1e-5)).mean())
+
+        return recall
 
     def _rows(self, X: Matrix, index: Array) -> Array:
         return self._single(X[index.ravel()]).reshape(*index.shape, -1)
@@ -136,22 +268,85 @@ class ApproximateSearch:
         dense = X.toarray() if sparse.issparse(X) else X
         return np.ascontiguousarray(dense - self.centre, dtype=np.float32)
 
-    def _none(self, m: int) -> Array:
-        return np.empty((m, self.n_neighbors), dtype=np.intp)
+
+class _Nearest:
+    """The `width` nearest places of each query, out of all that are added; none comes twice."""
+
+    def __init__(self, n_queries: int, width: int) -> None:
+        self.n_queries, self.width = n_queries, width
+        self.parts: list[tuple[Array, Array, Array]] = []
+
+    def add(self, query: Array, place: Array, value: Array) -> None:
+        self.parts.append((query, place.astype(np.int32), value))
+
+    def places(self) -> Array:
+        query, place, value = map(np.concatenate, zip(*self.parts, strict=True))
+        # One whole number that sorts like (query, value): the bits of a float sort like
+        # whole numbers, but for the sign.
+        bits = value.astype(np.float32).view(np.int32)
+        bits ^= (bits >> 31) & np.int32(0x7FFFFFFF)
+        order = np.argsort((query.astype(np.int64) << 32) + bits)
+        count = np.bincount(query, minlength=self.n_queries)
+        begin = np.cumsum(count) - count
+        return place[order[begin[:, None] + np.arange(self.width)]]
 
 
-def _squared_distances(Q: Array, rows: Array, index: Array | None) -> Array:
-    """Distances of each query to its own rows: (m, k, d), or chosen by an (m, k) index."""
-    difference = Q[:, None, :] - (rows if index is None else rows[index])
+def _where(values: Array, mask: Array) -> tuple[Array, Array, Array]:
+    """Return row, column and value of the cells that a mask marks."""
+    flat = np.flatnonzero(mask)  # quicker than to look for rows and columns
+    row, column = np.divmod(flat, values.shape[1])
+    return row, column, values.ravel()[flat]
+
+
+def _distinct(values: Array) -> Array:
+    """Return the values that occur, in order; for few values quicker than np.unique."""
+    values = np.sort(values, axis=None)
+    return values[np.append(True, values[1:] != values[:-1])]
+
+
+def _runs(values: Array) -> Iterator[slice]:
+    """Yield the slices of equal values."""
+    ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values)).tolist()
+    start = 0
+    for end in ends:
+        yield slice(start, end)
+        start = end
+
+
+def _cells(X: Array, rng: np.random.RandomState) -> Iterator[Array]:
+    """Divide rows by k-means, and the parts again, until they are small; near parts in a row."""
+    parts = [np.arange(len(X))]
+    while parts:
+        rows = parts.pop()
+        n_parts = min(_BRANCHES, -(-2 * len(rows) // _CELL_ROWS))
+        if len(rows) <= _CELL_ROWS:
+            yield rows
+            continue
+        sample = rows[rng.choice(len(rows), min(_SAMPLE * n_parts, len(rows)), replace=False)]
+        centres = _k_means(X[sample], n_parts)
+        batches = gen_batches(len(rows), _BLOCK_ROWS)
+        part = np.concatenate([_nearest(X[rows[batch]], centres) for batch in batches])
+        divided = [rows[part == i] for i in range(n_parts)]
+        if max(map(len, divided)) == len(rows):  # equal rows: any division will do
+            divided = np.array_split(rows, n_parts)
+        parts.extend(reversed([rows for rows in divided if len(rows)]))
+
+
+def _k_means(X: Array, k: int) -> Array:
+    """Return centres of rows in random order, after few steps of Lloyd's algorithm."""
+    centres = X[:k]
+    for _ in range(_LLOYD_STEPS):
+        member = (_nearest(X, centres) == np.arange(k)[:, None]).astype(X.dtype)
+        size = member.sum(axis=1, keepdims=True)
+        centres = np.where(size, member @ X / np.maximum(size, 1), centres)
+    return centres
+
+
+def _nearest(X: Array, centres: Array) -> Array:
+    return np.argmin(row_norms(centres, squared=True) - 2 * X @ centres.T, axis=1)
+
+
+def _squared_distances(Q: Array, rows: Array) -> Array:
+    """Distances of each query to rows of its own, (m, k, d)."""
+    difference = rows - Q[:, None, :]
     return np.einsum("ijk,ijk->ij", difference, difference)
-
-
-def _import_faiss() -> Any:
-    try:
-        import faiss
-    except ImportError:
-        raise ImportError(
-            "neighbors='approximate' needs faiss, which is not installed; "
-            "pip install 'labelkin[approximate]'"
-        ) from None
-    return faiss

@@ -130,12 +130,12 @@ class MLkNNClassifier(MultiLabelClassifier):
         Threads of the neighbour search; None: as many as BLAS would use. The results are
         the same for every value.
     neighbors : {"exact", "approximate"}, default="exact"
-        "approximate": most of the nearest neighbours, found in time that grows with n log n
-        instead of n², for data of many thousand samples. Needs
-        ``pip install 'labelkin[approximate]'``.
+        "approximate": most of the nearest neighbours, in much less time than n² beyond some
+        ten thousand samples; up to 16,000 all of them.
     n_candidates : int, default=64
-        Of an approximate search: how many samples it keeps in view. More find more of the
-        true neighbours, and take more time; ``recall_`` tells what they find.
+        Of an approximate search: how many cells, of a few hundred samples each, it looks
+        into. More find more of the true neighbours, and take more time; ``recall_`` tells
+        what they find.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     def _search(self) -> Callable[[Matrix, int], Any]:
         if self.neighbors == "exact":
             return NeighborSearch
-        return partial(ApproximateSearch, n_candidates=self.n_candidates)
+        return partial(ApproximateSearch, n_candidates=self.n_candidates, n_jobs=self.n_jobs)
 
     def _estimate(self, histogram: Array, dtype: Any) -> None:
         width = histogram.shape[2]
