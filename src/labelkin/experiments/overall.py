@@ -180,7 +180,8 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
         "All metrics together",
         f"Over the paper's five metrics on {len(datasets)} datasets, "
         f"where all ranked methods were run. Tied: not behind the cell's best by a "
-        f"t-test over the folds at 5 %. Beaten: mean better than printed, to two places.",
+        f"t-test over the folds at 5 %. Beaten: mean better than printed, to two places. Times are "
+        "those of the machine and the load at hand; between runs they do not compare.",
         "Method",
         columns,
         {method: method_title(method) for method in overall.order},
