@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._calibration import SlopeCalibration
+from labelkin._calibration import SlopeCalibration, bend
 from labelkin._kernels import RadialRidge, Rows, column_spread, find_width, radial
 from labelkin._ridge import RIDGES, RidgeSpectrum, loo_ridge
 from labelkin.kernel import KernelRidgeLOOClassifier
@@ -306,6 +306,38 @@ def test_calibration_does_not_depend_on_the_units_of_scores(seed, factor, shift)
     np.testing.assert_allclose(stretched, P, atol=0.01)
 
 
+def test_bent_scores_are_near_log_odds():
+    share = np.array([0.01, 0.3, 0.7])
+    grid = np.linspace(-1, 2, 301)[:, None] + np.zeros(3)
+    bent = bend(grid, share)
+    assert (np.diff(bent, axis=0) > 0).all()
+    # Well above a small share, log(score / share); in proportion around 0; mirrored.
+    np.testing.assert_allclose(bend(np.array([[0.5]]), share[:1]), np.log(0.5 / 0.01), atol=1e-3)
+    np.testing.assert_allclose(bend(np.array([[1e-4]]), share[:1]), 1e-4 / 0.02, rtol=1e-4)
+    np.testing.assert_allclose(bent[:, 2], -bend(1 - grid, 1 - share)[:, 2])
+
+
+def test_bent_curves_fit_scores_that_are_probabilities():
+    """What scores say plainly, rare labels too; a straight curve cannot follow them."""
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(4000, 6))
+    P[:, 5] = 1 - P[:, 5]
+    Y = rng.rand(*P.shape) < P
+    straight, bent = (SlopeCalibration(bent=b).fit(P, Y) for b in (False, True))
+    loss = [np.abs(c(P) - P).mean() for c in (straight, bent)]
+    assert loss[1] < 0.5 * loss[0]
+    assert np.abs(bent(P) - P).max() < 0.25
+    np.testing.assert_allclose(bent(P).mean(axis=0), Y.mean(axis=0), atol=1e-6)
+
+
+def test_a_label_of_all_or_none_has_no_curve():
+    S, Y = scores_and_labels(60)
+    Y[:, 0], Y[:, 1] = 0, 1
+    calibration = SlopeCalibration(bent=True).fit(S, Y)
+    np.testing.assert_array_equal(calibration.share_[:2], 0.5)
+    np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
+
+
 # ----------------------------------------------------------------------- the estimator
 
 
@@ -314,9 +346,8 @@ def test_honest_probabilities_are_returned():
     model = KernelRidgeLOOClassifier(random_state=0)
     proba = model.fit_loo_proba(X, Y)
     np.testing.assert_array_equal(proba, model.loo_proba_)
-    np.testing.assert_allclose(
-        logit(proba), model.slope_ * model.loo_scores_ + model.intercept_, rtol=1e-6
-    )
+    bent = bend(model.loo_scores_, Y.mean(axis=0))
+    np.testing.assert_allclose(logit(proba), model.slope_ * bent + model.intercept_, rtol=1e-6)
     np.testing.assert_allclose(proba.mean(axis=0), Y.mean(axis=0), atol=1e-6)
 
 
