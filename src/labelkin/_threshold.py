@@ -228,10 +228,11 @@ def halve(
             trials[c].said = []  # out, and its memory free
         challengers = challengers[: (len(challengers) + 1) // 2]
     best = reference
-    if len(challengers) and clearly_better(
-        trials[challengers[0]], trials[reference], len(candidates) - 1
-    ):
-        best = challengers[0]
+    for last in challengers[:1]:
+        # One that is behind need not be looked at, which takes time.
+        ahead = score[last] > score[reference]
+        if ahead and clearly_better(trials[last], trials[reference], len(candidates) - 1):
+            best = last
     score *= METRICS[trials[0].metric].sign
     return float(candidates[best]), {"threshold": candidates, "score": score, "n_members": trained}
 
