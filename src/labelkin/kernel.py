@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._array import astype, is_numpy, like, namespace
-from labelkin._calibration import SlopeCalibration, bend
+from labelkin._calibration import bend, better_curve
 from labelkin._kernels import (
     RADIAL,
     FoundWidth,
@@ -42,8 +42,9 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     of every training sample under a model fitted without it has a closed form; one
     eigendecomposition gives it for all labels and all ridges. It chooses the width of the
     kernel, once, and the ridge, label by label. A logistic curve fitted on the leave-one-out
-    scores, brought near the scale of log odds first, then turns each label's scores into
-    probabilities; the slopes of rare labels are drawn towards one that all labels share.
+    scores then turns each label's scores into probabilities; the slopes of rare labels are
+    drawn towards one that all labels share. The curve is straight in the score, or in the
+    score bent to the scale of log odds, whichever foretells samples left out of it better.
 
     There is nothing to tune for most users. Training costs a few eigendecompositions of
     order n, the number of samples; of order k, the number of features, for a linear or
@@ -98,11 +99,13 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         Divisors of the features, if they were scaled.
     landmarks_ : ndarray of int or None
         Training samples from which the kernel was approximated.
-    share_ : ndarray of shape (n_labels,)
-        p: share of the training samples with the label; 1/2 where none or all have it.
+    share_ : ndarray of shape (n_labels,) or None
+        None: the curves are straight. Else they are bent, and this is p: the share of the
+        training samples with the label; 1/2 where none or all have it.
     slope_, intercept_ : ndarray of shape (n_labels,)
-        Log odds of a label are slope_ · asinh(score / 2p) + intercept_; of a label with p
-        above 1/2, intercept_ − slope_ · asinh((1 − score) / 2(1 − p)).
+        Log odds of a label are slope_ · score + intercept_; of bent curves
+        slope_ · asinh(score / 2p) + intercept_, or for p above 1/2
+        intercept_ − slope_ · asinh((1 − score) / 2(1 − p)).
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
@@ -212,10 +215,9 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self.ridge_ = like(model.ridge, X)
         self.loo_scores_ = model.loo_scores
         self._coef, self._offset = model.coef, model.intercept
-        curves = SlopeCalibration(self.slope_shrinkage, bent=True)
-        curves.fit(to_host(model.loo_scores).astype(np.float64), Y)
+        curves = better_curve(to_host(model.loo_scores), Y, self.slope_shrinkage)
         self.slope_, self.intercept_ = like(curves.slope_, X), like(curves.intercept_, X)
-        self.share_ = like(curves.share_, X)
+        self.share_ = like(curves.share_, X) if curves.bent else None
         self.loo_proba_ = self._calibrated(self.loo_scores_)
         return self.loo_proba_
 
