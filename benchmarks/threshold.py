@@ -83,7 +83,7 @@ def show(cells, names):
         )
         taken = [sum(c[t]["seconds"] for c in mine) for t in ("0.6", "auto")]
         chosen = [f"{c['auto']['threshold']:.2f}" for c in mine]
-        gains.append(SIGN * (auto - fixed))
+        gains.append(SIGN * (auto - fixed) + 0.0)  # no negative zeros
         ratios.append(taken[1] / taken[0])
         print(
             f"{name:14}{row(fixed):36}{row(gains[-1], '+'):36}{taken[0] / len(mine):9.1f}"

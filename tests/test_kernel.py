@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._calibration import SlopeCalibration
+from labelkin._calibration import SlopeCalibration, bend, better_curve
 from labelkin._kernels import RadialRidge, Rows, column_spread, find_width, radial
 from labelkin._ridge import RIDGES, RidgeSpectrum, loo_ridge
 from labelkin.kernel import KernelRidgeLOOClassifier
@@ -306,6 +306,61 @@ def test_calibration_does_not_depend_on_the_units_of_scores(seed, factor, shift)
     np.testing.assert_allclose(stretched, P, atol=0.01)
 
 
+def test_bent_scores_are_near_log_odds():
+    share = np.array([0.01, 0.3, 0.7])
+    grid = np.linspace(-1, 2, 301)[:, None] + np.zeros(3)
+    bent = bend(grid, share)
+    assert (np.diff(bent, axis=0) > 0).all()
+    # Well above a small share, log(score / share); in proportion around 0; mirrored.
+    np.testing.assert_allclose(bend(np.array([[0.5]]), share[:1]), np.log(0.5 / 0.01), atol=1e-3)
+    np.testing.assert_allclose(bend(np.array([[1e-4]]), share[:1]), 1e-4 / 0.02, rtol=1e-4)
+    np.testing.assert_allclose(bent[:, 2], -bend(1 - grid, 1 - share)[:, 2])
+
+
+def test_bent_curves_fit_scores_that_are_probabilities():
+    """What scores say plainly, rare labels too; a straight curve cannot follow them."""
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(4000, 6))
+    P[:, 5] = 1 - P[:, 5]
+    Y = rng.rand(*P.shape) < P
+    straight, bent = (SlopeCalibration(bent=b).fit(P, Y) for b in (False, True))
+    loss = [np.abs(c(P) - P).mean() for c in (straight, bent)]
+    assert loss[1] < 0.5 * loss[0]
+    assert np.abs(bent(P) - P).max() < 0.25
+    np.testing.assert_allclose(bent(P).mean(axis=0), Y.mean(axis=0), atol=1e-6)
+
+
+def test_the_curve_that_foretells_better_is_taken():
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(1500, 4))
+    S, Y = scores_and_labels(1500)
+    assert better_curve(P, rng.rand(*P.shape) < P).bent
+    assert not better_curve(S, Y).bent
+    for n in (1, 2, 7):
+        assert np.isfinite(better_curve(S[:n], Y[:n])(S)).all()
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_both_curves_reach_new_samples(bent, monkeypatch):
+    X, Y = noisy(80)
+
+    def curve(scores, Y, precision):
+        return SlopeCalibration(precision, bent).fit(scores, Y)
+
+    monkeypatch.setattr("labelkin.kernel.better_curve", curve)
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    expected = SlopeCalibration(1.0, bent).fit(model.loo_scores_, Y)
+    np.testing.assert_allclose(model.predict_proba(X), expected(model._scores(X)), rtol=1e-9)
+
+
+def test_a_label_of_all_or_none_has_no_curve():
+    S, Y = scores_and_labels(60)
+    Y[:, 0], Y[:, 1] = 0, 1
+    calibration = SlopeCalibration(bent=True).fit(S, Y)
+    np.testing.assert_array_equal(calibration.share_[:2], 0.5)
+    np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
+
+
 # ----------------------------------------------------------------------- the estimator
 
 
@@ -314,9 +369,10 @@ def test_honest_probabilities_are_returned():
     model = KernelRidgeLOOClassifier(random_state=0)
     proba = model.fit_loo_proba(X, Y)
     np.testing.assert_array_equal(proba, model.loo_proba_)
-    np.testing.assert_allclose(
-        logit(proba), model.slope_ * model.loo_scores_ + model.intercept_, rtol=1e-6
-    )
+    scores = model.loo_scores_
+    if model.share_ is not None:
+        scores = bend(scores, Y.mean(axis=0))
+    np.testing.assert_allclose(logit(proba), model.slope_ * scores + model.intercept_, rtol=1e-6)
     np.testing.assert_allclose(proba.mean(axis=0), Y.mean(axis=0), atol=1e-6)
 
 

@@ -1,14 +1,46 @@
 """From scores to probabilities: one logistic curve a label, rare labels leaning on the rest."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 
+from labelkin._array import astype, namespace
 from labelkin.base import Array
 
+# Parts that are left out in turn to choose between curves; no probability is taken for less.
+_PARTS = 5
+_LEAST = 1e-12
 _STEPS = 100
 _HALVINGS = 40
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
+
+
+def bend(scores: Any, share: Any) -> Any:
+    """Bring scores that estimate 0 and 1 near the scale of log odds: asinh(score / 2p).
+
+    A score s well above p, the share of positives, becomes log(s / p), and one around 0 stays
+    in proportion, below it too. A logistic curve on the score itself lets the log odds of a
+    rare label grow without end where the score says 1/2 or 2/3; on the bent score they grow as
+    those of s do. Labels that more than half of the samples have are mirrored.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_labels)
+        Near 0 and 1, not confined to that range.
+    share : array of shape (n_labels,)
+        Share of positives, above 0 and below 1.
+
+    Returns
+    -------
+    array of shape (n_samples, n_labels)
+        Increasing in the scores.
+    """
+    xp, _ = namespace(scores)
+    frequent = astype(share > 0.5, scores.dtype)
+    side = 1 - 2 * frequent
+    return side * xp.asinh((frequent + side * scores) / (2 * (frequent + side * share)))
 
 
 class SlopeCalibration:
@@ -28,21 +60,28 @@ class SlopeCalibration:
     ----------
     precision : float
         Weight of the distance to the shared slope; 0: each label for itself.
+    bent : bool
+        Whether the curve is on `bend` of the scores, in place of score / sd(l): for scores of a
+        regression on 0 and 1.
 
     Attributes
     ----------
+    share_ : ndarray of shape (n_labels,)
+        Share of positives; 1/2 for a label that is constant in training.
     shared_slope_ : float
         Slope of all labels together.
     slope_, intercept_ : ndarray of shape (n_labels,)
-        Log odds are slope_ · score + intercept_, the scores as they are given.
+        Log odds are slope_ · score + intercept_, the scores as they are given, or bent.
     """
 
+    share_: Array
     shared_slope_: float
     slope_: Array
     intercept_: Array
 
-    def __init__(self, precision: float = 1.0) -> None:
+    def __init__(self, precision: float = 1.0, bent: bool = False) -> None:
         self.precision = precision
+        self.bent = bent
 
     def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
         """Fit on honest scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
@@ -51,11 +90,13 @@ class SlopeCalibration:
         self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
         self.shared_slope_ = 0.0
         varies = np.flatnonzero((positives > 0) & (positives < n))
+        self.share_ = np.full(q, 0.5)
         if not len(varies):
             return self
-        share = positives[varies] / n
-        unit = np.sqrt(share * (1 - share))
-        S, T = scores[:, varies] / unit, Y[:, varies].astype(np.float64)
+        self.share_[varies] = share = positives[varies] / n
+        unit = np.ones(len(share)) if self.bent else np.sqrt(share * (1 - share))
+        S = scores[:, varies]
+        S, T = (bend(S, share) if self.bent else S) / unit, Y[:, varies].astype(np.float64)
         # Centred scores keep slope and intercept apart, which Newton's method likes.
         centre = S.mean(axis=0)
         S = S - centre
@@ -69,7 +110,29 @@ class SlopeCalibration:
 
     def __call__(self, scores: Array) -> Array:
         """Return probabilities."""
+        if self.bent:
+            scores = bend(scores, self.share_)
         return expit(self.slope_ * scores + self.intercept_)
+
+
+def better_curve(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:
+    """Fit straight or bent curves, whichever foretell better the labels of samples left out.
+
+    A fifth of the samples is left out at a time; the log loss over all of them decides. Curves on
+    the samples they were fitted to would say little where scores part a rare label's few
+    positives from the rest. A tie goes to the straight ones.
+    """
+    # Dealt out by what does not depend on the order of samples or labels.
+    part_of = np.empty(len(Y), dtype=int)
+    part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % _PARTS
+    loss = {False: 0.0, True: 0.0}
+    for p in range(min(_PARTS, len(Y)) if len(Y) > 1 else 0):
+        part, rest = part_of == p, part_of != p
+        for bent in loss:
+            P = SlopeCalibration(precision, bent).fit(scores[rest], Y[rest])(scores[part])
+            surprise = np.where(Y[part] > 0, P, 1 - P)
+            loss[bent] -= float(np.log(np.maximum(surprise, _LEAST)).sum())
+    return SlopeCalibration(precision, bent=loss[True] < loss[False]).fit(scores, Y)
 
 
 def _prior_odds(T: Array) -> Array:

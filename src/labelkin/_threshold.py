@@ -5,9 +5,8 @@ of two label sets: between two such values nothing changes. The few that remain 
 paper's 0.6 by successive halving (Jamieson & Talwalkar, 2016): each gets a small ensemble, the
 better half gets more members, and so on, all on the same bags, 0.6 to the end. The curve is
 flat and the scores are noisy: another sample and another draw of members would give others. So
-the last challenger must be better by two standard errors over samples and draws. That it is the
-best of several is not corrected for: with each sample judged by two or three members, the errors
-come out too large by as much.
+the last challenger must be better by two standard errors over samples and draws, and by more
+where it is the best of several.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from labelkin._constraint_members import TrainingData
 from labelkin._oob import OutOfBag
@@ -26,15 +26,15 @@ from labelkin.metrics import METRICS
 PAPER_THRESHOLD = 0.6
 AUTO_BAG = 0.6
 """The bag of the trials where the ensemble itself has none."""
-TRIAL_SHARE = 0.75
-"""Trial members over `n_estimators`: a bag and a high Θ cost a little more than the rest."""
+TRIAL_SHARE = 0.7
+"""Trial members over `n_estimators`: the rest, to twice the cost, is for judging them."""
 # More candidates than this would differ by few pairs, and leave few trials to each.
 MOST_CANDIDATES = 6
 # Similarities looked at to find out how often each value occurs.
 _MOST_SIMILARITIES = 4_000_000
 # A finalist needs so many members at least, to show how much the draw of one changes.
 _LEAST_MEMBERS = 3
-# Standard errors by which the last challenger of 0.6 must be better.
+# Standard errors by which a single challenger of 0.6 must be better.
 _STANDARD_ERRORS = 2.0
 # Groups of samples over which a score varies.
 _GROUPS = 10
@@ -228,8 +228,11 @@ def halve(
             trials[c].said = []  # out, and its memory free
         challengers = challengers[: (len(challengers) + 1) // 2]
     best = reference
-    if len(challengers) and clearly_better(trials[challengers[0]], trials[reference]):
-        best = challengers[0]
+    for last in challengers[:1]:
+        # One that is behind need not be looked at, which takes time.
+        ahead = score[last] > score[reference]
+        if ahead and clearly_better(trials[last], trials[reference], len(candidates) - 1):
+            best = last
     score *= METRICS[trials[0].metric].sign
     return float(candidates[best]), {"threshold": candidates, "score": score, "n_members": trained}
 
@@ -239,13 +242,18 @@ def _like_paper(candidates: Array) -> int:
     return int(np.searchsorted(candidates, PAPER_THRESHOLD).clip(max=len(candidates) - 1))
 
 
-def clearly_better(one: Trial, other: Trial) -> bool:
-    """Whether one is better than the other by `_STANDARD_ERRORS` of its `gain`.
+def clearly_better(one: Trial, other: Trial, n_challengers: int = 1) -> bool:
+    """Whether one is better than the other by more than chance gives the best of many.
+
+    A single challenger must be better by `_STANDARD_ERRORS` of its `gain`. The best of many
+    must meet that one's chance of a false alarm, divided by their number (Bonferroni).
 
     Parameters
     ----------
     one, other : Trial
         Of equally many members, the m-th in the same bag.
+    n_challengers : int
+        Of how many `one` is the best.
     """
     if len(one.said) < _LEAST_MEMBERS:
         return False
@@ -255,7 +263,8 @@ def clearly_better(one: Trial, other: Trial) -> bool:
     # In random order: neighbouring rows may be alike.
     groups = np.array_split(np.random.default_rng(0).permutation(rows), _GROUPS)
     mean, variance = gain(one, other, groups)
-    return mean > _STANDARD_ERRORS * np.sqrt(variance)
+    errors = -ndtri(ndtr(-_STANDARD_ERRORS) / n_challengers)
+    return bool(mean > errors * np.sqrt(variance))
 
 
 def gain(one: Trial, other: Trial, groups: list[Array]) -> tuple[float, float]:

@@ -42,9 +42,10 @@ class VPCMEClassifier(ConstraintEnsemble):
         each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
         of bag, among those that split the pairs differently: small trial ensembles, fewer
         members in all than `n_estimators`, so that the fit costs no more than twice as
-        much. It stays at 0.6 unless another is better by two standard errors, over samples
-        and draws; with fewer than eight members it always does. The trials draw inside bags,
-        of share 0.6 if `bag` is None; the ensemble is then the same as with this Θ given.
+        much. It stays at 0.6 unless another is better by two standard errors over samples
+        and draws (2.6 for the best of five); with fewer than nine members it always does.
+        The trials draw inside bags, of share 0.6 if `bag` is None; the ensemble is then the
+        same as with this Θ given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"

@@ -93,8 +93,22 @@ def _(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Answer:
     columns = _kernel_columns(model, graph, graph.promote(rows, np.float64))
     scores = graph.op("MatMul", columns.name, graph.double(model._coef))
     scores = graph.op("Add", scores, np.asarray(model._offset, dtype=np.float64))
+    if model.share_ is not None:
+        scores = _bent(graph, scores, np.asarray(model.share_))
     odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
     return _likely(graph, graph.op("Sigmoid", odds))
+
+
+def _bent(graph: Graph, scores: str, share: Any) -> str:
+    """As `labelkin._calibration.bend`; asinh by logarithms, for it is not there in doubles."""
+    frequent = (share > 0.5).astype(np.float64)
+    side = 1 - 2 * frequent
+    half = 2 * (frequent + side * share)
+    z = graph.op("Add", graph.op("Mul", scores, side / half), frequent / half)
+    size = graph.op("Abs", z)
+    root = graph.op("Sqrt", graph.op("Add", graph.op("Mul", z, z), np.float64(1)))
+    logarithm = graph.op("Log", graph.op("Add", size, root))
+    return graph.op("Mul", graph.op("Mul", graph.op("Sign", z), logarithm), side)
 
 
 @classify.register(VPCMEClassifier)
