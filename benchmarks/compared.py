@@ -65,7 +65,7 @@ def not_run(comparison):
 
 
 def page(recorded, baseline):
-    comparison = Comparison.of(finished(check_results(recorded.results)), None)
+    comparison = Comparison.of(finished(check_results(recorded.results)), None, components=None)
     parts = ["# The comparison beyond the paper"]
     table = overall_table(comparison, baseline)
     if table is None:

@@ -177,7 +177,11 @@ class Comparison:
 
     @classmethod
     def of(
-        cls, results: "DataFrame", reference: str | None = "vpcme", *, components: bool = False
+        cls,
+        results: "DataFrame",
+        reference: str | None = "vpcme",
+        *,
+        components: bool | None = False,
     ) -> "Comparison":
         """Choose from checked results what is compared.
 
@@ -187,9 +191,9 @@ class Comparison:
             From :func:`check_results`.
         reference : str or None
             The method marks refer to; ignored where it was not run.
-        components : bool
+        components : bool or None
             Choose Group 4 (its methods and the reference, on the datasets where any of
-            them was run) instead of all methods but Group 4's.
+            them was run) instead of all methods but Group 4's. None: all methods.
         """
         plain = results[~results["method"].str.contains("@", regex=False)]
         chosen = plain["method"].isin(COMPONENTS)
@@ -197,7 +201,7 @@ class Comparison:
             datasets = set(plain.loc[chosen, "dataset"])
             chosen = (chosen | (plain["method"] == reference)) & plain["dataset"].isin(datasets)
         else:
-            chosen = ~chosen
+            chosen = ~chosen | (components is None)
         frame = plain[chosen]
         if reference not in set(frame["method"]):
             reference = None
