@@ -366,7 +366,7 @@ def _commands(frame: "DataFrame") -> list[str]:
 
 def _group_of_compared(frame: "DataFrame") -> str:
     """Return which command runs the methods without settings: frontier where any is its own."""
-    own = set(GROUPS["frontier"].methods) - set(GROUPS["table3"].methods)
+    own = {*GROUPS["frontier"].methods} - {*GROUPS["table3"].methods} - {*COMPONENTS}
     return "frontier" if own & set(frame["method"]) else "table3"
 
 
