@@ -54,12 +54,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     The members' scores s are combined on these honest scores of the training rows:
 
-        ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label, whose
-                                        slope leans on that of all labels where it is rare
+        ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. Training takes four to eight times as long as
+    and a last logistic curve for each label. The slopes of rare labels lean on those of all.
+    Training takes four to eight times as long as
     `KernelRidgeLOOClassifier`.
 
     Parameters
