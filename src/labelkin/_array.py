@@ -88,6 +88,18 @@ def contiguous(array: Any) -> Any:
     return array if is_foreign(array) else np.ascontiguousarray(array)
 
 
+def transposed(array: Any) -> Any:
+    """Return matrices, (..., n, m), transposed; NumPy has no name for that before version 2."""
+    xp, _ = namespace(array)
+    return np.swapaxes(array, -1, -2) if is_numpy(xp) else xp.matrix_transpose(array)
+
+
+def asinh(array: Any) -> Any:
+    """Return the inverse hyperbolic sine, which NumPy calls otherwise before version 2."""
+    xp, _ = namespace(array)
+    return np.arcsinh(array) if is_numpy(xp) else xp.asinh(array)
+
+
 def take_rows(array: Any, rows: Any) -> Any:
     """Return the rows of a foreign array that an index array names.
 

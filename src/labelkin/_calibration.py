@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelkin._array import astype, namespace
+from labelkin._array import asinh, astype
 from labelkin.base import Array
 
 # Parts that are left out in turn to choose between curves; no probability is taken for less.
@@ -37,10 +37,9 @@ def bend(scores: Any, share: Any) -> Any:
     array of shape (n_samples, n_labels)
         Increasing in the scores.
     """
-    xp, _ = namespace(scores)
     frequent = astype(share > 0.5, scores.dtype)
     side = 1 - 2 * frequent
-    return side * xp.asinh((frequent + side * scores) / (2 * (frequent + side * share)))
+    return side * asinh((frequent + side * scores) / (2 * (frequent + side * share)))
 
 
 class SlopeCalibration:

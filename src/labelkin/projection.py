@@ -23,6 +23,7 @@ from labelkin._array import (
     take_along,
     take_rows,
     to_numpy,
+    transposed,
 )
 from labelkin._search import first_of_equals
 from labelkin.base import Array, LinearProjection, Matrix, in_blocks
@@ -171,9 +172,8 @@ class TrainingRows:
         """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
         if self.basis is None:
             return vectors
-        xp, _ = namespace(vectors)
         # Transposed, so that each direction lies side by side in memory.
-        return xp.matrix_transpose(xp.matrix_transpose(vectors) @ self.basis)
+        return transposed(transposed(vectors) @ self.basis)
 
 
 class PairwiseConstraintProjection(LinearProjection):
