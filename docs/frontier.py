@@ -18,7 +18,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
-from measured import frontier_file  # noqa: E402
+from measured import FRONTIER  # noqa: E402
 
 
 def means(run, metrics, datasets, folds):
@@ -40,9 +40,9 @@ def main():
     parser.add_argument("run", type=Path, help="what benchmarks/frontier.py --json wrote")
     parser.add_argument("--title", help="the method's name on the page")
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=ROOT / "results" / "frontier.json")
+    parser.add_argument("--out", type=Path, default=FRONTIER)
     options = parser.parse_args()
-    data = json.loads(frontier_file().read_text(encoding="utf-8"))
+    data = json.loads(FRONTIER.read_text(encoding="utf-8"))
     run = json.loads(options.run.read_text(encoding="utf-8"))
     datasets = sorted(set().union(*[m["cells"] for m in data["methods"].values()]))
     cells = means(run, data["metrics"], datasets, options.folds)

@@ -2,8 +2,8 @@
 
 ``<!-- measured: NAME -->`` on a line of its own becomes a table:
 
-- ``frontier``, ``frontier-ranks``: from ``results/frontier.json`` where that is there, else
-  from ``docs/frontier.json``; beside them what the paper printed;
+- ``frontier``, ``frontier-ranks``: from ``results/frontier.json``; beside them what the paper
+  printed;
 - ``decisions``: from a block of ``benchmarks/README.md``;
 - ``comparison``: the head of ``results/frontier.md``, once that is there.
 
@@ -44,17 +44,14 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], words: int = 1) ->
 # ------------------------------------------------------------------------------ the frontier
 
 
-def frontier_file() -> Path:
-    """Return the file with the figures: the results' own if there is one."""
-    paths = (ROOT / "results" / "frontier.json", ROOT / "docs" / "frontier.json")
-    return next(path for path in paths if path.exists())
+FRONTIER = ROOT / "results" / "frontier.json"
 
 
 class Frontier:
     """Means of methods on datasets, beside the published ones."""
 
     def __init__(self) -> None:
-        data = json.loads(frontier_file().read_text(encoding="utf-8"))
+        data = json.loads(FRONTIER.read_text(encoding="utf-8"))
         self.metrics: list[str] = data["metrics"]
         methods = data["methods"]
         self.titles = {name: method["title"] for name, method in methods.items()}
@@ -179,7 +176,7 @@ PARTS = {**TABLES, "comparison": comparison}
 
 def _replace(app, docname: str, source: list[str]) -> None:
     if MARK.search(source[0]):
-        app.env.dependencies[docname].update(map(str, (BENCHMARKS, frontier_file())))
+        app.env.dependencies[docname].update(map(str, (BENCHMARKS, FRONTIER)))
         source[0] = MARK.sub(lambda mark: PARTS[mark[1]](), source[0])
 
 

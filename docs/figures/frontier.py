@@ -1,11 +1,11 @@
 """Average precision of every method on every dataset, as committed."""
 
 import numpy as np
-from measured import frontier, frontier_file
+from measured import FRONTIER, frontier
 
 from figures._common import BLUE, GREEN, GREY, INK, ORANGE, PINK, SKY, YELLOW, new_figure
 
-READS = (frontier_file(),)
+READS = (FRONTIER,)
 
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
 COLOURS = (GREY, ORANGE, BLUE, GREEN, PINK, SKY, YELLOW)
