@@ -22,7 +22,13 @@ from labelkin._kin_members import (
 )
 from labelkin._ridge import RIDGES, RidgeSpectrum, loo_ridge
 from labelkin._ridge import _choose_ridges as choose_ridges
-from labelkin._stacking import LabelCorrection, Stacking, cautious, member_weights
+from labelkin._stacking import (
+    LabelCorrection,
+    Stacking,
+    cautious,
+    member_curves,
+    member_weights,
+)
 from labelkin._views import (
     Ranks,
     Standard,
@@ -520,6 +526,38 @@ def test_stacking_is_monotone_in_each_members_scores_without_a_correction(monkey
     higher = stacking(list(odds + 0.5))
     assert (higher >= honest - 1e-12).all()
     assert (logit(higher) > logit(honest)).mean() > 0.8
+
+
+@pytest.mark.parametrize("probabilities", [True, False])
+def test_curves_bend_where_scores_are_probabilities(probabilities):
+    """Members that say P(y) plainly, or a straight line of the log odds, with some noise."""
+    rng = np.random.RandomState(0)
+    if probabilities:
+        truth = rng.beta(0.05, 1.2, size=(1500, 4))
+        line = truth
+    else:
+        line = 0.15 * rng.standard_normal((1500, 4))
+        truth = expit(20 * line - 5)
+    Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
+    noises = (1 + 0.1 * rng.standard_normal(truth.shape) for _ in range(3))
+    scores = [line * noise for noise in noises]
+    curves = member_curves(scores, Y, cautious(Y))
+    assert {curve.bent for curve in curves} == {probabilities}
+    stacking = Stacking(0)
+    stacking.fit(scores, Y)
+    assert stacking.calibrations_[0].bent == probabilities
+    assert np.abs(stacking(scores) - truth).mean() < 0.06
+
+
+def test_curves_are_chosen_for_the_members_together():
+    """Two members err in opposite directions: only their mean is a probability."""
+    rng = np.random.RandomState(1)
+    truth = rng.beta(0.05, 1.2, size=(2000, 3))
+    Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
+    shift = rng.choice([0.4, 2.5], size=truth.shape)
+    scores = [truth * shift, truth / shift]
+    chosen = member_curves(scores, Y, cautious(Y))
+    assert all(curve.bent for curve in chosen)
 
 
 def rare_labels(seed, n=400, q=30, noise=0.18):

@@ -107,11 +107,15 @@ class SlopeCalibration:
         self.intercept_[varies] = intercept - slope * centre
         return self
 
-    def __call__(self, scores: Array) -> Array:
-        """Return probabilities."""
+    def odds(self, scores: Array) -> Array:
+        """Return log odds."""
         if self.bent:
             scores = bend(scores, self.share_)
-        return expit(self.slope_ * scores + self.intercept_)
+        return self.slope_ * scores + self.intercept_
+
+    def __call__(self, scores: Array) -> Array:
+        """Return probabilities."""
+        return expit(self.odds(scores))
 
 
 def better_curve(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:

@@ -17,8 +17,10 @@ from labelkin.base import Array
 _SUREST = 1e-4
 _BOUND = float(logit(1 - _SUREST))
 # Weight of the distance of a label's slope to the slope that all labels share. Some thirty
-# positives are needed to leave it: a label's place among the others hangs on it.
+# positives are needed to leave it: a label's place among the others hangs on it. A bent score is
+# on the scale of log odds already, where slopes differ less.
 _PRECISION = 30.0
+_BENT_PRECISION = 3.0
 # Doubtful positives of a label in the targets of its curve.
 _DOUBT = 0.3
 # Shares of the number of cells with which weights are drawn towards equal ones.
@@ -39,7 +41,7 @@ class Stacking:
 
     1. Each member's scores become log odds ℓₘ by a logistic curve a label, rare labels leaning
        on the slope that all share (`SlopeCalibration` on `cautious` targets), within
-       ±log((1 − 10⁻⁴) / 10⁻⁴).
+       ±log((1 − 10⁻⁴) / 10⁻⁴). Straight or bent, for all members: see `member_curves`.
     2. ℓ = Σ wₘ ℓₘ, one weight a member for all labels: see `member_weights`. P = calibrated ℓ.
     3. The residuals Y − P are regressed on the centred log odds of all labels, one ridge a
        label by leave-one-out error, or none where that does not help. Half of what the
@@ -68,7 +70,7 @@ class Stacking:
     def fit(self, scores: list[Array], Y: Array) -> Array:
         """Learn from honest scores of the members; return honest probabilities, (n, q)."""
         targets = cautious(Y)
-        self.calibrations_ = [_curves(member, targets) for member in scores]
+        self.calibrations_ = member_curves(scores, Y, targets)
         odds = self._member_odds(scores)
         self.weights_ = member_weights(odds, Y, np.random.RandomState(self.seed))
         mixed = np.tensordot(self.weights_, odds, 1)
@@ -111,14 +113,43 @@ def cautious(Y: Array) -> Array:
     return np.where(Y > 0, high, low)
 
 
-def _curves(scores: Array, targets: Array) -> SlopeCalibration:
-    return SlopeCalibration(_PRECISION).fit(scores, targets)
+def member_curves(scores: list[Array], Y: Array, targets: Array) -> list[SlopeCalibration]:
+    """Fit a curve a label to each member's scores: all straight, or all bent to log odds.
+
+    Which, the labels decide: those curves are taken whose log odds, averaged over the members
+    and calibrated, find them less surprising. One member's own log loss is no guide: what its
+    curves overstate is evened out by the others. A tie goes to the straight ones.
+
+    Parameters
+    ----------
+    scores : list of ndarray of shape (n_samples, n_labels)
+        Honest scores of each member.
+    Y, targets : ndarray of shape (n_samples, n_labels)
+        The labels, and what the curves are fitted to.
+
+    Returns
+    -------
+    list of SlopeCalibration
+        One a member.
+    """
+
+    def surprise(curves: list[SlopeCalibration]) -> float:
+        mean = sum(_odds(c, s) for c, s in zip(curves, scores, strict=True)) / len(scores)
+        odds = _odds(_curves(mean, targets), mean)
+        return -float(log_expit(np.where(Y > 0, odds, -odds)).sum())
+
+    candidates = [[_curves(s, targets, bent) for s in scores] for bent in (False, True)]
+    return min(candidates, key=surprise)
+
+
+def _curves(scores: Array, targets: Array, bent: bool = False) -> SlopeCalibration:
+    precision = _BENT_PRECISION if bent else _PRECISION
+    return SlopeCalibration(precision, bent).fit(scores, targets)
 
 
 def _odds(calibration: SlopeCalibration, scores: Array) -> Array:
     """Log odds of calibrated scores, bounded."""
-    odds = calibration.slope_ * scores + calibration.intercept_
-    return np.clip(odds, -_BOUND, _BOUND)
+    return np.clip(calibration.odds(scores), -_BOUND, _BOUND)
 
 
 def member_weights(odds: Array, Y: Array, rng: np.random.RandomState) -> Array:
