@@ -8,7 +8,7 @@ from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
@@ -323,7 +323,7 @@ def test_bent_curves_fit_scores_that_are_probabilities():
     P = rng.beta(0.05, 1.2, size=(4000, 6))
     P[:, 5] = 1 - P[:, 5]
     Y = rng.rand(*P.shape) < P
-    straight, bent = (SlopeCalibration(bent=b).fit(P, Y) for b in (False, True))
+    straight, bent = (SlopeCalibration(scale=z).fit(P, Y) for z in ("deviation", "bent"))
     loss = [np.abs(c(P) - P).mean() for c in (straight, bent)]
     assert loss[1] < 0.5 * loss[0]
     assert np.abs(bent(P) - P).max() < 0.25
@@ -340,23 +340,34 @@ def test_the_curve_that_foretells_better_is_taken():
         assert np.isfinite(better_curve(S[:n], Y[:n])(S)).all()
 
 
-@pytest.mark.parametrize("bent", [False, True])
-def test_both_curves_reach_new_samples(bent, monkeypatch):
+def test_log_odds_are_left_as_they_are_if_they_are_right():
+    """Of rare labels too: the slope that all share is 1, whatever the labels' shares."""
+    rng = np.random.RandomState(0)
+    odds = rng.standard_normal((4000, 5)) * 2 - np.array([0, 1, 3, 5, 6])
+    Y = rng.rand(*odds.shape) < expit(odds)
+    calibration = SlopeCalibration(30.0, "odds").fit(odds, Y)
+    assert calibration.shared_slope_ == pytest.approx(1, abs=0.05)
+    np.testing.assert_allclose(calibration.slope_, 1, atol=0.15)
+    np.testing.assert_allclose(calibration.odds(odds), odds, atol=1.0)
+
+
+@pytest.mark.parametrize("scale", ["deviation", "bent"])
+def test_both_curves_reach_new_samples(scale, monkeypatch):
     X, Y = noisy(80)
 
     def curve(scores, Y, precision):
-        return SlopeCalibration(precision, bent).fit(scores, Y)
+        return SlopeCalibration(precision, scale).fit(scores, Y)
 
     monkeypatch.setattr("labelkin.kernel.better_curve", curve)
     model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
-    expected = SlopeCalibration(1.0, bent).fit(model.loo_scores_, Y)
+    expected = SlopeCalibration(1.0, scale).fit(model.loo_scores_, Y)
     np.testing.assert_allclose(model.predict_proba(X), expected(model._scores(X)), rtol=1e-9)
 
 
 def test_a_label_of_all_or_none_has_no_curve():
     S, Y = scores_and_labels(60)
     Y[:, 0], Y[:, 1] = 0, 1
-    calibration = SlopeCalibration(bent=True).fit(S, Y)
+    calibration = SlopeCalibration(scale="bent").fit(S, Y)
     np.testing.assert_array_equal(calibration.share_[:2], 0.5)
     np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
 

@@ -541,7 +541,7 @@ def test_curves_bend_where_scores_are_probabilities(probabilities):
     Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
     noises = (1 + 0.1 * rng.standard_normal(truth.shape) for _ in range(3))
     scores = [line * noise for noise in noises]
-    curves = member_curves(scores, Y, cautious(Y))
+    curves = member_curves(scores, Y)
     assert {curve.bent for curve in curves} == {probabilities}
     stacking = Stacking(0)
     stacking.fit(scores, Y)
@@ -556,7 +556,7 @@ def test_curves_are_chosen_for_the_members_together():
     Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
     shift = rng.choice([0.4, 2.5], size=truth.shape)
     scores = [truth * shift, truth / shift]
-    chosen = member_curves(scores, Y, cautious(Y))
+    chosen = member_curves(scores, Y)
     assert all(curve.bent for curve in chosen)
 
 

@@ -1,5 +1,6 @@
 """From scores to probabilities: one logistic curve a label, rare labels leaning on the rest."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,10 @@ def bend(scores: Any, share: Any) -> Any:
 
 
 class SlopeCalibration:
-    """Log odds of label l are a(l) · score / sd(l) + b(l), with a(l) ≥ 0.
+    """Log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
 
-    sd(l) = √(p(1 − p)), p the share of positives: in this unit a score that predicts a label
-    well has about the same slope whether the label is frequent or rare. First one slope is
+    z brings the scores of all labels to one scale, on which a score that predicts a label well
+    has about the same slope whether the label is frequent or rare. First one slope is
     fitted that all labels share; then each label's own slope, by maximum likelihood less
     precision/2 · (a(l) − shared slope)²: frequent labels follow their scores, rare ones keep
     the shared slope. Intercepts are free, so that the mean probability of a label is its
@@ -59,9 +60,10 @@ class SlopeCalibration:
     ----------
     precision : float
         Weight of the distance to the shared slope; 0: each label for itself.
-    bent : bool
-        Whether the curve is on `bend` of the scores, in place of score / sd(l): for scores of a
-        regression on 0 and 1.
+    scale : {"deviation", "bent", "odds"}
+        What z is. "deviation": score / √(p(1 − p)), p the label's share of positives. "bent":
+        `bend` of a score that estimates 0 and 1. "odds": the score, which is on the scale of log
+        odds already.
 
     Attributes
     ----------
@@ -78,9 +80,14 @@ class SlopeCalibration:
     slope_: Array
     intercept_: Array
 
-    def __init__(self, precision: float = 1.0, bent: bool = False) -> None:
+    def __init__(self, precision: float = 1.0, scale: str = "deviation") -> None:
         self.precision = precision
-        self.bent = bent
+        self.scale = scale
+
+    @property
+    def bent(self) -> bool:
+        """Whether the curve is on `bend` of the scores."""
+        return self.scale == "bent"
 
     def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
         """Fit on honest scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
@@ -93,7 +100,8 @@ class SlopeCalibration:
         if not len(varies):
             return self
         self.share_[varies] = share = positives[varies] / n
-        unit = np.ones(len(share)) if self.bent else np.sqrt(share * (1 - share))
+        straight = self.scale == "deviation"
+        unit = np.sqrt(share * (1 - share)) if straight else np.ones(len(share))
         S = scores[:, varies]
         S, T = (bend(S, share) if self.bent else S) / unit, Y[:, varies].astype(np.float64)
         # Centred scores keep slope and intercept apart, which Newton's method likes.
@@ -125,17 +133,25 @@ def better_curve(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibr
     the samples they were fitted to would say little where scores part a rare label's few
     positives from the rest. A tie goes to the straight ones.
     """
-    # Dealt out by what does not depend on the order of samples or labels.
-    part_of = np.empty(len(Y), dtype=int)
-    part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % _PARTS
-    loss = {False: 0.0, True: 0.0}
-    for p in range(min(_PARTS, len(Y)) if len(Y) > 1 else 0):
-        part, rest = part_of == p, part_of != p
-        for bent in loss:
-            P = SlopeCalibration(precision, bent).fit(scores[rest], Y[rest])(scores[part])
+    loss = {"deviation": 0.0, "bent": 0.0}
+    for rest, part in left_out(scores, Y, _PARTS):
+        for scale in loss:
+            P = SlopeCalibration(precision, scale).fit(scores[rest], Y[rest])(scores[part])
             surprise = np.where(Y[part] > 0, P, 1 - P)
-            loss[bent] -= float(np.log(np.maximum(surprise, _LEAST)).sum())
-    return SlopeCalibration(precision, bent=loss[True] < loss[False]).fit(scores, Y)
+            loss[scale] -= float(np.log(np.maximum(surprise, _LEAST)).sum())
+    return SlopeCalibration(precision, min(loss, key=loss.__getitem__)).fit(scores, Y)
+
+
+def left_out(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:
+    """Yield masks of the samples that stay and of those left out, one part after the other.
+
+    Samples are dealt out by what does not depend on their order, nor on that of the labels. A
+    single sample cannot be left out.
+    """
+    part_of = np.empty(len(Y), dtype=int)
+    part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % n_parts
+    for part in range(min(n_parts, len(Y)) if len(Y) > 1 else 0):
+        yield part_of != part, part_of == part
 
 
 def _prior_odds(T: Array) -> Array:

@@ -8,7 +8,7 @@ regression a label, judged by leaving one out.
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
-from labelkin._calibration import SlopeCalibration
+from labelkin._calibration import SlopeCalibration, left_out
 from labelkin._logistic import logistic_coefficients
 from labelkin._ridge import LooRidge, RidgeSpectrum, loo_ridge
 from labelkin.base import Array
@@ -16,11 +16,10 @@ from labelkin.base import Array
 # Probabilities stay so far from 0 and 1 when odds are averaged: nobody is surer than that.
 _SUREST = 1e-4
 _BOUND = float(logit(1 - _SUREST))
-# Weight of the distance of a label's slope to the slope that all labels share. Some thirty
-# positives are needed to leave it: a label's place among the others hangs on it. A bent score is
-# on the scale of log odds already, where slopes differ less.
-_PRECISION = 30.0
-_BENT_PRECISION = 3.0
+# Weight of the distance of a label's slope to the slope that all labels share, by the scale of
+# the scores. Some thirty positives are needed to leave it: a label's place among the others
+# hangs on it.
+_PRECISION = {"deviation": 30.0, "bent": 3.0, "odds": 30.0}
 # Doubtful positives of a label in the targets of its curve.
 _DOUBT = 0.3
 # Shares of the number of cells with which weights are drawn towards equal ones.
@@ -70,15 +69,15 @@ class Stacking:
     def fit(self, scores: list[Array], Y: Array) -> Array:
         """Learn from honest scores of the members; return honest probabilities, (n, q)."""
         targets = cautious(Y)
-        self.calibrations_ = member_curves(scores, Y, targets)
+        self.calibrations_ = member_curves(scores, Y)
         odds = self._member_odds(scores)
         self.weights_ = member_weights(odds, Y, np.random.RandomState(self.seed))
         mixed = np.tensordot(self.weights_, odds, 1)
-        self._first = _curves(mixed, targets)
+        self._first = _curves(mixed, targets, "odds")
         first = _odds(self._first, mixed)
         self._correction = LabelCorrection()
         corrected = self._correction.fit(first, Y)
-        self._last = _curves(corrected, targets)
+        self._last = _curves(corrected, targets, "odds")
         return self._last(corrected)
 
     def __call__(self, scores: list[Array]) -> Array:
@@ -113,19 +112,20 @@ def cautious(Y: Array) -> Array:
     return np.where(Y > 0, high, low)
 
 
-def member_curves(scores: list[Array], Y: Array, targets: Array) -> list[SlopeCalibration]:
+def member_curves(scores: list[Array], Y: Array) -> list[SlopeCalibration]:
     """Fit a curve a label to each member's scores: all straight, or all bent to log odds.
 
-    Which, the labels decide: those curves are taken whose log odds, averaged over the members
-    and calibrated, find them less surprising. One member's own log loss is no guide: what its
-    curves overstate is evened out by the others. A tie goes to the straight ones.
+    Each kind of curve is fitted to one half of the samples, and its log odds, averaged over the
+    members and calibrated, foretell the labels of the other half; the lower log loss decides.
+    One member's own log loss is no guide: what its curves overstate is evened out by the
+    others. A tie goes to the straight ones.
 
     Parameters
     ----------
     scores : list of ndarray of shape (n_samples, n_labels)
         Honest scores of each member.
-    Y, targets : ndarray of shape (n_samples, n_labels)
-        The labels, and what the curves are fitted to.
+    Y : ndarray of shape (n_samples, n_labels)
+        The labels.
 
     Returns
     -------
@@ -133,18 +133,26 @@ def member_curves(scores: list[Array], Y: Array, targets: Array) -> list[SlopeCa
         One a member.
     """
 
-    def surprise(curves: list[SlopeCalibration]) -> float:
-        mean = sum(_odds(c, s) for c, s in zip(curves, scores, strict=True)) / len(scores)
-        odds = _odds(_curves(mean, targets), mean)
-        return -float(log_expit(np.where(Y > 0, odds, -odds)).sum())
+    def surprise(scale: str) -> float:
+        total = 0.0
+        for rest, part in left_out(scores[0], Y, 2):
+            targets = cautious(Y[rest])
+            curves = [_curves(s[rest], targets, scale) for s in scores]
+            known, asked = (
+                sum(_odds(c, s[rows]) for c, s in zip(curves, scores, strict=True)) / len(scores)
+                for rows in (rest, part)
+            )
+            odds = _odds(_curves(known, targets, "odds"), asked)
+            total -= float(log_expit(np.where(Y[part] > 0, odds, -odds)).sum())
+        return total
 
-    candidates = [[_curves(s, targets, bent) for s in scores] for bent in (False, True)]
-    return min(candidates, key=surprise)
+    scale = min(("deviation", "bent"), key=surprise)
+    targets = cautious(Y)
+    return [_curves(s, targets, scale) for s in scores]
 
 
-def _curves(scores: Array, targets: Array, bent: bool = False) -> SlopeCalibration:
-    precision = _BENT_PRECISION if bent else _PRECISION
-    return SlopeCalibration(precision, bent).fit(scores, targets)
+def _curves(scores: Array, targets: Array, scale: str) -> SlopeCalibration:
+    return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets)
 
 
 def _odds(calibration: SlopeCalibration, scores: Array) -> Array:

@@ -55,7 +55,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     The members' scores s are combined on these honest scores of the training rows:
 
         ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label, or
-             aₘ asinh(s / 2p) + bₘ      with p the label's share, whichever explains Y better
+             aₘ asinh(s / 2p) + bₘ      with p the label's share, whichever foretells Y better
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
