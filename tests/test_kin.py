@@ -9,6 +9,7 @@ from sklearn.datasets import make_multilabel_classification
 
 from labelkin import _kin_members, _stacking, _views
 from labelkin._calibration import SlopeCalibration
+from labelkin._kernels import sample_rows
 from labelkin._kin_members import (
     KernelLearner,
     ProjectionLearner,
@@ -17,6 +18,7 @@ from labelkin._kin_members import (
     affordable_threads,
     draw_bags,
     honest_mean,
+    landmarks,
     n_landmarks,
     ratio_directions,
 )
@@ -447,6 +449,24 @@ def test_landmarks_fall_smoothly_from_all_rows():
     assert (sizes * marks.astype(float) ** 2 <= 8e10).all()
     assert (sizes * marks)[marks > 100].max() <= 2**26
     assert marks.min() == 100
+
+
+def test_landmarks_are_means_of_the_rows_nearest_to_a_drawn_one():
+    X = np.random.RandomState(0).standard_normal((40, 3))
+    drawn = X[sample_rows(40, np.random.RandomState(1), 12)]
+    nearest = ((X[:, None] - drawn) ** 2).sum(axis=2).argmin(axis=1)
+    expected = [X[nearest == i].mean(axis=0) for i in range(12)]
+    means = landmarks(X, 12, np.random.RandomState(1))
+    np.testing.assert_allclose(means, expected, atol=1e-12)
+    S = landmarks(sparse.csr_matrix(X), 12, np.random.RandomState(1))
+    assert sparse.issparse(S)
+    np.testing.assert_allclose(S.toarray(), expected, atol=1e-9)
+
+
+def test_twins_among_landmarks_are_merged():
+    X = np.repeat(np.random.RandomState(0).standard_normal((6, 3)), 5, axis=0)
+    means = landmarks(X, 29, np.random.RandomState(1))
+    np.testing.assert_allclose(np.sort(means, axis=0), np.sort(X[::5], axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1"])

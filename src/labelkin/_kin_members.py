@@ -127,7 +127,7 @@ class KernelLearner:
         rng = np.random.RandomState(seed)
         n, m = len(Y), n_landmarks(len(Y))
         exact = m == n
-        self._rows = Rows(rows if exact else take(rows, sample_rows(n, rng, m)))
+        self._rows = Rows(rows if exact else landmarks(rows, m, rng))
         distances = self._distances(None)
         if judged is None or len(judged) < 2:
             sample = sample_rows(n, rng)
@@ -143,7 +143,7 @@ class KernelLearner:
         if exact:
             spectrum = RidgeSpectrum.of_kernel(K)
         else:
-            spectrum = RidgeSpectrum.of_landmarks(K, map(self._columns, _blocks(rows, m)))
+            spectrum = RidgeSpectrum.of_landmarks(K, map(self._columns, _blocks(rows, len(K))))
         model = _fit_ridges(spectrum, Y, judged)
         self._coef, self._intercept = model.coef, model.intercept
         return model.loo_scores
@@ -343,6 +343,20 @@ def n_landmarks(n_samples: int) -> int:
         return n_samples
     in_time = int((_LANDMARK_WORK / n_samples) ** 0.5)
     return max(_FEWEST_LANDMARKS, min(in_time, _LANDMARK_CELLS // n_samples))
+
+
+def landmarks(rows: Matrix, size: int, rng: np.random.RandomState) -> Matrix:
+    """Draw rows, and move each to the mean of all rows that are nearest to it.
+
+    That is one step of k-means. For a kernel approximated from them, such means are worth
+    about twice as many of the rows themselves. Rows drawn twice, as twins, are merged.
+    """
+    n = rows.shape[0]
+    drawn = Rows(take(rows, sample_rows(n, rng, size)))
+    nearest = [drawn.squared_distances(block).argmin(axis=1) for block in _blocks(rows, size)]
+    _, group, counts = np.unique(np.concatenate(nearest), return_inverse=True, return_counts=True)
+    means = sparse.csr_matrix((1 / counts[group], (group, np.arange(n))), (len(counts), n))
+    return means @ rows
 
 
 def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[Array]:
