@@ -91,6 +91,25 @@ def test_all_rows_as_landmarks_is_exact():
     )
 
 
+@pytest.mark.parametrize("kind", ["twins", "indefinite", "zero"])
+def test_landmarks_of_any_rank(kind):
+    X, Y = noisy(60)
+    L = X[np.r_[:10, :10]]  # each twice: K has rank 10
+    C, K = rbf_kernel(X, L), rbf_kernel(L)
+    if kind == "indefinite":  # no kernel, but a user may give one
+        C, K = C - 0.5, K - 0.5
+        assert np.linalg.eigvalsh(K)[0] < -0.1
+    elif kind == "zero":
+        C, K = 0 * C, 0 * K
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-9
+    Z = C @ vectors[:, kept] / np.sqrt(values[kept])
+    expected = loo_ridge(RidgeSpectrum.of_features(Z), Y)
+    model = loo_ridge(RidgeSpectrum.of_landmarks(K, [C[:25], C[25:26], C[26:]]), Y)
+    np.testing.assert_allclose(model.loo_scores, expected.loo_scores, atol=1e-6)
+    np.testing.assert_allclose(C @ model.coef + model.intercept, expected.scores(Z), atol=1e-6)
+
+
 def test_predictions_are_those_of_scikit_learns_ridge():
     X, Y = noisy(60)
     model = KernelRidgeLOOClassifier("linear", ridges=[0.3], scale=False).fit(X[:50], Y[:50])

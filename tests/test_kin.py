@@ -9,6 +9,7 @@ from sklearn.datasets import make_multilabel_classification
 
 from labelkin import _kin_members, _stacking, _views
 from labelkin._calibration import SlopeCalibration
+from labelkin._kernels import sample_rows
 from labelkin._kin_members import (
     KernelLearner,
     ProjectionLearner,
@@ -17,6 +18,7 @@ from labelkin._kin_members import (
     affordable_threads,
     draw_bags,
     honest_mean,
+    landmarks,
     n_landmarks,
     ratio_directions,
 )
@@ -276,7 +278,7 @@ def test_many_rows_are_seen_through_landmarks(monkeypatch):
     X, Y = make_data(400, 4, 3)
     exact = small().fit(X[:250], Y[:250])
     monkeypatch.setattr(_kin_members, "MAX_EXACT", 100)
-    monkeypatch.setattr(_kin_members, "_LANDMARKS", 150)
+    monkeypatch.setattr(_kin_members, "_LANDMARK_WORK", 250 * 150**2)
     model = small().fit(X[:250], Y[:250])
     kernel = dict(model.members_)["raw_rbf"].learners[0]
     assert kernel._coef.shape == (150, 3)
@@ -439,7 +441,56 @@ def test_learners_share_the_memory(monkeypatch):
     assert 1 <= many <= few < 16
     monkeypatch.setattr(_kin_members, "_MEMORY", 0)
     assert affordable_threads(1000, 16) == 1
-    assert n_landmarks(6000) > n_landmarks(1_000_000) >= 67
+
+
+def test_landmarks_fall_smoothly_from_all_rows():
+    assert n_landmarks(1) == 1
+    assert n_landmarks(5000) == 5000
+    sizes = np.unique(np.geomspace(5001, 1e6, 200).astype(int))
+    marks = np.array([n_landmarks(n) for n in sizes])
+    assert 0.75 * 5001 < marks[0] < 5001
+    # 1.03 times the rows: hardly fewer landmarks, never more.
+    assert (np.diff(marks) <= 0).all()
+    assert (marks[1:] > 0.95 * marks[:-1]).all()
+    assert (sizes * marks.astype(float) ** 2 <= 8e10).all()
+    assert (sizes * marks)[marks > 100].max() <= 2**26
+    assert marks.min() == 100
+
+
+def test_landmarks_are_means_of_the_rows_nearest_to_a_drawn_one():
+    X = np.random.RandomState(0).standard_normal((40, 3))
+    drawn = X[sample_rows(40, np.random.RandomState(1), 12)]
+    nearest = ((X[:, None] - drawn) ** 2).sum(axis=2).argmin(axis=1)
+    expected = [X[nearest == i].mean(axis=0) for i in range(12)]
+    means = landmarks(X, 12, np.random.RandomState(1))
+    np.testing.assert_allclose(means, expected, atol=1e-12)
+    S = landmarks(sparse.csr_matrix(X), 12, np.random.RandomState(1))
+    assert sparse.issparse(S)
+    np.testing.assert_allclose(S.toarray(), expected, atol=1e-9)
+
+
+def test_twins_among_landmarks_are_merged():
+    X = np.repeat(np.random.RandomState(0).standard_normal((6, 3)), 5, axis=0)
+    means = landmarks(X, 29, np.random.RandomState(1))
+    np.testing.assert_allclose(np.sort(means, axis=0), np.sort(X[::5], axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1"])
+def test_almost_all_rows_as_landmarks_are_almost_exact(monkeypatch, metric):
+    X, Y = make_data(120, 4, 3)
+    exact = KernelLearner(metric)
+    scores = exact.fit(X, Y, 0)
+    calls = []
+    of_landmarks = RidgeSpectrum.of_landmarks
+    monkeypatch.setattr(
+        RidgeSpectrum, "of_landmarks", lambda *a: calls.append(1) or of_landmarks(*a)
+    )
+    monkeypatch.setattr(_kin_members, "n_landmarks", lambda n: n - 1)
+    near = KernelLearner(metric)
+    np.testing.assert_allclose(near.fit(X, Y, 0), scores, atol=0.1)
+    assert calls
+    assert near.width_ == pytest.approx(exact.width_)
+    np.testing.assert_allclose(near.scores(X + 0.1), exact.scores(X + 0.1), atol=0.1)
 
 
 def test_every_row_is_outside_one_bag_of_two():

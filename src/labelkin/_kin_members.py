@@ -27,9 +27,11 @@ from labelkin.projection import TrainingRows
 
 # Up to so many rows kernels are exact; beyond, landmarks stand for the rows.
 MAX_EXACT = 5_000
-_LANDMARKS = 1_000
-# Cells of the landmarks' columns, at most (half a gigabyte); there are several such arrays.
+# Of m landmarks for n rows, n · m² is at most this, which bounds the time, and n · m that,
+# which bounds the memory (half a gigabyte an array).
+_LANDMARK_WORK = 8e10
 _LANDMARK_CELLS = 2**26
+_FEWEST_LANDMARKS = 100
 _BLOCK_CELLS = 2**22
 # Learners are fitted side by side as long as their arrays, so many of the size of the kernel
 # matrix each, fit into so many bytes.
@@ -123,24 +125,22 @@ class KernelLearner:
             The rows on which the width is chosen.
         """
         rng = np.random.RandomState(seed)
-        n = len(Y)
-        chosen = np.arange(n)
-        if n > MAX_EXACT:
-            chosen = np.sort(rng.permutation(n)[: n_landmarks(n)])
-        self._rows = Rows(rows if len(chosen) == n else take(rows, chosen))
+        n, m = len(Y), n_landmarks(len(Y))
+        exact = m == n
+        self._rows = Rows(rows if exact else landmarks(rows, m, rng))
         distances = self._distances(None)
-        sample = np.arange(len(chosen))
-        if judged is None:
-            sample = sample_rows(len(sample), rng)
+        if judged is None or len(judged) < 2:
+            sample = sample_rows(n, rng)
         else:
-            fair = np.flatnonzero(np.isin(chosen, judged))
-            sample = fair if len(fair) > 1 else sample
-            sample = sample[sample_rows(len(sample), rng, _PROJECTED_ROWS)]
-        self.width_ = descend_width(
-            take_both(distances, sample), Y[chosen[sample]], "rbf", shrinkage=_RIDGE_SHRINKAGE
-        ).width
+            sample = judged[sample_rows(len(judged), rng, _PROJECTED_ROWS)]
+        if exact:
+            between = take_both(distances, sample)
+        else:
+            between = _distances(self.metric, Rows(take(rows, sample)))
+        self.width_ = descend_width(between, Y[sample], "rbf", shrinkage=_RIDGE_SHRINKAGE).width
         K = radial(distances, "rbf", self.width_)
-        if len(chosen) == n:
+        del distances
+        if exact:
             spectrum = RidgeSpectrum.of_kernel(K)
         else:
             spectrum = RidgeSpectrum.of_landmarks(K, map(self._columns, _blocks(rows, len(K))))
@@ -161,10 +161,8 @@ class KernelLearner:
         return radial(self._distances(rows), "rbf", self.width_)
 
     def _distances(self, rows: Matrix | None) -> Array:
-        if self.metric == "l2":
-            return self._rows.squared_distances(rows)
-        known = self._rows.X
-        return _l1_distances(known if rows is None else rows, known)
+        """Return distances of queries (None: of the kept rows) to the kept rows."""
+        return _distances(self.metric, self._rows, rows)
 
 
 class ProjectionLearner:
@@ -300,9 +298,8 @@ def _errors(spectrum: RidgeSpectrum, Y: Array, judged: Array, ridges: Array) -> 
     kept = values / (values + ridges * (spectrum.scale or 1.0))
     residual = Y - Y.mean(axis=0)
     rotated = spectrum.vectors.T @ residual
+    left = spectrum.left_out(kept)[judged]
     vectors, residual = spectrum.vectors[judged], residual[judged]
-    left = 1 - 1 / len(Y) - vectors**2 @ kept
-    left = np.where(left > 0, left, 1.0)
     errors = [
         np.mean(((residual - vectors @ (kept[:, [i]] * rotated)) / left[:, [i]]) ** 2, axis=0)
         for i in range(len(ridges))
@@ -330,13 +327,36 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
 
 def affordable_threads(n_samples: int, threads: int) -> int:
     """Return how many learners of so many rows may be fitted at a time, for their memory."""
-    width = n_samples if n_samples <= MAX_EXACT else n_landmarks(n_samples)
-    return max(1, min(threads, int(_MEMORY // (8 * _COPIES * n_samples * width))))
+    cells = n_samples * n_landmarks(n_samples)
+    return max(1, min(threads, int(_MEMORY // (8 * _COPIES * cells))))
 
 
 def n_landmarks(n_samples: int) -> int:
-    """Return how many landmarks stand for more rows than kernels are exact for."""
-    return min(_LANDMARKS, max(100, _LANDMARK_CELLS // n_samples))
+    """Return how many rows of a kernel's learner get a coefficient: all, or landmarks.
+
+    Up to `MAX_EXACT` rows all of them. Beyond, 4,000 and fewer the more rows there are: the
+    number m falls as √(1/n), so that the time stays the same, and for very many rows as 1/n,
+    so that the n · m kernel values stay in memory. Each halving of m costs accuracy, so there
+    is no steep step where kernels cease to be exact.
+    """
+    if n_samples <= MAX_EXACT:
+        return n_samples
+    in_time = int((_LANDMARK_WORK / n_samples) ** 0.5)
+    return max(_FEWEST_LANDMARKS, min(in_time, _LANDMARK_CELLS // n_samples))
+
+
+def landmarks(rows: Matrix, size: int, rng: np.random.RandomState) -> Matrix:
+    """Draw rows, and move each to the mean of all rows that are nearest to it.
+
+    That is one step of k-means. For a kernel approximated from them, such means are worth
+    about twice as many of the rows themselves. Rows drawn twice, as twins, are merged.
+    """
+    n = rows.shape[0]
+    drawn = Rows(take(rows, sample_rows(n, rng, size)))
+    nearest = [drawn.squared_distances(block).argmin(axis=1) for block in _blocks(rows, size)]
+    _, group, counts = np.unique(np.concatenate(nearest), return_inverse=True, return_counts=True)
+    means = sparse.csr_matrix((1 / counts[group], (group, np.arange(n))), (len(counts), n))
+    return means @ rows
 
 
 def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[Array]:
@@ -352,6 +372,13 @@ def draw_bags(n_samples: int, n_bags: int, rng: np.random.RandomState) -> list[A
 def _no_score(true: Array, predicted: Array) -> float:
     """Stand in for the score of a forest, of which only the predictions are wanted."""
     return 0.0
+
+
+def _distances(metric: str, known: Rows, rows: Matrix | None = None) -> Array:
+    """Return |x − z|₂² or |x − z|₁ of queries (None: of the known rows) to the known rows."""
+    if metric == "l2":
+        return known.squared_distances(rows)
+    return _l1_distances(known.X if rows is None else rows, known.X)
 
 
 def _l1_distances(Q: Matrix, X: Matrix) -> Array:
