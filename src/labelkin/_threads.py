@@ -8,12 +8,13 @@ Where the user has chosen a joblib backend of other processes or machines, with
 travel go there instead, and give the same results.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache, partial
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -108,6 +109,62 @@ def map_threads(
                 after(answer)
                 answers.append(answer)
         return answers
+
+
+# Threads that wake, and fight over the interpreter, cost about what they could save in this time.
+_PATIENCE_S = 0.005
+
+
+def map_patiently(
+    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
+) -> list[T]:
+    """Return what `map_threads` does, but call other threads in only when it takes long.
+
+    Nobody knows beforehand what a classifier costs that is not ours: fitting it may take a
+    minute, or less than the start of a thread. So this thread begins, and the others join after
+    a few milliseconds, in the midst of a long piece too.
+    """
+    threads = n_threads(n_jobs)
+    if threads == 1:
+        return map_threads(function, items, 1)
+    pieces = deque(enumerate(items))
+    answers: list[Any] = [None] * len(pieces)
+    helpers: list[Future] = []
+    done = Event()
+
+    def take() -> tuple[int, Any] | None:
+        try:
+            return pieces.popleft()
+        except IndexError:
+            return None
+
+    def work() -> None:
+        while (piece := take()) is not None:
+            number, item = piece
+            try:
+                answers[number] = function(item)
+            except BaseException:
+                pieces.clear()  # nobody begins another piece
+                raise
+
+    def call_in() -> None:
+        if not done.wait(_PATIENCE_S):
+            helpers.extend(pool.submit(copy.run, work) for copy in contexts[1:])
+            work()
+
+    # Contexts and scikit-learn's settings of this thread hold in all, as in `map_threads`.
+    contexts = [copy_context() for _ in range(min(threads, len(pieces)) - 1)]
+    settings = partial(set_config, **get_config())
+    with one_blas_thread(), ThreadPoolExecutor(threads, initializer=settings) as pool:
+        if contexts:
+            helpers.append(pool.submit(contexts[0].run, call_in))
+        try:
+            work()
+        finally:
+            done.set()
+    for helper in helpers:
+        helper.result()
+    return answers
 
 
 def n_at_a_time(n_jobs: int | None) -> int:

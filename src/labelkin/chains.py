@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, with_columns
 from labelkin._progress import Progress
-from labelkin._threads import map_threads, n_threads
+from labelkin._threads import map_patiently, n_threads
 from labelkin.base import Array, Matrix
 
 
@@ -118,12 +118,12 @@ class BinaryRelevanceClassifier(PassesWeights):
             progress.step()
             return member
 
-        self.estimators_ = map_threads(train, range(q), self.n_jobs)
+        self.estimators_ = map_patiently(train, range(q), self.n_jobs)
         return self
 
     def _proba(self, X: Matrix) -> Array:
         rows = QueryRows(X)
-        return np.column_stack(map_threads(rows.positive, self.estimators_, self.n_jobs))
+        return np.column_stack(map_patiently(rows.positive, self.estimators_, self.n_jobs))
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
@@ -273,7 +273,7 @@ class ChainClassifier(PassesWeights):
             progress.step()
             return member
 
-        members = map_threads(train, range(len(links)), self.n_jobs)
+        members = map_patiently(train, range(len(links)), self.n_jobs)
         self.estimators_ = [members[start : start + q] for start in range(0, len(members), q)]
         return self
 
@@ -318,7 +318,7 @@ class ChainClassifier(PassesWeights):
         # Batch by batch: memory does not grow with the number of chains.
         for start in range(0, m, batch):
             chains = range(start, min(start + batch, m))
-            for outcome in map_threads(lambda c: self._follow(c, X), chains, self.n_jobs):
+            for outcome in map_patiently(lambda c: self._follow(c, X), chains, self.n_jobs):
                 sums += outcome
         return sums[0] / m, sums[1] / m
 

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
-from labelkin._threads import map_threads
+from labelkin._threads import map_patiently
 from labelkin.base import Array, Matrix
 from labelkin.tree import C45TreeClassifier
 
@@ -176,10 +176,10 @@ class LabelPowersetClassifier(PassesWeights):
 
     def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int, weight: Array | None) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        first, codes = distinct_label_sets(Y)
+        sets, codes = distinct_label_sets(Y)
         # By frequency, so that argmax gives a tie to the more frequent set.
         order = np.argsort(-np.bincount(codes, weight), kind="stable")
-        self.label_sets_ = Y[first[order]]
+        self.label_sets_ = sets[order]
         member = matrix.fit(np.argsort(order)[codes], weight=weight, seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
@@ -331,12 +331,12 @@ class RAkELClassifier(PassesWeights):
             labels = Y[:, self.labelsets_[m]]
             member._fit_on(matrix, labels, seeds[m], weight)
             member._one_target = False
-            member.classes_ = np.tile([0, 1], (labels.shape[1], 1))
+            member.classes_ = self.classes_[: labels.shape[1]]
             member.n_features_in_ = self.n_features_in_
             progress.step()
             return member
 
-        self.estimators_ = map_threads(train, range(len(seeds)), self.n_jobs)
+        self.estimators_ = map_patiently(train, range(len(seeds)), self.n_jobs)
         return self
 
     def _draw(self, q: int, rng: np.random.RandomState) -> list[Array]:
@@ -387,7 +387,7 @@ class RAkELClassifier(PassesWeights):
         if self.overlapping:
             return self._share_of_votes(X)
         rows = QueryRows(X)
-        parts = map_threads(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
+        parts = map_patiently(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 
@@ -395,10 +395,15 @@ class RAkELClassifier(PassesWeights):
         return self._share_of_votes(X) >= self.voting_threshold
 
 
+# So many labels at most make numbers that a table of all label sets can count.
+_COUNTED_LABELS = 12
+
+
 def distinct_label_sets(Y: Array) -> tuple[Array, Array]:
     """Find the distinct rows of 0 and 1, in ascending order.
 
-    Sorting strings of bits is many times faster than sorting rows of numbers.
+    Those of a few labels are numbers that are counted; longer ones are sorted as strings of
+    bits, many times faster than rows of numbers.
 
     Parameters
     ----------
@@ -407,15 +412,23 @@ def distinct_label_sets(Y: Array) -> tuple[Array, Array]:
 
     Returns
     -------
-    first : ndarray of shape (n_sets,)
-        The first row that is the set.
+    sets : ndarray of shape (n_sets, n_labels)
+        The distinct rows.
     codes : ndarray of shape (n_samples,)
         Which set each row is.
     """
+    q = Y.shape[1]
+    if q <= _COUNTED_LABELS:
+        shifts = np.arange(q)[::-1]
+        numbers = Y @ (1 << shifts)
+        found = np.flatnonzero(np.bincount(numbers))
+        place = np.empty(2**q, dtype=np.intp)
+        place[found] = np.arange(len(found))
+        return (found[:, None] >> shifts & 1).astype(Y.dtype), place[numbers]
     bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
     strings = bits.view(f"S{bits.shape[1]}").ravel()
     _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
-    return first, codes.reshape(-1)
+    return Y[first], codes.reshape(-1)
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:
