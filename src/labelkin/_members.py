@@ -202,27 +202,70 @@ class TrainingMatrix:
             member.random_state = random_seed(_draws.seeded(seed))
         return member
 
-    def with_labels(self, labels: Array) -> "TrainingMatrix":
-        """Return the matrix with labels as further columns, nominal ones to a C4.5 tree.
 
-        Only the new columns are sorted.
-        """
-        wider = copy(self)
-        wider.X = with_columns(self.X, labels)
-        if self.is_tree:
-            wider.sorted = self.sorted.with_columns(labels)
-            if not isinstance(self.base.nominal_features, str):
-                nominal = self.base._nominal_mask(self.sorted)
-                wider.base = clone(self.base)
-                wider.base.nominal_features = np.append(nominal, [True] * labels.shape[1])
+class LabelledMatrix:
+    """A training matrix and labels that are features too, nominal ones to a C4.5 tree.
+
+    Parameters
+    ----------
+    matrix : TrainingMatrix
+        The features.
+    labels : ndarray of shape (n_samples, n_labels)
+        Columns to add, the first of them first.
+    """
+
+    def __init__(self, matrix: TrainingMatrix, labels: Array) -> None:
+        self.matrix = matrix
+        self.labels = labels
+        self.wide = None if matrix.is_tree else WideRows(matrix.X, labels)
+
+    def first(self, n_labels: int) -> TrainingMatrix:
+        """Return the matrix with so many labels. Of a tree's only the new columns are sorted."""
+        if not n_labels:
+            return self.matrix
+        wider = copy(self.matrix)
+        if self.wide is not None:
+            wider.X = self.wide.first(n_labels)
+            return wider
+        labels = self.labels[:, :n_labels]
+        wider.sorted = wider.sorted.with_columns(labels)
+        if not isinstance(wider.base.nominal_features, str):
+            nominal = wider.base._nominal_mask(self.matrix.sorted)
+            wider.base = clone(wider.base)
+            wider.base.nominal_features = np.append(nominal, [True] * n_labels)
         return wider
 
 
-def with_columns(X: Matrix, columns: Array) -> Matrix:
-    """Return dense or CSR rows with dense columns added on the right."""
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
-    return np.hstack([X, columns], dtype=X.dtype)
+class WideRows:
+    """Rows with columns added on the right, some or all of them to be seen.
+
+    Dense rows are copied once, and what is seen of them is a view; sparse ones at every look.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_features)
+        Rows.
+    columns : ndarray of shape (n, n_columns)
+        What to add. Later changes are seen through `put` alone.
+    """
+
+    def __init__(self, X: Matrix, columns: Array) -> None:
+        self.X = X
+        self.columns = columns
+        self.dense = None if sparse.issparse(X) else np.hstack([X, columns], dtype=X.dtype)
+
+    def first(self, n_columns: int) -> Matrix:
+        """Return the rows with so many of the columns."""
+        if self.dense is not None:
+            return self.dense[:, : self.X.shape[1] + n_columns]
+        added = sparse.csr_array(self.columns[:, :n_columns])
+        return sparse.hstack([self.X, added], format="csr", dtype=self.X.dtype)
+
+    def put(self, number: int, column: Array) -> None:
+        """Fill in one column."""
+        self.columns[:, number] = column
+        if self.dense is not None:
+            self.dense[:, self.X.shape[1] + number] = column
 
 
 class QueryRows:
