@@ -13,6 +13,8 @@ of these rows to the part that wants the label most, and go on. Three things are
   pairs of rows change places while that makes the labels more even.
 """
 
+from math import ceil
+
 import numpy as np
 from scipy import sparse
 
@@ -57,6 +59,7 @@ class _Parts:
     def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
         n = Y.shape[0]
         self.Y = Y
+        self.n_labels = np.diff(Y.indptr)  # of each row
         self.part = np.full(n, -1, dtype=np.intp)
         self.room = shares * n  # rows wanted, by part; below zero: too many
         self.wanted = np.outer(shares, Y.sum(axis=0))  # the same by part and label
@@ -64,17 +67,25 @@ class _Parts:
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Put unassigned rows into parts; return how often each label came with them."""
         n_parts, q = self.wanted.shape
-        chosen = self.Y[rows]
-        cells = np.repeat(parts, np.diff(chosen.indptr)) * q + chosen.indices
+        n_labels = self.n_labels[rows]
+        # Where the rows' labels are: one after the other from each row's first.
+        ends = n_labels.cumsum()
+        labels = np.repeat(self.Y.indptr[rows] - ends + n_labels, n_labels)
+        labels += np.arange(len(labels), dtype=labels.dtype)
+        cells = np.repeat(parts * q, n_labels) + self.Y.indices[labels]
         got = np.bincount(cells, minlength=n_parts * q).reshape(n_parts, q)
         self.part[rows] = parts
         self.wanted -= got
         self.room -= np.bincount(parts, minlength=n_parts)
         return got.sum(axis=0)
 
+    def labels(self, row: int) -> np.ndarray:
+        """Return the labels of a row."""
+        return self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+
     def move(self, row: int, source: int, target: int) -> None:
         """Move one row to another part."""
-        labels = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        labels = self.labels(row)
         self.part[row] = target
         self.wanted[source, labels] += 1
         self.wanted[target, labels] -= 1
@@ -84,31 +95,30 @@ class _Parts:
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
     """Deal the rows of the rarest label left, again and again; rows without labels last."""
-    columns = state.Y.tocsc()
-    left = np.diff(columns.indptr).astype(float)
-    place = _places(state.Y, left)
-    while left.any():
-        label = np.where(left > 0, left, np.inf).argmin()
-        rows = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+    left = state.Y.sum(axis=0)
+    alike = _alike(state.Y, left)
+    columns = state.Y[alike].tocsc()
+    by_label = alike[columns.indices]
+    left[left == 0] = np.inf
+    while left[label := left.argmin()] < np.inf:
+        rows = by_label[columns.indptr[label] : columns.indptr[label + 1]]
         rows = rows[state.part[rows] < 0]
-        rows = rows[place[rows].argsort()]
         left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
+        left[left == 0] = np.inf
     rows = np.flatnonzero(state.part < 0)
     if len(rows):
         state.put(rows, _deal(state.room, state.room, len(rows), rng))
 
 
-def _places(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
-    """Each row's place when label sets are ordered like words, rare labels being early letters.
+def _alike(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
+    """Return the rows ordered by their label sets, like words, rare labels being early letters.
 
     The sum of powers of two is that order as far as a float carries it; with more labels than
     its exponent holds, the powers stand closer and the order is a rougher one.
     """
     rank = frequency.argsort(kind="stable").argsort()
     keys = Y @ np.exp2(-rank * min(1.0, 1000 / len(rank)))
-    place = np.empty(len(keys), dtype=np.intp)
-    place[keys.argsort(kind="stable")] = np.arange(len(keys))
-    return place
+    return keys.argsort(kind="stable")
 
 
 def _deal(
@@ -120,13 +130,16 @@ def _deal(
     to any. A part's k-th row finds both lowered by k: sorting these offers gives the sequence.
     """
     # Offers above this level are enough for all rows: the wants cut off there sum to n_rows.
-    falling = np.sort(wanted)[::-1]
-    levels = (falling.cumsum() - n_rows) / np.arange(1, len(wanted) + 1)
-    level = levels[np.flatnonzero(levels < falling)[-1]]
-    offers = np.ceil(np.maximum(wanted - level, 0)).astype(np.intp) + 1
+    # The parts are few: here and below, lists are quicker than arrays.
+    level, total = np.inf, 0.0
+    for number, want in enumerate(sorted(wanted.tolist(), reverse=True), start=1):
+        total += want
+        if (total - n_rows) / number < want:
+            level = (total - n_rows) / number
+    offers = [ceil(max(want - level, 0.0)) + 1 for want in wanted.tolist()]
 
-    part = np.repeat(np.arange(len(wanted)), offers)
-    k = np.arange(len(part)) - np.repeat(offers.cumsum() - offers, offers)
+    part = np.repeat(np.arange(len(offers)), offers)
+    k = np.concatenate([np.arange(count) for count in offers])
     tie = part if rng is None else rng.random_sample(len(part))
     return part[np.lexsort((tie, k - room[part], k - wanted[part]))[:n_rows]]
 
@@ -150,23 +163,26 @@ def _repair_labels(state: _Parts) -> None:
     """
     n, q = state.Y.shape
     pool = np.arange(0, n, -(-n // _POOL))
-    Y = state.Y[pool]
+    Y, part = state.Y[pool], state.part[pool]
     weight = Y.sum(axis=1)
     open_labels = np.ones(q, dtype=bool)
     while True:
-        spread = np.where(open_labels, np.ptp(state.wanted, axis=0), 0)
+        spread = (state.wanted.max(axis=0) - state.wanted.min(axis=0)) * open_labels
         label = spread.argmax()
         if spread[label] <= 1 + 1e-9:
             return
         over, under = (int(f(state.wanted[:, label])) for f in (np.argmin, np.argmax))
         gap = state.wanted[over] - state.wanted[under]
-        part, pull = state.part[pool], Y @ gap
+        pull = Y @ gap
         down = np.where(part == over, weight + pull, np.inf).argmin()
         up = np.where(part == under, weight - pull, np.inf).argmin()
-        difference = Y[[down]].toarray()[0] - Y[[up]].toarray()[0]
+        difference = np.zeros(q)
+        difference[state.labels(pool[down])] = 1
+        difference[state.labels(pool[up])] -= 1
         swappable = part[down] == over and part[up] == under
         if swappable and difference @ gap + np.abs(difference).sum() < -1e-9:
-            state.move(int(pool[down]), over, under)
-            state.move(int(pool[up]), under, over)
+            state.move(pool[down], over, under)
+            state.move(pool[up], under, over)
+            part[down], part[up] = under, over
         else:
             open_labels[label] = False
