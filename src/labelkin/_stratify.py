@@ -59,29 +59,30 @@ class _Parts:
     def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
         n = Y.shape[0]
         self.Y = Y
-        self.n_labels = np.diff(Y.indptr)  # of each row
+        self.starts, self.indices = Y.indptr[:-1], Y.indices
+        self.n_labels = Y.indptr[1:] - self.starts  # of each row
+        self.frequency = np.bincount(Y.indices, minlength=Y.shape[1])  # of each label
         self.part = np.full(n, -1, dtype=np.intp)
         self.room = shares * n  # rows wanted, by part; below zero: too many
-        self.wanted = np.outer(shares, Y.sum(axis=0))  # the same by part and label
+        self.wanted = np.outer(shares, self.frequency)  # the same by part and label
 
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Put unassigned rows into parts; return how often each label came with them."""
         n_parts, q = self.wanted.shape
         n_labels = self.n_labels[rows]
         # Where the rows' labels are: one after the other from each row's first.
-        ends = n_labels.cumsum()
-        labels = np.repeat(self.Y.indptr[rows] - ends + n_labels, n_labels)
-        labels += np.arange(len(labels), dtype=labels.dtype)
-        cells = np.repeat(parts * q, n_labels) + self.Y.indices[labels]
-        got = np.bincount(cells, minlength=n_parts * q).reshape(n_parts, q)
+        cells = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
+        cells += np.arange(len(cells), dtype=cells.dtype)
+        labels = self.indices[cells]
+        got = np.bincount((parts * q).repeat(n_labels) + labels, minlength=n_parts * q)
         self.part[rows] = parts
-        self.wanted -= got
+        self.wanted -= got.reshape(n_parts, q)
         self.room -= np.bincount(parts, minlength=n_parts)
-        return got.sum(axis=0)
+        return np.bincount(labels, minlength=q)
 
     def labels(self, row: int) -> np.ndarray:
         """Return the labels of a row."""
-        return self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        return self.indices[self.starts[row] : self.starts[row] + self.n_labels[row]]
 
     def move(self, row: int, source: int, target: int) -> None:
         """Move one row to another part."""
@@ -95,13 +96,13 @@ class _Parts:
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
     """Deal the rows of the rarest label left, again and again; rows without labels last."""
-    left = state.Y.sum(axis=0)
-    alike = _alike(state.Y, left)
+    alike = _alike(state.Y, state.frequency)
     columns = state.Y[alike].tocsc()
-    by_label = alike[columns.indices]
+    by_label = np.split(alike[columns.indices], columns.indptr[1:-1])
+    left = state.frequency.astype(float)
     left[left == 0] = np.inf
     while left[label := left.argmin()] < np.inf:
-        rows = by_label[columns.indptr[label] : columns.indptr[label + 1]]
+        rows = by_label[label]
         rows = rows[state.part[rows] < 0]
         left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
         left[left == 0] = np.inf
@@ -138,7 +139,7 @@ def _deal(
             level = (total - n_rows) / number
     offers = [ceil(max(want - level, 0.0)) + 1 for want in wanted.tolist()]
 
-    part = np.repeat(np.arange(len(offers)), offers)
+    part = np.arange(len(offers)).repeat(offers)
     k = np.concatenate([np.arange(count) for count in offers])
     tie = part if rng is None else rng.random_sample(len(part))
     return part[np.lexsort((tie, k - room[part], k - wanted[part]))[:n_rows]]
@@ -146,11 +147,10 @@ def _deal(
 
 def _repair_sizes(state: _Parts) -> None:
     """Move rows from the fullest to the emptiest part until each size is its share, rounded."""
-    weight = state.Y.sum(axis=1)
     while np.abs(state.room).max() >= 1 - 1e-9:
         source, target = int(state.room.argmin()), int(state.room.argmax())
         # Half the change in the sum of squared wants, were the row moved.
-        change = state.Y @ (state.wanted[source] - state.wanted[target]) + weight
+        change = state.Y @ (state.wanted[source] - state.wanted[target]) + state.n_labels
         row = np.where(state.part == source, change, np.inf).argmin()
         state.move(int(row), source, target)
 
@@ -162,9 +162,8 @@ def _repair_labels(state: _Parts) -> None:
     is left alone. Every exchange lowers the sum, so this ends.
     """
     n, q = state.Y.shape
-    pool = np.arange(0, n, -(-n // _POOL))
-    Y, part = state.Y[pool], state.part[pool]
-    weight = Y.sum(axis=1)
+    step = -(-n // _POOL)
+    Y, part, weight = state.Y[::step], state.part[::step], state.n_labels[::step]
     open_labels = np.ones(q, dtype=bool)
     while True:
         spread = (state.wanted.max(axis=0) - state.wanted.min(axis=0)) * open_labels
@@ -177,12 +176,11 @@ def _repair_labels(state: _Parts) -> None:
         down = np.where(part == over, weight + pull, np.inf).argmin()
         up = np.where(part == under, weight - pull, np.inf).argmin()
         difference = np.zeros(q)
-        difference[state.labels(pool[down])] = 1
-        difference[state.labels(pool[up])] -= 1
+        difference[state.labels(down * step)] = 1
+        difference[state.labels(up * step)] -= 1
         swappable = part[down] == over and part[up] == under
         if swappable and difference @ gap + np.abs(difference).sum() < -1e-9:
-            state.move(pool[down], over, under)
-            state.move(pool[up], under, over)
-            part[down], part[up] = under, over
+            state.move(down * step, over, under)
+            state.move(up * step, under, over)
         else:
             open_labels[label] = False
