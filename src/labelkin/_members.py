@@ -97,9 +97,13 @@ def is_plain(estimator: Any) -> bool:
 
     Then it holds no other estimators, and a shallow copy of an unfitted one is as good as a clone.
     """
-    return type(estimator).__module__.startswith("sklearn.") and all(
-        value is None or isinstance(value, str | float | int)
-        for value in estimator.get_params(deep=False).values()
+    return (
+        type(estimator).__module__.startswith("sklearn.")
+        and hasattr(estimator, "_parameter_constraints")
+        and all(
+            value is None or isinstance(value, str | float | int)
+            for value in estimator.get_params(deep=False).values()
+        )
     )
 
 
