@@ -22,6 +22,8 @@ from labelkin.base import seeded
 class Recorder(ClassifierMixin, BaseEstimator):
     """Not scikit-learn's own: notes the settings it is fitted and asked under."""
 
+    _parameter_constraints: dict = {}
+
     def fit(self, X, y):
         self.seen_ = get_config()
         self.classes_ = np.unique(y)
@@ -36,7 +38,6 @@ class OwnedRecorder(Recorder):
     """The same, as if scikit-learn's."""
 
     __module__ = "sklearn.own"
-    _parameter_constraints: dict = {}
 
     def predict(self, X):
         assert get_config()["assume_finite"]
