@@ -10,11 +10,11 @@ travel go there instead, and give the same results.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache, partial
-from threading import Event, Lock
+from threading import Lock, Thread, current_thread
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -124,13 +124,14 @@ def map_patiently(
     minute, or less than the start of a thread. So this thread begins, and the others join after
     a few milliseconds, in the midst of a long piece too.
     """
-    threads = n_threads(n_jobs)
-    if threads == 1:
-        return map_threads(function, items, 1)
     pieces = deque(enumerate(items))
+    threads = min(n_threads(n_jobs), len(pieces))
+    if threads <= 1:
+        return map_threads(function, [item for _, item in pieces], 1)
     answers: list[Any] = [None] * len(pieces)
-    helpers: list[Future] = []
-    done = Event()
+    errors: list[BaseException] = []
+    helpers: list[Thread] = []
+    finished = Lock()
 
     def take() -> tuple[int, Any] | None:
         try:
@@ -139,31 +140,37 @@ def map_patiently(
             return None
 
     def work() -> None:
-        while (piece := take()) is not None:
-            number, item = piece
-            try:
-                answers[number] = function(item)
-            except BaseException:
-                pieces.clear()  # nobody begins another piece
-                raise
+        try:
+            while (piece := take()) is not None:
+                answers[piece[0]] = function(piece[1])
+        except BaseException as error:
+            pieces.clear()  # nobody begins another piece
+            errors.append(error)
+
+    def help_out() -> None:
+        set_config(**settings)
+        work()
 
     def call_in() -> None:
-        if not done.wait(_PATIENCE_S):
-            helpers.extend(pool.submit(copy.run, work) for copy in contexts[1:])
-            work()
+        if finished.acquire(timeout=_PATIENCE_S):
+            return
+        helpers.append(current_thread())
+        for context in contexts[1:]:
+            helpers.append(Thread(target=context.run, args=(help_out,)))
+            helpers[-1].start()
+        help_out()
 
     # Contexts and scikit-learn's settings of this thread hold in all, as in `map_threads`.
-    contexts = [copy_context() for _ in range(min(threads, len(pieces)) - 1)]
-    settings = partial(set_config, **get_config())
-    with one_blas_thread(), ThreadPoolExecutor(threads, initializer=settings) as pool:
-        if contexts:
-            helpers.append(pool.submit(contexts[0].run, call_in))
-        try:
-            work()
-        finally:
-            done.set()
-    for helper in helpers:
-        helper.result()
+    contexts = [copy_context() for _ in range(threads - 1)]
+    settings = get_config()
+    with one_blas_thread(), finished:
+        Thread(target=contexts[0].run, args=(call_in,), daemon=True).start()
+        work()
+        # Who is not among the helpers now finds no piece left: nobody waits for the first.
+        for helper in helpers:
+            helper.join()
+    if errors:
+        raise errors[0]
     return answers
 
 
