@@ -49,15 +49,15 @@ class Idle(ClassifierMixin, BaseEstimator):
     generator whenever it is asked, which takes longer than all the rest.
     """
 
-    def fit(self, X, y):
+    def fit(self, X, y):  # noqa: D102
         self.classes_, counts = np.unique(y, return_counts=True)
         self.shares_ = counts / len(y)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X):  # noqa: D102
         return np.tile(self.shares_, (X.shape[0], 1))
 
-    def predict(self, X):
+    def predict(self, X):  # noqa: D102
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
@@ -70,6 +70,7 @@ class Stopwatch:
             setattr(watched, name, self._timed(getattr(watched, name)))
 
     def reset(self):
+        """Go back to zero."""
         self.spent, self.depth = 0.0, 0
 
     def _timed(self, method):

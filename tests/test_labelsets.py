@@ -373,8 +373,10 @@ def test_distinct_label_sets_are_those_of_numpy(q, order):
     Y = (np.random.default_rng(0).random((200, q)) < 2 / q).astype(np.uint8)
     Y[::3] = Y[0]
     Y = np.asarray(Y, order=order)
-    sets, codes = distinct_label_sets(Y)
-    expected, expected_codes = np.unique(Y, axis=0, return_inverse=True)
-    np.testing.assert_array_equal(sets, expected)
-    np.testing.assert_array_equal(codes, expected_codes.reshape(-1))
-    assert sets.dtype == Y.dtype
+    for weight in (None, np.random.default_rng(1).integers(1, 9, 200) / 4):
+        sets, codes = distinct_label_sets(Y, weight)
+        expected, numbers = np.unique(Y, axis=0, return_inverse=True)
+        by_frequency = np.argsort(-np.bincount(numbers.reshape(-1), weight), kind="stable")
+        np.testing.assert_array_equal(sets, expected[by_frequency])
+        np.testing.assert_array_equal(sets[codes], Y)
+        assert sets.dtype == Y.dtype

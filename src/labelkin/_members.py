@@ -95,7 +95,7 @@ def _routing_enabled() -> bool:
 def is_plain(estimator: Any) -> bool:
     """Tell whether it is one of scikit-learn's own with nothing but plain values as parameters.
 
-    Then it holds no other estimators, and a shallow copy of an unfitted one is as good as a clone.
+    Then it holds no other estimators, and another made with these values is as good as a clone.
     """
     return (
         type(estimator).__module__.startswith("sklearn.")
@@ -156,10 +156,11 @@ class TrainingMatrix:
             return
         if n_jobs is not None and self.base.get_params().get("n_jobs", 0) is None:
             self.base.set_params(n_jobs=n_jobs)
-        self.is_plain = is_plain(self.base)
+        self.params = self.base.get_params(deep=False)
+        # Anything else on a clone, such as a request for metadata, only another clone has.
+        self.is_plain = is_plain(self.base) and vars(self.base).keys() == self.params.keys()
         if self.is_plain:
             self.base._validate_params()  # once for all members: see `trusting`
-            self.wants_seed = self.base.get_params().get("random_state", 0) is None
 
     def fit(
         self, y: Array, *, rows: Array | None = None, weight: Array | None = None, seed: int = 0
@@ -201,8 +202,8 @@ class TrainingMatrix:
         """Return a fresh base, with a seed where it wants one."""
         if not self.is_plain:
             return seeded(clone(self.base), _draws.seeded(seed))
-        member = copy(self.base)
-        if self.wants_seed:
+        member = type(self.base)(**self.params)
+        if self.params.get("random_state", 0) is None:
             member.random_state = random_seed(_draws.seeded(seed))
         return member
 
@@ -284,6 +285,7 @@ class QueryRows:
     def __init__(self, X: Matrix) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
+        self._plain: dict[type, bool] = {}  # members of a class are alike
 
     @cached_property
     def _values(self) -> RowValues:
@@ -298,7 +300,10 @@ class QueryRows:
             return np.ones((self.shape[0], 1))
         if isinstance(member, C45TreeClassifier):
             return member._proba(self._values)
-        with trusting(is_plain(member)):
+        kind = type(member)
+        if kind not in self._plain:
+            self._plain[kind] = is_plain(member)
+        with trusting(self._plain[kind]):
             if hasattr(member, "predict_proba"):
                 return member.predict_proba(self.X)
             return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)

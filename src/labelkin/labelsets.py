@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from numbers import Integral, Real
@@ -176,11 +177,9 @@ class LabelPowersetClassifier(PassesWeights):
 
     def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int, weight: Array | None) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        sets, codes = distinct_label_sets(Y)
-        # By frequency, so that argmax gives a tie to the more frequent set.
-        order = np.argsort(-np.bincount(codes, weight), kind="stable")
-        self.label_sets_ = sets[order]
-        member = matrix.fit(np.argsort(order)[codes], weight=weight, seed=seed)
+        # The most frequent set is the first, so that argmax gives it a tie.
+        self.label_sets_, codes = distinct_label_sets(Y, weight)
+        member = matrix.fit(codes, weight=weight, seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
         return member
@@ -395,40 +394,51 @@ class RAkELClassifier(PassesWeights):
         return self._share_of_votes(X) >= self.voting_threshold
 
 
-# So many labels at most make numbers that a table of all label sets can count.
+# So many labels at most have a table of all their label sets, in which each is counted.
 _COUNTED_LABELS = 12
 
 
-def distinct_label_sets(Y: Array) -> tuple[Array, Array]:
-    """Find the distinct rows of 0 and 1, in ascending order.
+@lru_cache(maxsize=_COUNTED_LABELS)
+def _all_label_sets(q: int) -> tuple[Array, Array]:
+    """Return all sets of `q` labels in ascending order, and the powers of two that number them."""
+    powers = 2 ** np.arange(q)[::-1]
+    return (np.arange(2**q)[:, None] & powers > 0).astype(np.uint8), powers
 
-    Those of a few labels are numbers that are counted; longer ones are sorted as strings of
+
+def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """Find the distinct rows of 0 and 1, the most frequent first, equals in ascending order.
+
+    Sets of a few labels are numbers that are counted; longer ones are sorted as strings of
     bits, many times faster than rows of numbers.
 
     Parameters
     ----------
-    Y : ndarray of shape (n_samples, n_labels)
+    Y : ndarray of uint8 of shape (n_samples, n_labels)
         0 and 1.
+    weight : ndarray of shape (n_samples,), optional
+        What each row counts, more than 0.
 
     Returns
     -------
-    sets : ndarray of shape (n_sets, n_labels)
+    sets : ndarray of uint8 of shape (n_sets, n_labels)
         The distinct rows.
     codes : ndarray of shape (n_samples,)
         Which set each row is.
     """
-    q = Y.shape[1]
-    if q <= _COUNTED_LABELS:
-        shifts = np.arange(q)[::-1]
-        numbers = Y @ (1 << shifts)
-        found = np.flatnonzero(np.bincount(numbers))
-        place = np.empty(2**q, dtype=np.intp)
-        place[found] = np.arange(len(found))
-        return (found[:, None] >> shifts & 1).astype(Y.dtype), place[numbers]
-    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
-    strings = bits.view(f"S{bits.shape[1]}").ravel()
-    _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
-    return Y[first], codes.reshape(-1)
+    if Y.shape[1] <= _COUNTED_LABELS:
+        sets, powers = _all_label_sets(Y.shape[1])
+        numbers = Y @ powers
+    else:
+        bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
+        strings = bits.view(f"S{bits.shape[1]}").ravel()
+        _, first, numbers = np.unique(strings, return_index=True, return_inverse=True)
+        sets, numbers = Y[first], numbers.reshape(-1)
+    counts = np.bincount(numbers, weight)
+    found = counts.nonzero()[0]
+    order = found[(-counts[found]).argsort(kind="stable")]
+    place = np.empty(len(counts), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return sets[order], place[numbers]
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:
