@@ -5,7 +5,6 @@ classifiers on the rows of one matrix. For C4.5 trees its columns are sorted onc
 them; any other scikit-learn classifier is cloned and fitted as usual.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -21,6 +20,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
+from labelkin._random import brief_rng
 from labelkin._threads import map_patiently, n_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed, seeded
 from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
@@ -117,21 +117,6 @@ def trusting(plain: bool) -> AbstractContextManager[Any]:
     return config_context(assume_finite=True, skip_parameter_validation=True)
 
 
-class _Draws(threading.local):
-    """One generator a thread to seed again and again: making a new one takes 60 times as long."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.RandomState(0)
-
-    def seeded(self, seed: int) -> np.random.RandomState:
-        """Return what ``RandomState(seed)`` would be, until the next call in this thread."""
-        self.rng.seed(seed)
-        return self.rng
-
-
-_draws = _Draws()
-
-
 class TrainingMatrix:
     """A training matrix on which single-label classifiers are fitted.
 
@@ -149,7 +134,6 @@ class TrainingMatrix:
         self.X = X
         self.base = default_base() if base is None else clone(base)
         self.is_tree = isinstance(self.base, C45TreeClassifier)
-        self.takes_weights = self.is_tree or has_fit_parameter(self.base, "sample_weight")
         if self.is_tree:
             self.base._validate_params()
             self.sorted = PresortedMatrix(X)
@@ -161,6 +145,11 @@ class TrainingMatrix:
         self.is_plain = is_plain(self.base) and vars(self.base).keys() == self.params.keys()
         if self.is_plain:
             self.base._validate_params()  # once for all members: see `trusting`
+
+    @cached_property
+    def takes_weights(self) -> bool:
+        """Whether the base can be told the samples' weights."""
+        return self.is_tree or has_fit_parameter(self.base, "sample_weight")
 
     def fit(
         self, y: Array, *, rows: Array | None = None, weight: Array | None = None, seed: int = 0
@@ -201,10 +190,10 @@ class TrainingMatrix:
     def _unfitted(self, seed: int) -> Any:
         """Return a fresh base, with a seed where it wants one."""
         if not self.is_plain:
-            return seeded(clone(self.base), _draws.seeded(seed))
+            return seeded(clone(self.base), brief_rng(seed))
         member = type(self.base)(**self.params)
         if self.params.get("random_state", 0) is None:
-            member.random_state = random_seed(_draws.seeded(seed))
+            member.random_state = random_seed(brief_rng(seed))
         return member
 
 

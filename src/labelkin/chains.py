@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._members import LabelledMatrix, PassesWeights, QueryRows, TrainingMatrix, WideRows
 from labelkin._progress import Progress
+from labelkin._random import brief_rng
 from labelkin._threads import map_patiently, n_threads
 from labelkin.base import Array, Matrix
 
@@ -110,7 +110,7 @@ class BinaryRelevanceClassifier(PassesWeights):
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         matrix = TrainingMatrix(X, self.base_estimator)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=q)
+        seeds = brief_rng(self.random_state).randint(2**31 - 1, size=q)
         progress = Progress(self, "labels", q, self.verbose)
 
         def train(label: int) -> Any:
@@ -257,7 +257,7 @@ class ChainClassifier(PassesWeights):
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
-        rng = check_random_state(self.random_state)
+        rng = brief_rng(self.random_state)
         self.orders_ = self._draw_orders(q, rng)
         seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
         matrix = TrainingMatrix(X, self.base_estimator)

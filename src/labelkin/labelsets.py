@@ -12,11 +12,11 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
+from labelkin._random import brief_rng
 from labelkin._threads import map_patiently
 from labelkin.base import Array, Matrix
 from labelkin.tree import C45TreeClassifier
@@ -168,7 +168,7 @@ class LabelPowersetClassifier(PassesWeights):
         self
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = brief_rng(self.random_state).randint(2**31 - 1)
         progress = Progress(self, "classifiers", 1, self.verbose)
         matrix = TrainingMatrix(X, self.base_estimator, self.n_jobs)
         self.estimator_ = self._fit_on(matrix, Y, seed, weight)
@@ -319,7 +319,7 @@ class RAkELClassifier(PassesWeights):
         self
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        rng = check_random_state(self.random_state)
+        rng = brief_rng(self.random_state)
         self.labelsets_ = self._draw(Y.shape[1], rng)
         seeds = rng.randint(2**31 - 1, size=len(self.labelsets_))
         matrix = TrainingMatrix(X, self.base_estimator)
