@@ -69,16 +69,19 @@ class _Parts:
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Put unassigned rows into parts; return how often each label came with them."""
         n_parts, q = self.wanted.shape
-        n_labels = self.n_labels[rows]
-        # Where the rows' labels are: one after the other from each row's first.
-        cells = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
-        cells += np.arange(len(cells), dtype=cells.dtype)
-        labels = self.indices[cells]
+        labels, n_labels = self.labels_of(rows)
         got = np.bincount((parts * q).repeat(n_labels) + labels, minlength=n_parts * q)
         self.part[rows] = parts
         self.wanted -= got.reshape(n_parts, q)
         self.room -= np.bincount(parts, minlength=n_parts)
         return np.bincount(labels, minlength=q)
+
+    def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of rows, one row's after the other's, and how many each has."""
+        n_labels = self.n_labels[rows]
+        cells = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
+        cells += np.arange(len(cells), dtype=cells.dtype)
+        return self.indices[cells], n_labels
 
     def labels(self, row: int) -> np.ndarray:
         """Return the labels of a row."""
@@ -96,19 +99,25 @@ class _Parts:
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
     """Deal the rows of the rarest label left, again and again; rows without labels last."""
-    alike = _alike(state.Y, state.frequency)
-    columns = state.Y[alike].tocsc()
-    by_label = np.split(alike[columns.indices], columns.indptr[1:-1])
+    by_label, ends = _by_label(state), state.frequency.cumsum()
     left = state.frequency.astype(float)
     left[left == 0] = np.inf
     while left[label := left.argmin()] < np.inf:
-        rows = by_label[label]
+        rows = by_label[ends[label] - state.frequency[label] : ends[label]]
         rows = rows[state.part[rows] < 0]
         left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
         left[left == 0] = np.inf
     rows = np.flatnonzero(state.part < 0)
     if len(rows):
         state.put(rows, _deal(state.room, state.room, len(rows), rng))
+
+
+def _by_label(state: _Parts) -> np.ndarray:
+    """Return the rows of the first label, then those of the next; in each label like to like."""
+    alike = _alike(state.Y, state.frequency)
+    labels, n_labels = state.labels_of(alike)
+    small = np.min_scalar_type(len(state.frequency))  # short integers are sorted at once
+    return alike.repeat(n_labels)[labels.astype(small).argsort(kind="stable")]
 
 
 def _alike(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
@@ -163,7 +172,8 @@ def _repair_labels(state: _Parts) -> None:
     """
     n, q = state.Y.shape
     step = -(-n // _POOL)
-    Y, part, weight = state.Y[::step], state.part[::step], state.n_labels[::step]
+    Y = state.Y if step == 1 else state.Y[::step]
+    part, weight = state.part[::step], state.n_labels[::step]
     open_labels = np.ones(q, dtype=bool)
     while True:
         spread = (state.wanted.max(axis=0) - state.wanted.min(axis=0)) * open_labels
