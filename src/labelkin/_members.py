@@ -8,7 +8,7 @@ them; any other scikit-learn classifier is cloned and fitted as usual.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -97,14 +97,22 @@ def is_plain(estimator: Any) -> bool:
 
     Then it holds no other estimators, and another made with these values is as good as a clone.
     """
-    return (
-        type(estimator).__module__.startswith("sklearn.")
-        and hasattr(estimator, "_parameter_constraints")
-        and all(
-            value is None or isinstance(value, str | float | int)
-            for value in estimator.get_params(deep=False).values()
-        )
-    )
+    names = _own_parameters(type(estimator))
+    if names is None:
+        return False
+    values = (getattr(estimator, name) for name in names)
+    return all(value is None or isinstance(value, str | float | int) for value in values)
+
+
+@lru_cache(maxsize=64)
+def _own_parameters(kind: Any) -> tuple[str, ...] | None:
+    """Name the parameters of a class of scikit-learn's own that has rules for them.
+
+    Remembered, since scikit-learn reads them off the signature at every question.
+    """
+    if kind.__module__.startswith("sklearn.") and hasattr(kind, "_parameter_constraints"):
+        return tuple(kind._get_param_names())
+    return None
 
 
 def trusting(plain: bool) -> AbstractContextManager[Any]:
@@ -274,7 +282,6 @@ class QueryRows:
     def __init__(self, X: Matrix) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
-        self._plain: dict[type, bool] = {}  # members of a class are alike
 
     @cached_property
     def _values(self) -> RowValues:
@@ -289,10 +296,7 @@ class QueryRows:
             return np.ones((self.shape[0], 1))
         if isinstance(member, C45TreeClassifier):
             return member._proba(self._values)
-        kind = type(member)
-        if kind not in self._plain:
-            self._plain[kind] = is_plain(member)
-        with trusting(self._plain[kind]):
+        with trusting(is_plain(member)):
             if hasattr(member, "predict_proba"):
                 return member.predict_proba(self.X)
             return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
