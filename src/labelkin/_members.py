@@ -97,7 +97,8 @@ def is_plain(estimator: Any) -> bool:
 
     Then it holds no other estimators, and another made with these values is as good as a clone.
     """
-    names = _own_parameters(type(estimator))
+    kind: Any = type(estimator)
+    names = _own_parameters(kind)
     if names is None:
         return False
     values = (getattr(estimator, name) for name in names)
