@@ -99,17 +99,3 @@ def test_equal_rows_are_equally_far(form):
     found = search.query(form(Q))
     np.testing.assert_array_equal(found[:, 1] % 300, found[:, 0] % 300)
     assert (found[:, 1] > found[:, 0]).all()
-
-
-@pytest.mark.parametrize("cells", [0, 2**22])
-@pytest.mark.parametrize("density", [0.01, 0.05, 0.3])
-def test_sparse_products_by_blas_or_not(density, cells, monkeypatch):
-    monkeypatch.setattr(_search, "_DENSE_CELLS", cells)
-    rng = np.random.default_rng(0)
-    X = rng.integers(1, 4, (150, 40)) * (rng.random((150, 40)) < density)
-    X = X.astype(float)
-    rows, queries = sparse.csr_array(X[:100]), sparse.csr_array(X[100:])
-    assert _search._best_dense(rows) == (cells > 0 and density > 0.05)
-    search = NeighborSearch(rows, 5)
-    np.testing.assert_array_equal(search.query(queries), by_definition(X[100:], X[:100], 5))
-    np.testing.assert_array_equal(search.query(), by_definition(X[:100], X[:100], 5, True))

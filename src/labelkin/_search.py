@@ -34,8 +34,6 @@ _CELLS_TOGETHER = 2**20
 _CELLS_AT_ONCE = 2**22
 # Distances that are looked through sooner than threads are started.
 _CELLS_ALONE = 2**20
-# A sparse matrix of no more cells, of which one in so many is not 0, is multiplied as a dense one.
-_DENSE_CELLS, _ONE_IN = 2**22, 20
 # So many values are sorted rather than searched, where sorting is a single call.
 _SORTED = 256
 
@@ -173,8 +171,6 @@ class NeighborSearch:
     def _products(self, Q: Matrix) -> Array:
         """Products of some rows with every training row."""
         if sparse.issparse(self.X) and sparse.issparse(Q):
-            if _best_dense(self.X) and _best_dense(Q):
-                return Q.toarray() @ self.X.toarray().T
             return (Q @ self.X.T).toarray()
         if sparse.issparse(self.X):
             return (self.X @ Q.T).T
@@ -287,12 +283,6 @@ def _whole_mean(X: Array) -> Array | None:
         return offset if offset.any() else None
     # Elsewhere a look at it would have to wait for the device.
     return astype(xp.round(xp.sum(X, axis=-2, dtype=xp.float64) / X.shape[-2]), X.dtype)
-
-
-def _best_dense(X: Matrix) -> bool:
-    """Tell whether products of sparse rows are quicker by BLAS, and the dense rows small."""
-    cells = X.shape[0] * X.shape[1]
-    return cells <= _DENSE_CELLS and _ONE_IN * X.nnz >= cells
 
 
 def first_of_equals(X: Matrix) -> Array | None:
