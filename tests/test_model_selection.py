@@ -14,10 +14,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.fixes import parse_version
 
 from labelkin._stratify import (
+    _alike,
     _deal,
     _deal_all,
     _Parts,
-    _places,
     _repair_labels,
     _repair_sizes,
 )
@@ -25,6 +25,7 @@ from labelkin.model_selection import (
     IterativeStratifiedKFold,
     IterativeStratifiedShuffleSplit,
     RepeatedIterativeStratifiedKFold,
+    _compressed,
     train_test_split,
 )
 
@@ -84,11 +85,11 @@ def test_label_sets_are_ordered_like_words_with_the_rare_labels_first():
     frequency = Y.sum(axis=0)
     by_rarity = Y[:, frequency.argsort(kind="stable")]
     expected = sorted(range(200), key=lambda row: by_rarity[row].tolist())
-    assert _places(sparse.csr_array(Y), frequency).argsort().tolist() == expected
+    assert _alike(sparse.csr_array(Y), frequency).tolist() == expected
     # More labels than a float has powers of two: each alone still has its own place.
     n = 3000
-    places = _places(sparse.csr_array(np.eye(n)), np.arange(n))
-    assert places.tolist() == list(range(n))[::-1]
+    alike = _alike(sparse.csr_array(np.eye(n)), np.arange(n))
+    assert alike.tolist() == list(range(n))[::-1]
 
 
 def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
@@ -96,6 +97,16 @@ def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
     state = _Parts(Y, np.full(5, 1 / 5))
     _deal_all(state, np.random.RandomState(0))
     assert np.ptp(state.wanted[:, 0]) <= 1  # of these labels the first is the rarest
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_labels_are_compressed_as_scipy_does_it(order):
+    Y = np.asarray(imbalanced(60, 7), dtype=np.int8, order=order)
+    Y[[0, 20, 21, 59]] = 0  # rows without labels at the ends too
+    ours, theirs = _compressed(Y), sparse.csr_array(Y, dtype=float)
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))
+    assert ours.dtype == float
 
 
 @pytest.mark.parametrize("seed", range(5))

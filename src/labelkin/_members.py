@@ -6,21 +6,23 @@ them; any other scikit-learn classifier is cloned and fitted as usual.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
-from labelkin._threads import map_threads, n_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier, seeded
+from labelkin._random import brief_rng
+from labelkin._threads import map_patiently, n_threads
+from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed, seeded
 from labelkin.tree import C45TreeClassifier, PresortedMatrix, RowValues
 
 
@@ -90,6 +92,40 @@ def _routing_enabled() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
 
+def is_plain(estimator: Any) -> bool:
+    """Tell whether it is one of scikit-learn's own with nothing but plain values as parameters.
+
+    Then it holds no other estimators, and another made with these values is as good as a clone.
+    """
+    kind: Any = type(estimator)
+    names = _own_parameters(kind)
+    if names is None:
+        return False
+    values = (getattr(estimator, name) for name in names)
+    return all(value is None or isinstance(value, str | float | int) for value in values)
+
+
+@lru_cache(maxsize=64)
+def _own_parameters(kind: Any) -> tuple[str, ...] | None:
+    """Name the parameters of a class of scikit-learn's own that has rules for them.
+
+    Remembered, since scikit-learn reads them off the signature at every question.
+    """
+    if kind.__module__.startswith("sklearn.") and hasattr(kind, "_parameter_constraints"):
+        return tuple(kind._get_param_names())
+    return None
+
+
+def trusting(plain: bool) -> AbstractContextManager[Any]:
+    """Return a context in which a plain classifier trusts what was validated for all members.
+
+    Others may hold steps that make new values, or parameters not looked at: they check as usual.
+    """
+    if not plain:
+        return nullcontext()
+    return config_context(assume_finite=True, skip_parameter_validation=True)
+
+
 class TrainingMatrix:
     """A training matrix on which single-label classifiers are fitted.
 
@@ -107,12 +143,22 @@ class TrainingMatrix:
         self.X = X
         self.base = default_base() if base is None else clone(base)
         self.is_tree = isinstance(self.base, C45TreeClassifier)
-        self.takes_weights = self.is_tree or has_fit_parameter(self.base, "sample_weight")
         if self.is_tree:
             self.base._validate_params()
             self.sorted = PresortedMatrix(X)
-        elif n_jobs is not None and self.base.get_params().get("n_jobs", 0) is None:
+            return
+        if n_jobs is not None and self.base.get_params().get("n_jobs", 0) is None:
             self.base.set_params(n_jobs=n_jobs)
+        self.params = self.base.get_params(deep=False)
+        # Anything else on a clone, such as a request for metadata, only another clone has.
+        self.is_plain = is_plain(self.base) and vars(self.base).keys() == self.params.keys()
+        if self.is_plain:
+            self.base._validate_params()  # once for all members: see `trusting`
+
+    @cached_property
+    def takes_weights(self) -> bool:
+        """Whether the base can be told the samples' weights."""
+        return self.is_tree or has_fit_parameter(self.base, "sample_weight")
 
     def fit(
         self, y: Array, *, rows: Array | None = None, weight: Array | None = None, seed: int = 0
@@ -142,34 +188,87 @@ class TrainingMatrix:
                 times = np.bincount(rows, minlength=len(y)).astype(np.float64)
                 weight = times if weight is None else times * weight
             return copy(self.base)._fit_presorted(self.sorted, y, weight)
-        member = seeded(clone(self.base), np.random.RandomState(seed))
+        member = self._unfitted(seed)
         target = chosen.astype(np.int64)  # some classifiers write −1 into a copy
         X = self.X if rows is None else self.X[rows]
-        if weight is None:
-            return member.fit(X, target)
-        return member.fit(X, target, sample_weight=weight if rows is None else weight[rows])
+        with trusting(self.is_plain):
+            if weight is None:
+                return member.fit(X, target)
+            return member.fit(X, target, sample_weight=weight if rows is None else weight[rows])
 
-    def with_labels(self, labels: Array) -> "TrainingMatrix":
-        """Return the matrix with labels as further columns, nominal ones to a C4.5 tree.
+    def _unfitted(self, seed: int) -> Any:
+        """Return a fresh base, with a seed where it wants one."""
+        if not self.is_plain:
+            return seeded(clone(self.base), brief_rng(seed))
+        member = type(self.base)(**self.params)
+        if self.params.get("random_state", 0) is None:
+            member.random_state = random_seed(brief_rng(seed))
+        return member
 
-        Only the new columns are sorted.
-        """
-        wider = copy(self)
-        wider.X = with_columns(self.X, labels)
-        if self.is_tree:
-            wider.sorted = self.sorted.with_columns(labels)
-            if not isinstance(self.base.nominal_features, str):
-                nominal = self.base._nominal_mask(self.sorted)
-                wider.base = clone(self.base)
-                wider.base.nominal_features = np.append(nominal, [True] * labels.shape[1])
+
+class LabelledMatrix:
+    """A training matrix and labels that are features too, nominal ones to a C4.5 tree.
+
+    Parameters
+    ----------
+    matrix : TrainingMatrix
+        The features.
+    labels : ndarray of shape (n_samples, n_labels)
+        Columns to add, the first of them first.
+    """
+
+    def __init__(self, matrix: TrainingMatrix, labels: Array) -> None:
+        self.matrix = matrix
+        self.labels = labels
+        self.wide = None if matrix.is_tree else WideRows(matrix.X, labels)
+
+    def first(self, n_labels: int) -> TrainingMatrix:
+        """Return the matrix with so many labels. Of a tree's only the new columns are sorted."""
+        if not n_labels:
+            return self.matrix
+        wider = copy(self.matrix)
+        if self.wide is not None:
+            wider.X = self.wide.first(n_labels)
+            return wider
+        labels = self.labels[:, :n_labels]
+        wider.sorted = wider.sorted.with_columns(labels)
+        if not isinstance(wider.base.nominal_features, str):
+            nominal = wider.base._nominal_mask(self.matrix.sorted)
+            wider.base = clone(wider.base)
+            wider.base.nominal_features = np.append(nominal, [True] * n_labels)
         return wider
 
 
-def with_columns(X: Matrix, columns: Array) -> Matrix:
-    """Return dense or CSR rows with dense columns added on the right."""
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
-    return np.hstack([X, columns], dtype=X.dtype)
+class WideRows:
+    """Rows with columns added on the right, some or all of them to be seen.
+
+    Dense rows are copied once, and what is seen of them is a view; sparse ones at every look.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_features)
+        Rows.
+    columns : ndarray of shape (n, n_columns)
+        What to add. Later changes are seen through `put` alone.
+    """
+
+    def __init__(self, X: Matrix, columns: Array) -> None:
+        self.X = X
+        self.columns = columns
+        self.dense = None if sparse.issparse(X) else np.hstack([X, columns], dtype=X.dtype)
+
+    def first(self, n_columns: int) -> Matrix:
+        """Return the rows with so many of the columns."""
+        if self.dense is not None:
+            return self.dense[:, : self.X.shape[1] + n_columns]
+        added = sparse.csr_array(self.columns[:, :n_columns])
+        return sparse.hstack([self.X, added], format="csr", dtype=self.X.dtype)
+
+    def put(self, number: int, column: Array) -> None:
+        """Fill in one column."""
+        self.columns[:, number] = column
+        if self.dense is not None:
+            self.dense[:, self.X.shape[1] + number] = column
 
 
 class QueryRows:
@@ -198,9 +297,10 @@ class QueryRows:
             return np.ones((self.shape[0], 1))
         if isinstance(member, C45TreeClassifier):
             return member._proba(self._values)
-        if hasattr(member, "predict_proba"):
-            return member.predict_proba(self.X)
-        return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
+        with trusting(is_plain(member)):
+            if hasattr(member, "predict_proba"):
+                return member.predict_proba(self.X)
+            return (member.predict(self.X)[:, None] == member.classes_).astype(np.float64)
 
     def leaves(self, tree: C45TreeClassifier) -> Array:
         """Return the number of the leaf that each row falls into."""
@@ -242,4 +342,4 @@ def tally(
             vote(voter, sheet)
         return sheet
 
-    return np.sum(map_threads(count, range(threads), n_jobs), axis=0)
+    return np.sum(map_patiently(count, range(threads), n_jobs), axis=0)

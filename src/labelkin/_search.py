@@ -119,8 +119,10 @@ class NeighborSearch:
         """Find the neighbours of `m` moved rows, or of the training rows."""
         blocks = list(gen_batches(m, block_rows(self.shape[0], 8, None)))
         # A small product is best left to BLAS as a whole: it has threads of its own, and of
-        # the training rows with themselves it computes one half.
-        at_once = m * self.shape[0] <= _CELLS_AT_ONCE
+        # the training rows with themselves it computes one half. Sparse rows have no BLAS: their
+        # products are made in our threads.
+        small = m * self.shape[0] <= _CELLS_AT_ONCE
+        at_once = small and not sparse.issparse(self.X)
         products = self._products(self._queries(Q, 0, m)) if at_once else None
 
         def block(rows: slice) -> Array:
@@ -135,7 +137,7 @@ class NeighborSearch:
                 distances[itself, start + itself] = np.inf
             return _smallest(distances, self.n_neighbors)
 
-        if not at_once:
+        if not small:
             return np.concatenate(map_anywhere(block, blocks, n_jobs))
         few = m * self.shape[0] <= _CELLS_ALONE
         return np.concatenate(map_threads(block, blocks, 1 if few else n_jobs))

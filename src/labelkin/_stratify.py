@@ -13,6 +13,8 @@ of these rows to the part that wants the label most, and go on. Three things are
   pairs of rows change places while that makes the labels more even.
 """
 
+from math import ceil
+
 import numpy as np
 from scipy import sparse
 
@@ -57,24 +59,37 @@ class _Parts:
     def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
         n = Y.shape[0]
         self.Y = Y
+        self.starts, self.indices = Y.indptr[:-1], Y.indices
+        self.n_labels = Y.indptr[1:] - self.starts  # of each row
+        self.frequency = np.bincount(Y.indices, minlength=Y.shape[1])  # of each label
         self.part = np.full(n, -1, dtype=np.intp)
         self.room = shares * n  # rows wanted, by part; below zero: too many
-        self.wanted = np.outer(shares, Y.sum(axis=0))  # the same by part and label
+        self.wanted = np.outer(shares, self.frequency)  # the same by part and label
 
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Put unassigned rows into parts; return how often each label came with them."""
         n_parts, q = self.wanted.shape
-        chosen = self.Y[rows]
-        cells = np.repeat(parts, np.diff(chosen.indptr)) * q + chosen.indices
-        got = np.bincount(cells, minlength=n_parts * q).reshape(n_parts, q)
+        labels, n_labels = self.labels_of(rows)
+        got = np.bincount((parts * q).repeat(n_labels) + labels, minlength=n_parts * q)
         self.part[rows] = parts
-        self.wanted -= got
+        self.wanted -= got.reshape(n_parts, q)
         self.room -= np.bincount(parts, minlength=n_parts)
-        return got.sum(axis=0)
+        return np.bincount(labels, minlength=q)
+
+    def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of rows, one row's after the other's, and how many each has."""
+        n_labels = self.n_labels[rows]
+        cells = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
+        cells += np.arange(len(cells), dtype=cells.dtype)
+        return self.indices[cells], n_labels
+
+    def labels(self, row: int) -> np.ndarray:
+        """Return the labels of a row."""
+        return self.indices[self.starts[row] : self.starts[row] + self.n_labels[row]]
 
     def move(self, row: int, source: int, target: int) -> None:
         """Move one row to another part."""
-        labels = self.Y.indices[self.Y.indptr[row] : self.Y.indptr[row + 1]]
+        labels = self.labels(row)
         self.part[row] = target
         self.wanted[source, labels] += 1
         self.wanted[target, labels] -= 1
@@ -84,31 +99,36 @@ class _Parts:
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
     """Deal the rows of the rarest label left, again and again; rows without labels last."""
-    columns = state.Y.tocsc()
-    left = np.diff(columns.indptr).astype(float)
-    place = _places(state.Y, left)
-    while left.any():
-        label = np.where(left > 0, left, np.inf).argmin()
-        rows = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+    by_label, ends = _by_label(state), state.frequency.cumsum()
+    left = state.frequency.astype(float)
+    left[left == 0] = np.inf
+    while left[label := left.argmin()] < np.inf:
+        rows = by_label[ends[label] - state.frequency[label] : ends[label]]
         rows = rows[state.part[rows] < 0]
-        rows = rows[place[rows].argsort()]
         left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
+        left[left == 0] = np.inf
     rows = np.flatnonzero(state.part < 0)
     if len(rows):
         state.put(rows, _deal(state.room, state.room, len(rows), rng))
 
 
-def _places(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
-    """Each row's place when label sets are ordered like words, rare labels being early letters.
+def _by_label(state: _Parts) -> np.ndarray:
+    """Return the rows of the first label, then those of the next; in each label like to like."""
+    alike = _alike(state.Y, state.frequency)
+    labels, n_labels = state.labels_of(alike)
+    small = np.min_scalar_type(len(state.frequency))  # short integers are sorted at once
+    return alike.repeat(n_labels)[labels.astype(small).argsort(kind="stable")]
+
+
+def _alike(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
+    """Return the rows ordered by their label sets, like words, rare labels being early letters.
 
     The sum of powers of two is that order as far as a float carries it; with more labels than
     its exponent holds, the powers stand closer and the order is a rougher one.
     """
     rank = frequency.argsort(kind="stable").argsort()
     keys = Y @ np.exp2(-rank * min(1.0, 1000 / len(rank)))
-    place = np.empty(len(keys), dtype=np.intp)
-    place[keys.argsort(kind="stable")] = np.arange(len(keys))
-    return place
+    return keys.argsort(kind="stable")
 
 
 def _deal(
@@ -120,24 +140,26 @@ def _deal(
     to any. A part's k-th row finds both lowered by k: sorting these offers gives the sequence.
     """
     # Offers above this level are enough for all rows: the wants cut off there sum to n_rows.
-    falling = np.sort(wanted)[::-1]
-    levels = (falling.cumsum() - n_rows) / np.arange(1, len(wanted) + 1)
-    level = levels[np.flatnonzero(levels < falling)[-1]]
-    offers = np.ceil(np.maximum(wanted - level, 0)).astype(np.intp) + 1
+    # The parts are few: here and below, lists are quicker than arrays.
+    level, total = np.inf, 0.0
+    for number, want in enumerate(sorted(wanted.tolist(), reverse=True), start=1):
+        total += want
+        if (total - n_rows) / number < want:
+            level = (total - n_rows) / number
+    offers = [ceil(max(want - level, 0.0)) + 1 for want in wanted.tolist()]
 
-    part = np.repeat(np.arange(len(wanted)), offers)
-    k = np.arange(len(part)) - np.repeat(offers.cumsum() - offers, offers)
+    part = np.arange(len(offers)).repeat(offers)
+    k = np.concatenate([np.arange(count) for count in offers])
     tie = part if rng is None else rng.random_sample(len(part))
     return part[np.lexsort((tie, k - room[part], k - wanted[part]))[:n_rows]]
 
 
 def _repair_sizes(state: _Parts) -> None:
     """Move rows from the fullest to the emptiest part until each size is its share, rounded."""
-    weight = state.Y.sum(axis=1)
     while np.abs(state.room).max() >= 1 - 1e-9:
         source, target = int(state.room.argmin()), int(state.room.argmax())
         # Half the change in the sum of squared wants, were the row moved.
-        change = state.Y @ (state.wanted[source] - state.wanted[target]) + weight
+        change = state.Y @ (state.wanted[source] - state.wanted[target]) + state.n_labels
         row = np.where(state.part == source, change, np.inf).argmin()
         state.move(int(row), source, target)
 
@@ -149,24 +171,26 @@ def _repair_labels(state: _Parts) -> None:
     is left alone. Every exchange lowers the sum, so this ends.
     """
     n, q = state.Y.shape
-    pool = np.arange(0, n, -(-n // _POOL))
-    Y = state.Y[pool]
-    weight = Y.sum(axis=1)
+    step = -(-n // _POOL)
+    Y = state.Y if step == 1 else state.Y[::step]
+    part, weight = state.part[::step], state.n_labels[::step]
     open_labels = np.ones(q, dtype=bool)
     while True:
-        spread = np.where(open_labels, np.ptp(state.wanted, axis=0), 0)
+        spread = (state.wanted.max(axis=0) - state.wanted.min(axis=0)) * open_labels
         label = spread.argmax()
         if spread[label] <= 1 + 1e-9:
             return
         over, under = (int(f(state.wanted[:, label])) for f in (np.argmin, np.argmax))
         gap = state.wanted[over] - state.wanted[under]
-        part, pull = state.part[pool], Y @ gap
+        pull = Y @ gap
         down = np.where(part == over, weight + pull, np.inf).argmin()
         up = np.where(part == under, weight - pull, np.inf).argmin()
-        difference = Y[[down]].toarray()[0] - Y[[up]].toarray()[0]
+        difference = np.zeros(q)
+        difference[state.labels(down * step)] = 1
+        difference[state.labels(up * step)] -= 1
         swappable = part[down] == over and part[up] == under
         if swappable and difference @ gap + np.abs(difference).sum() < -1e-9:
-            state.move(int(pool[down]), over, under)
-            state.move(int(pool[up]), under, over)
+            state.move(down * step, over, under)
+            state.move(up * step, under, over)
         else:
             open_labels[label] = False

@@ -8,12 +8,15 @@ Where the user has chosen a joblib backend of other processes or machines, with
 travel go there instead, and give the same results.
 """
 
+from _thread import start_new_thread
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache, partial
-from threading import Lock
+from threading import Event, Lock, Thread
+from time import sleep
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -108,6 +111,68 @@ def map_threads(
                 after(answer)
                 answers.append(answer)
         return answers
+
+
+# Threads that wake, and fight over the interpreter, cost about what they could save in this time.
+_PATIENCE_S = 0.005
+
+
+def map_patiently(
+    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
+) -> list[T]:
+    """Return what `map_threads` does, but call other threads in only when it takes long.
+
+    Nobody knows beforehand what a classifier costs that is not ours: fitting it may take a
+    minute, or less than the start of a thread. So this thread begins, and the others join after
+    a few milliseconds, in the midst of a long piece too.
+    """
+    pieces = deque(enumerate(items))
+    threads = min(n_threads(n_jobs), len(pieces))
+    if threads <= 1:
+        return map_threads(function, [item for _, item in pieces], 1)
+    answers: list[Any] = [None] * len(pieces)
+    errors: list[BaseException] = []
+    helping: list[Event] = []  # one for each helper, set when it is done
+
+    def take() -> tuple[int, Any] | None:
+        try:
+            return pieces.popleft()
+        except IndexError:
+            return None
+
+    def work() -> None:
+        try:
+            while (piece := take()) is not None:
+                answers[piece[0]] = function(piece[1])
+        except BaseException as error:
+            pieces.clear()  # nobody begins another piece
+            errors.append(error)
+
+    def help_out() -> None:
+        set_config(**settings)
+        done = Event()
+        helping.append(done)
+        work()
+        done.set()
+
+    def call_in() -> None:
+        sleep(_PATIENCE_S)
+        if pieces:
+            for context in contexts:
+                Thread(target=context.run, args=(help_out,)).start()
+
+    # Contexts and scikit-learn's settings of this thread hold in all, as in `map_threads`.
+    contexts = [copy_context() for _ in range(threads - 1)]
+    settings = get_config()
+    with one_blas_thread():
+        start_new_thread(call_in, ())  # a third of the cost of a Thread; nobody waits for it
+        work()
+        # No piece is left for who is not among the helpers by now.
+        for done in helping:
+            done.wait()
+    if errors:
+        raise errors[0]
+    return answers
 
 
 def n_at_a_time(n_jobs: int | None) -> int:

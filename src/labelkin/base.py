@@ -82,10 +82,15 @@ def in_blocks(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
 
 
+def random_seed(rng: Any) -> int:
+    """Draw a seed for an estimator."""
+    return int(rng.randint(2**31 - 1))
+
+
 def seeded(estimator: Any, rng: Any) -> Any:
     """Give every random_state of an estimator, nested ones too, a seed of its own."""
     seeds = {
-        name: int(rng.randint(2**31 - 1))
+        name: random_seed(rng)
         for name, value in sorted(estimator.get_params(deep=True).items())
         if (name == "random_state" or name.endswith("__random_state")) and value is None
     }

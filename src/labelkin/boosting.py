@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelkin._members import QueryRows, SingleLabelBased, TrainingMatrix
 from labelkin._progress import Progress
-from labelkin._threads import map_threads
+from labelkin._threads import map_patiently
 from labelkin.base import Array, Matrix
 
 # Errors this close to 0 or to one half count as such, as in WEKA.
@@ -230,7 +230,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
             progress.step()
             return booster
 
-        self._boosters = map_threads(boost, range(q), self.n_jobs)
+        self._boosters = map_patiently(boost, range(q), self.n_jobs)
         self.estimators_ = [booster.members for booster in self._boosters]
         self.estimator_weights_ = [np.array(booster.weights) for booster in self._boosters]
         self.estimator_errors_ = [np.array(booster.errors) for booster in self._boosters]
@@ -238,7 +238,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
 
     def _proba(self, X: Matrix) -> Array:
         rows = QueryRows(X)
-        columns = map_threads(lambda b: b.positive(rows), self._boosters, self.n_jobs)
+        columns = map_patiently(lambda b: b.positive(rows), self._boosters, self.n_jobs)
         return np.column_stack(columns)
 
     def _labels(self, X: Matrix) -> Array:

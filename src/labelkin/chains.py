@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, with_columns
+from labelkin._members import LabelledMatrix, PassesWeights, QueryRows, TrainingMatrix, WideRows
 from labelkin._progress import Progress
-from labelkin._threads import map_threads, n_threads
+from labelkin._random import brief_rng
+from labelkin._threads import map_patiently, n_threads
 from labelkin.base import Array, Matrix
 
 
@@ -110,7 +110,7 @@ class BinaryRelevanceClassifier(PassesWeights):
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
         matrix = TrainingMatrix(X, self.base_estimator)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=q)
+        seeds = brief_rng(self.random_state).randint(2**31 - 1, size=q)
         progress = Progress(self, "labels", q, self.verbose)
 
         def train(label: int) -> Any:
@@ -118,12 +118,12 @@ class BinaryRelevanceClassifier(PassesWeights):
             progress.step()
             return member
 
-        self.estimators_ = map_threads(train, range(q), self.n_jobs)
+        self.estimators_ = map_patiently(train, range(q), self.n_jobs)
         return self
 
     def _proba(self, X: Matrix) -> Array:
         rows = QueryRows(X)
-        return np.column_stack(map_threads(rows.positive, self.estimators_, self.n_jobs))
+        return np.column_stack(map_patiently(rows.positive, self.estimators_, self.n_jobs))
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
@@ -257,24 +257,27 @@ class ChainClassifier(PassesWeights):
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
         q = Y.shape[1]
-        rng = check_random_state(self.random_state)
+        rng = brief_rng(self.random_state)
         self.orders_ = self._draw_orders(q, rng)
-        links = [(chain, place) for chain in range(self.n_estimators) for place in range(q)]
-        seeds = rng.randint(2**31 - 1, size=len(links))
+        seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
         matrix = TrainingMatrix(X, self.base_estimator)
-        progress = Progress(self, "links", len(links), self.verbose)
+        progress = Progress(self, "links", seeds.size, self.verbose)
+        self.estimators_ = [[None] * q for _ in seeds]
 
-        def train(number: int) -> Any:
-            chain, place = links[number]
+        def train(chain: int, places: range) -> None:
             order = self.orders_[chain]
-            # Not kept from one link to the next: a thread holds one matrix at a time.
-            wider = matrix.with_labels(Y[:, order[:place]]) if place else matrix
-            member = wider.fit(Y[:, order[place]], weight=weight, seed=seeds[number])
-            progress.step()
-            return member
+            # Once for all these links: a thread holds one matrix at a time.
+            labelled = LabelledMatrix(matrix, Y[:, order])
+            for place in places:
+                self.estimators_[chain][place] = labelled.first(place).fit(
+                    Y[:, order[place]], weight=weight, seed=seeds[chain, place]
+                )
+                progress.step()
 
-        members = map_threads(train, range(len(links)), self.n_jobs)
-        self.estimators_ = [members[start : start + q] for start in range(0, len(members), q)]
+        # A chain's links are dealt out among the threads, as later ones have more features.
+        step = min(q, n_threads(self.n_jobs))
+        pieces = [(c, range(i, q, step)) for c in range(self.n_estimators) for i in range(step)]
+        map_patiently(lambda piece: train(*piece), pieces, self.n_jobs)
         return self
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
@@ -302,13 +305,12 @@ class ChainClassifier(PassesWeights):
         """Return probabilities and labels as one chain predicts them."""
         order = self.orders_[chain]
         proba = np.empty((X.shape[0], len(order)))
-        labels = np.empty(proba.shape, dtype=bool)
+        wide = WideRows(X, np.zeros(proba.shape, dtype=bool))
         for place, member in enumerate(self.estimators_[chain]):
-            label, before = order[place], order[:place]
-            rows = QueryRows(with_columns(X, labels[:, before]) if place else X)
-            proba[:, label] = rows.positive(member)
-            labels[:, label] = proba[:, label] >= 0.5
-        return proba, labels
+            rows = QueryRows(wide.first(place) if place else X)
+            proba[:, order[place]] = rows.positive(member)
+            wide.put(place, proba[:, order[place]] >= 0.5)
+        return proba, wide.columns[:, np.argsort(order)]
 
     def _vote(self, X: Matrix) -> tuple[Array, Array]:
         """Return the mean probability and the share of votes over the chains."""
@@ -318,7 +320,7 @@ class ChainClassifier(PassesWeights):
         # Batch by batch: memory does not grow with the number of chains.
         for start in range(0, m, batch):
             chains = range(start, min(start + batch, m))
-            for outcome in map_threads(lambda c: self._follow(c, X), chains, self.n_jobs):
+            for outcome in map_patiently(lambda c: self._follow(c, X), chains, self.n_jobs):
                 sums += outcome
         return sums[0] / m, sums[1] / m
 

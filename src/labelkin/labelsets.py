@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from numbers import Integral, Real
@@ -11,12 +12,12 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
-from labelkin._threads import map_threads
+from labelkin._random import brief_rng
+from labelkin._threads import map_patiently
 from labelkin.base import Array, Matrix
 from labelkin.tree import C45TreeClassifier
 
@@ -167,7 +168,7 @@ class LabelPowersetClassifier(PassesWeights):
         self
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = brief_rng(self.random_state).randint(2**31 - 1)
         progress = Progress(self, "classifiers", 1, self.verbose)
         matrix = TrainingMatrix(X, self.base_estimator, self.n_jobs)
         self.estimator_ = self._fit_on(matrix, Y, seed, weight)
@@ -176,11 +177,9 @@ class LabelPowersetClassifier(PassesWeights):
 
     def _fit_on(self, matrix: TrainingMatrix, Y: Array, seed: int, weight: Array | None) -> Any:
         """Fit on validated data; return the classifier of label sets."""
-        first, codes = distinct_label_sets(Y)
-        # By frequency, so that argmax gives a tie to the more frequent set.
-        order = np.argsort(-np.bincount(codes, weight), kind="stable")
-        self.label_sets_ = Y[first[order]]
-        member = matrix.fit(np.argsort(order)[codes], weight=weight, seed=seed)
+        # The most frequent set is the first, so that argmax gives it a tie.
+        self.label_sets_, codes = distinct_label_sets(Y, weight)
+        member = matrix.fit(codes, weight=weight, seed=seed)
         powerset = TreePowerset if isinstance(member, C45TreeClassifier) else Powerset
         self._powerset = powerset(member, self.label_sets_[member.classes_])
         return member
@@ -320,7 +319,7 @@ class RAkELClassifier(PassesWeights):
         self
         """
         X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        rng = check_random_state(self.random_state)
+        rng = brief_rng(self.random_state)
         self.labelsets_ = self._draw(Y.shape[1], rng)
         seeds = rng.randint(2**31 - 1, size=len(self.labelsets_))
         matrix = TrainingMatrix(X, self.base_estimator)
@@ -331,12 +330,12 @@ class RAkELClassifier(PassesWeights):
             labels = Y[:, self.labelsets_[m]]
             member._fit_on(matrix, labels, seeds[m], weight)
             member._one_target = False
-            member.classes_ = np.tile([0, 1], (labels.shape[1], 1))
+            member.classes_ = self.classes_[: labels.shape[1]]
             member.n_features_in_ = self.n_features_in_
             progress.step()
             return member
 
-        self.estimators_ = map_threads(train, range(len(seeds)), self.n_jobs)
+        self.estimators_ = map_patiently(train, range(len(seeds)), self.n_jobs)
         return self
 
     def _draw(self, q: int, rng: np.random.RandomState) -> list[Array]:
@@ -387,7 +386,7 @@ class RAkELClassifier(PassesWeights):
         if self.overlapping:
             return self._share_of_votes(X)
         rows = QueryRows(X)
-        parts = map_threads(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
+        parts = map_patiently(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 
@@ -395,27 +394,51 @@ class RAkELClassifier(PassesWeights):
         return self._share_of_votes(X) >= self.voting_threshold
 
 
-def distinct_label_sets(Y: Array) -> tuple[Array, Array]:
-    """Find the distinct rows of 0 and 1, in ascending order.
+# So many labels at most have a table of all their label sets, in which each is counted.
+_COUNTED_LABELS = 12
 
-    Sorting strings of bits is many times faster than sorting rows of numbers.
+
+@lru_cache(maxsize=_COUNTED_LABELS)
+def _all_label_sets(q: int) -> tuple[Array, Array]:
+    """Return all sets of `q` labels in ascending order, and the powers of two that number them."""
+    powers = 2 ** np.arange(q)[::-1]
+    return (np.arange(2**q)[:, None] & powers > 0).astype(np.uint8), powers
+
+
+def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """Find the distinct rows of 0 and 1, the most frequent first, equals in ascending order.
+
+    Sets of a few labels are numbers that are counted; longer ones are sorted as strings of
+    bits, many times faster than rows of numbers.
 
     Parameters
     ----------
-    Y : ndarray of shape (n_samples, n_labels)
+    Y : ndarray of uint8 of shape (n_samples, n_labels)
         0 and 1.
+    weight : ndarray of shape (n_samples,), optional
+        What each row counts, more than 0.
 
     Returns
     -------
-    first : ndarray of shape (n_sets,)
-        The first row that is the set.
+    sets : ndarray of uint8 of shape (n_sets, n_labels)
+        The distinct rows.
     codes : ndarray of shape (n_samples,)
         Which set each row is.
     """
-    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
-    strings = bits.view(f"S{bits.shape[1]}").ravel()
-    _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
-    return first, codes.reshape(-1)
+    if Y.shape[1] <= _COUNTED_LABELS:
+        sets, powers = _all_label_sets(Y.shape[1])
+        numbers = Y @ powers
+    else:
+        bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
+        strings = bits.view(f"S{bits.shape[1]}").ravel()
+        _, first, numbers = np.unique(strings, return_index=True, return_inverse=True)
+        sets, numbers = Y[first], numbers.reshape(-1)
+    counts = np.bincount(numbers, weight)
+    found = counts.nonzero()[0]
+    order = found[(-counts[found]).argsort(kind="stable")]
+    place = np.empty(len(counts), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return sets[order], place[numbers]
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:

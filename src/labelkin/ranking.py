@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods
 
 from labelkin._members import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin._progress import Progress
-from labelkin._threads import map_threads
+from labelkin._threads import map_patiently
 from labelkin.base import Array, Matrix
 
 
@@ -145,7 +145,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
             progress.step()
             return member
 
-        members = map_threads(train, range(len(duels)), self.n_jobs)
+        members = map_patiently(train, range(len(duels)), self.n_jobs)
         self.estimators_ = members[: len(self.pairs_)]
         self.calibration_estimators_ = members[len(self.pairs_) :]
         return self
