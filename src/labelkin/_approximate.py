@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._search import _GROUP, NeighborSearch, _smallest
+from labelkin._search import _GROUP, NeighborSearch
 from labelkin._threads import map_threads, one_blas_thread
 from labelkin.base import Array, Matrix
 
@@ -115,7 +115,7 @@ class ApproximateSearch:
                 len(self.order),
                 n_jobs,
             )
-            return found[np.argsort(self.order)]
+            return _put_back(found, self.order)
         order = np.argsort(cell := self._nearest_cell(Q), kind="stable")
 
         def block(rows: slice) -> Array:
@@ -126,22 +126,31 @@ class ApproximateSearch:
                 found = self._join(queries, cell[asked], found)
             return self._rank(queries, found)
 
-        return self._map(block, len(order), n_jobs)[np.argsort(order)]
+        return _put_back(self._map(block, len(order), n_jobs), order)
+
+    @property
+    def rows(self) -> Array:
+        """The training rows, cell by cell, about the mean of all."""
+        return self.points[:, :-1]
 
     def _sort(self, X: Matrix) -> None:
         """Store the rows cell by cell; `order` says which row lies where."""
-        rows = np.empty(X.shape, dtype=np.float32)
-        for batch in gen_batches(len(rows), _BLOCK_ROWS):
-            rows[batch] = self._single(X[batch])
+        n, d = X.shape
+        # With its squared norm beside it, a row gives a distance by one product: `_asked`.
+        points = np.empty((n, d + 1), dtype=np.float32)
+        for batch in gen_batches(n, _BLOCK_ROWS):
+            points[batch, :d] = self._single(X[batch])
+        points[:, d] = row_norms(points[:, :d], squared=True)
         with one_blas_thread():
-            cells = list(_cells(rows, np.random.RandomState(_SEED)))
+            cells = list(_cells(points[:, :d], np.random.RandomState(_SEED)))
             self.order = np.concatenate(cells)
-            self.rows = rows[self.order]
-            self.squared_norms = row_norms(self.rows, squared=True)
+            self.points = points[self.order]
             sizes = np.array([len(cell) for cell in cells])
             self.starts = np.concatenate([[0], np.cumsum(sizes)])
             sums = np.add.reduceat(self.rows, self.starts[:-1], axis=0)
             self.centres = (sums / sizes[:, None]).astype(np.float32)
+            norms = row_norms(self.centres, squared=True)
+            self.centre_points = np.column_stack([self.centres, norms])
             near = NeighborSearch(self.centres, min(_NEAR * self.n_candidates, len(sizes)))
             self.near_cells = near.query(self.centres, n_jobs=1).astype(np.int32)
 
@@ -170,36 +179,48 @@ class ApproximateSearch:
         The rows stored around a query's own cell come first. Of all others only those matter
         that are nearer than the last of the best `width` of these.
         """
-        m, n, room = len(Q), len(self.rows), self.first_rows
+        m, n, room = len(Q), len(self.points), self.first_rows
         begin = (self.starts[cell] + self.starts[cell + 1] - room) // 2
         begin = np.clip(begin, 0, n - room)
         n_cells = min(self.n_candidates, self.near_cells.shape[1])
-        cells = np.empty((m, n_cells), dtype=np.int32)
         bound = np.empty((m, 1), dtype=np.float32)
         nearest = _Nearest(m, self.width)
+        asked = _asked(Q)
+        queries, cells = [], []
         for rows in _runs(cell):
             first = begin[rows.start]
-            distance = self._distances(Q[rows], slice(first, first + room))
-            best = _smallest(distance, self.width)
-            value = np.take_along_axis(distance, best, axis=1)
-            bound[rows] = value[:, -1:]
-            query = np.arange(rows.start, rows.stop).repeat(self.width)
-            nearest.add(query, first + best.ravel(), value.ravel())
+            distance = asked[rows] @ self.points[first : first + room].T
+            # The least of each group bound the last of the best from above, and closely.
+            least = distance.reshape(len(distance), _GROUP, -1).min(axis=1)
+            bound[rows] = _nth(least if least.shape[1] > self.width else distance, self.width)
+            query, place, value = _where(distance, distance <= bound[rows])
+            nearest.add(rows.start + query, first + place, value)
             near = self.near_cells[cell[rows.start]]
-            away = row_norms(self.centres[near], squared=True)
-            away = away - 2 * Q[rows] @ self.centres[near].T
-            cells[rows] = near[np.argpartition(away, n_cells - 1, axis=1)[:, :n_cells]]
-        # Each cell is compared with all queries that look into it at once.
-        order = np.argsort(cells, axis=None, kind="stable")
-        looking, looked_at = order // n_cells, cells.ravel()[order]
-        for pairs in _runs(looked_at):
+            away = asked[rows] @ self.centre_points[near].T
+            query, place, _ = _where(away, away <= _nth(away, n_cells))
+            queries.append(rows.start + query)
+            cells.append(near[place])
+        # Each cell is compared with all queries that look into it at once. Cells are numbered
+        # in sixteen bits while these will do: they are sorted in no time.
+        keys = np.concatenate(cells).astype(np.min_scalar_type(len(self.starts)))
+        order = np.argsort(keys, kind="stable")
+        looking, looked_at = np.concatenate(queries)[order], keys[order]
+        hits, values, visits = [], [], list(_runs(looked_at))
+        visited = looked_at[[pairs.start for pairs in visits]].astype(np.intp)
+        ends = zip(self.starts[visited].tolist(), self.starts[visited + 1].tolist(), strict=True)
+        for pairs, (start, stop) in zip(visits, ends, strict=True):
             query = looking[pairs]
-            start, stop = self.starts[looked_at[pairs.start] :][:2]
-            distance = self._distances(Q[query], slice(start, stop))
-            nearer, place, value = _where(distance, distance < bound[query])
-            query, place = query[nearer], start + place
-            new = (place < begin[query]) | (place >= begin[query] + room)
-            nearest.add(query[new], place[new], value[new])
+            distance = asked.take(query, axis=0) @ self.points[start:stop].T
+            hit = (distance < bound.take(query, axis=0)).ravel().nonzero()[0]
+            hits.append(hit)
+            values.append(distance.ravel().take(hit))
+        # A loop has no time for more: which query and place, is worked out for all together.
+        visit = np.repeat(np.arange(len(visits)), [len(hit) for hit in hits])
+        row, column = np.divmod(np.concatenate(hits), np.diff(self.starts)[visited][visit])
+        query = looking[np.array([pairs.start for pairs in visits])[visit] + row]
+        place = self.starts[visited][visit] + column
+        new = (place < begin[query]) | (place >= begin[query] + room)
+        nearest.add(query[new], place[new], np.concatenate(values)[new])
         return nearest.places()
 
     def _join(self, Q: Array, cell: Array, found: Array) -> Array:
@@ -208,21 +229,16 @@ class ApproximateSearch:
         The queries of a cell share theirs.
         """
         nearest = _Nearest(len(Q), self.width)
+        asked = _asked(Q)
         for rows in _runs(cell):
             beyond = self.links[_distinct(found[rows, :_LINKS]), :_LINKS]
             places = _distinct(np.concatenate([found[rows].ravel(), beyond.ravel()]))
-            distance = self._distances(Q[rows], places)
+            distance = asked[rows] @ self.points.take(places, axis=0).T
             known = np.searchsorted(places, found[rows])
             bound = np.take_along_axis(distance, known, axis=1).max(axis=1, keepdims=True)
             query, column, value = _where(distance, distance <= bound)
             nearest.add(rows.start + query, places[column], value)
         return nearest.places()
-
-    def _distances(self, Q: Array, places: Array | slice) -> Array:
-        """Squared distances to rows stored at some places, less each query's squared norm."""
-        distance = (-2 * Q) @ self.rows[places].T
-        distance += self.squared_norms[places]
-        return distance
 
     def _rank(self, Q: Array, found: Array, own: Array | None = None) -> Array:
         """Turn places into the nearest row indices, in order; `own`: those of the queries."""
@@ -289,6 +305,25 @@ class _Nearest:
         count = np.bincount(query, minlength=self.n_queries)
         begin = np.cumsum(count) - count
         return place[order[begin[:, None] + np.arange(self.width)]]
+
+
+def _asked(Q: Array) -> Array:
+    """Return what a product with `points` turns into squared distances, less each query's norm."""
+    asked = np.ones((len(Q), Q.shape[1] + 1), dtype=np.float32)
+    np.multiply(Q, -2, out=asked[:, :-1])
+    return asked
+
+
+def _put_back(found: Array, order: Array) -> Array:
+    """Return rows in the order in which they were before ``order`` was taken."""
+    back = np.empty_like(found)
+    back[order] = found
+    return back
+
+
+def _nth(values: Array, n: int) -> Array:
+    """Return the n-th smallest value of each row, as a column."""
+    return np.partition(values, n - 1, axis=1)[:, n - 1 : n]
 
 
 def _where(values: Array, mask: Array) -> tuple[Array, Array, Array]:
