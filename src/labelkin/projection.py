@@ -27,6 +27,7 @@ from labelkin._array import (
     transposed,
 )
 from labelkin._search import first_of_equals
+from labelkin._threads import map_threads
 from labelkin.base import Array, LinearProjection, Matrix, in_blocks
 from labelkin.constraints import ConstraintSampler
 
@@ -41,6 +42,8 @@ _CACHED_CELLS = 2**16
 # several times, and multiplies half as much, which pays where rows have more columns than this.
 _CACHE_BYTES = 2**25
 _NARROW = 256
+# Parts of the pairs that threads work on.
+_PARTS = 16
 # Columns of Xᵀ L X that are computed at once.
 _COLUMNS = 128
 # Steps of Newton's iteration; from what rounding does to orthogonal columns, three will do.
@@ -73,7 +76,8 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     """
     if is_foreign(X) or _out_of_cache(X):
         n_pushed, n_pulled = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
-        pushed, pulled = _pair_scatter(X, cannot_link), _pair_scatter(X, must_link)
+        scatter = _pair_scatter if is_foreign(X) else _pair_scatter_in_threads
+        pushed, pulled = scatter(X, cannot_link), scatter(X, must_link)
         xp, _ = namespace(X)
         trace = xp.linalg.trace(pulled)
         ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
@@ -428,10 +432,8 @@ def _pair_scatter(X: Array, pairs: Array) -> Array:
     xp, device = namespace(X)
     *stack, n_pairs, _ = pairs.shape
     k = X.shape[1]
-    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=n_pairs)
+    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
     scatter = None
-    if not is_foreign(X):
-        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]  # one end lies in a row in memory
     for start in range(0, n_pairs, rows):
         named = xp.reshape(pairs[..., start : min(start + rows, n_pairs), :], (-1,))
         ends = xp.reshape(take_rows(X, named), (*stack, -1, 2, k))
@@ -439,6 +441,17 @@ def _pair_scatter(X: Array, pairs: Array) -> Array:
         part = xp.matrix_transpose(differences) @ differences
         scatter = part if scatter is None else scatter + part
     return xp.zeros((*stack, k, k), dtype=X.dtype, device=device) if scatter is None else scatter
+
+
+def _pair_scatter_in_threads(X: Array, pairs: Array) -> Array:
+    """Return what `_pair_scatter` does, for many rows on the host.
+
+    In order of one end, rows are fetched as they lie in memory. The parts do not depend on the
+    number of threads.
+    """
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    parts = np.array_split(pairs, _PARTS)
+    return np.sum(map_threads(lambda part: _pair_scatter(X, part), parts), axis=0)
 
 
 def _out_of_cache(X: Matrix) -> bool:
