@@ -80,7 +80,8 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
         pushed, pulled = scatter(X, cannot_link), scatter(X, must_link)
         xp, _ = namespace(X)
         trace = xp.linalg.trace(pulled)
-        ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
         difference = pushed - ratio[..., None, None] * pulled
         difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_pushed)
         return difference, ratio * (n_pulled / n_pushed)
