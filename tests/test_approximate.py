@@ -260,3 +260,17 @@ def test_rows_are_put_back():
 def test_the_effort_is_bounded():
     """However much is missed, neighbours of neighbours are compared once."""
     assert index(cloud(d=40), 10, n_candidates=1).n_joins == 1
+
+
+def test_equal_rows_take_no_more_memory_than_others(monkeypatch):
+    """Of rows equally far, each query keeps as many as it needs."""
+    kept = []
+    add = _Nearest.add
+
+    def counted(self, query, place, value):
+        kept.append(len(query))
+        add(self, query, place, value)
+
+    monkeypatch.setattr(_Nearest, "add", counted)
+    index(np.zeros((5000, 3)), 10)
+    assert sum(kept) == 5000 * 16

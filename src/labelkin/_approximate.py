@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._search import _GROUP, NeighborSearch
+from labelkin._search import _GROUP, NeighborSearch, _smallest
 from labelkin._threads import map_threads, one_blas_thread
 from labelkin.base import Array, Matrix
 
@@ -216,7 +216,12 @@ class ApproximateSearch:
             first = begin[rows.start]
             distance = asked[rows] @ self.points[first : first + room].T
             bound[rows] = _bound(distance, self.width)
-            query, place, value = _where(distance, distance <= bound[rows])
+            nearer = distance <= bound[rows]
+            if np.count_nonzero(nearer) > 4 * self.width * len(distance):
+                # Many are equally far: those that come first will do.
+                nearer[:] = False
+                np.put_along_axis(nearer, _smallest(distance, self.width), True, axis=1)
+            query, place, value = _where(distance, nearer)
             nearest.add(rows.start + query, first + place, value)
             near = self.near_cells[cell[rows.start]]
             away = asked[rows] @ self.centres[near].T

@@ -102,7 +102,8 @@ def _search(cumulated: Array, targets: Array) -> Array:
     if targets.ndim > 1 or len(targets) < _MANY or not targets.max() > 0:
         return np.searchsorted(cumulated, targets, side="right")
     # Their leading digits will do: sixteen bits are sorted in a few passes.
-    order = np.argsort((targets * (_DIGITS / targets.max())).astype(np.uint16), kind="stable")
+    digits = (targets / targets.max() * _DIGITS).astype(np.uint16)
+    order = np.argsort(digits, kind="stable")
     found = np.empty(len(targets), dtype=np.intp)
     found[order] = np.searchsorted(cumulated, targets[order], side="right")
     return found
