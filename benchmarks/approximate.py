@@ -6,7 +6,8 @@
 One fit, in one thread, in a process of its own for each n. The rows have `latent` directions
 and a little noise in all others; with ``--latent 0`` they fill all dimensions evenly, the
 hardest case. Times are of the processor, so that other programs do not count. ``--exact``
-adds exact search, up to 100,000 rows. The last line is the fitted exponent: time ~ n^e.
+adds exact search, up to 100,000 rows. The last line is the fitted exponent,
+time ~ n^e, of all sizes and of the last three.
 """
 
 import argparse
@@ -92,7 +93,8 @@ def main():
                 f"{case['recall']:7.3f} {case['peak']:8.0f}",
                 flush=True,
             )
-        print(f"{neighbors}: fit time ~ n^{exponent(ns, taken):.2f}\n")
+        last = exponent(ns[-3:], taken[-3:])
+        print(f"{neighbors}: fit time ~ n^{exponent(ns, taken):.2f}, last three n^{last:.2f}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Time and peak memory of VPCME against the number of rows, features, labels and members.
 
     python benchmarks/scaling.py [--device cpu|cuda] [--float32] [--rows 1000 ... 100000]
-    python benchmarks/scaling.py --approximate [--rows 10000 ... 1000000]
+    python benchmarks/scaling.py --approximate [--rows 10000 ... 1000000] [--repeats 3]
     python benchmarks/scaling.py --thousand-labels [--float32] [--members 10]
     python benchmarks/scaling.py --device cuda --million [--rows 1000000] [--members 30]
 
@@ -9,7 +9,8 @@ The labels depend on the rows, by a linear rule and noise. The first form varies
 time and prints a table in markdown, with the exponents fitted to all sizes and to the larger
 half, where fixed costs matter less: time ~ n^e.
 ``--approximate`` varies the rows only, with the approximate index, on rows of 20 directions and
-a little noise, seconds a member. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
+a little noise, seconds a member: of the search for neighbours, and of the rest (draw, projection
+and counts), the least of some runs. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
 labels, ten to a row; the aim is ten minutes and 4 GB on two cores. ``--million`` fits
 1,000,000 × 256 rows with 50 labels and predicts 10,000; the aim is ten minutes on a GPU.
 
@@ -33,7 +34,9 @@ from functools import partial
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
 
+import labelkin.neighbors
 from labelkin import MLkNNClassifier, VPCMEClassifier
+from labelkin._approximate import ApproximateSearch
 from labelkin._array import as_device_array, dispatching
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
@@ -81,11 +84,33 @@ def rare_labels(n, features, labels, dtype, seed=0):
 def latent_rows(n, features, labels, dtype, latent=20):
     """Return rows of few directions and a little noise, as an approximate index likes them."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, latent), dtype=dtype)
-    X = X @ rng.standard_normal((latent, features), dtype=dtype)
-    Y = (X @ rng.standard_normal((features, labels), dtype=dtype) > 8).astype(np.uint8)
+    # Before the rows: these are the same, however many rows there are.
+    directions = rng.standard_normal((latent, features), dtype=dtype)
+    rule = rng.standard_normal((features, labels), dtype=dtype)
+    X = rng.standard_normal((n, latent), dtype=dtype) @ directions
+    Y = (X @ rule > 8).astype(np.uint8)
     X += dtype(0.3) * rng.standard_normal((n, features), dtype=dtype)
     return X, Y
+
+
+class TimedSearch(ApproximateSearch):
+    """The approximate index, and what it takes in a fit: seconds by the clock and of the CPU."""
+
+    def __init__(self, *args, **settings):
+        self.taken = np.zeros(2)
+        self._timed(super().__init__, *args, **settings)
+
+    def query(self, Q=None, n_jobs=None):
+        """Find neighbours; in a fit, which asks for those of the training rows, timed."""
+        if Q is not None:
+            return super().query(Q, n_jobs)
+        return self._timed(super().query, None, n_jobs)
+
+    def _timed(self, function, *args, **settings):
+        started = np.array([time.perf_counter(), time.process_time()])
+        answer = function(*args, **settings)
+        self.taken += np.array([time.perf_counter(), time.process_time()]) - started
+        return answer
 
 
 def measure(device, dtype, rows, features, labels, members, queries=1000, kind="plain"):
@@ -99,6 +124,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     train, test = X[:rows, :], X[rows:, :]
     base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
     model = VPCMEClassifier(base, n_estimators=members, random_state=0)
+    labelkin.neighbors.ApproximateSearch = TimedSearch
 
     def fit():
         model.fit(train, Y[:rows])
@@ -117,7 +143,11 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     predicting, found = seconds(predict)
     right = float((found == as_device_array(Y[rows:], None, device)[0]).sum())
     recall = [getattr(e, "recall_", 1.0) for e in model.estimators_]
+    searches = [e._counts.search for e in model.estimators_]
+    searching = sum(getattr(search, "taken", np.zeros(2)) for search in searches).tolist()
     return {
+        "search": searching[0],
+        "search cpu": searching[1],
         "wall": fitting,
         "cpu": processor,
         "predict": predicting,
@@ -185,7 +215,22 @@ def approximate(options):
     rows = options.rows or [10_000, 30_000, 100_000, 300_000, 1_000_000]
     print("100 features, 20 latent, 10 labels, one member, float32, the approximate index")
     sizes = {"features": 100, "labels": 10, "members": 1, "kind": "latent"}
-    table("rows", rows, lambda n: measured("cpu", "float32", rows=n, **sizes))
+    names = ["fit", "search", "rest", "fit CPU", "search CPU", "rest CPU", "predict", "GB"]
+    print(f"\n| rows | {' | '.join(names)} | recall |")
+    print("|---:" * (len(names) + 2) + "|")
+    lines = []
+    for n in rows:
+        runs = [measured("cpu", "float32", rows=n, **sizes) for _ in range(options.repeats)]
+        r = {name: min(run[name] for run in runs) for name in runs[0]}
+        wall, cpu = r["search"], r["search cpu"]
+        line = [r["wall"], wall, r["wall"] - wall, r["cpu"], cpu, r["cpu"] - cpu, r["predict"]]
+        lines.append([*line, r["peak"] - r["before"]])
+        cells = " | ".join(f"{value:.2f}" for value in lines[-1])
+        print(f"| {n:,} | {cells} | {r['recall']:.3f} |", flush=True)
+    for name, part in ("all sizes", slice(None)), ("the last three", slice(-3, None)):
+        if len(rows) > 1:
+            slopes = [exponent(rows[part], column[part]) for column in np.transpose(lines)]
+            print(f"| *exponent, {name}* | {' | '.join(f'{e:.2f}' for e in slopes)} | |")
 
 
 def single(options, dtype, rows, features, labels, queries, kind="plain"):
@@ -208,6 +253,7 @@ def main():
     parser.add_argument("--approximate", action="store_true")
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--members", type=int)
+    parser.add_argument("--repeats", type=int, default=3, help="with --approximate")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:

@@ -9,7 +9,14 @@ from scipy import sparse
 from sklearn.base import clone
 
 from labelkin import MLkNNClassifier, VPCMEClassifier, _approximate
-from labelkin._approximate import ApproximateSearch, _cells, _distinct, _Nearest
+from labelkin._approximate import (
+    ApproximateSearch,
+    _cells,
+    _directions,
+    _distinct,
+    _Nearest,
+    _put_back,
+)
 from labelkin._search import NeighborSearch
 
 
@@ -214,3 +221,56 @@ def test_a_model_file(exact, tmp_path, monkeypatch):
 def test_other_arrays_are_refused():
     with pytest.raises(ValueError, match="not builtins arrays; choose neighbors='exact'"):
         ApproximateSearch([[0.0]], 0)
+
+
+def latent_cloud(n=6000, latent=6, d=60, seed=0, noise=0.05):
+    """Rows of few directions and a little noise; the directions do not depend on the seed."""
+    directions = np.random.RandomState(9).standard_normal((latent, d))
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, latent)) @ directions
+    return X + noise * rng.standard_normal((n, d))
+
+
+def test_few_directions_are_enough_where_rows_differ_in_few():
+    X, Q = latent_cloud(), latent_cloud(300, seed=1)
+    search, exact = index(X, 10, n_candidates=16), NeighborSearch(X, 10)
+    assert search.points.shape == (6000, 8), "seven directions and the squared norm"
+    assert search.rows.shape == X.shape
+    assert share_found(search.query(), exact.query()) > 0.96
+    assert share_found(search.query(Q), exact.query(Q)) > 0.96
+    assert index(cloud(d=60), 10).directions is None, "all directions matter here"
+
+
+def test_directions_leave_out_no_more_than_they_may():
+    rng = np.random.RandomState(0)
+    X = (rng.standard_normal((5000, 40)) * np.repeat([5, 0.1], [10, 30])).astype(np.float32)
+    # Two rows differ by 2 · 30 · 0.01 in the last thirty columns.
+    assert _directions(X, 0.7, rng).shape == (40, 15)
+    assert _directions(X, 0.02, rng) is None
+    W = _directions(X, 0.7, rng)
+    np.testing.assert_allclose(W.T @ W, np.eye(15), atol=1e-5)
+    rest = X - X @ W @ W.T
+    assert 2 * rest.var(axis=0).sum() <= 0.7
+
+
+def test_rows_are_put_back():
+    np.testing.assert_array_equal(_put_back(np.array([5, 6, 7]), np.array([2, 0, 1])), [6, 7, 5])
+
+
+def test_the_effort_is_bounded():
+    """However much is missed, neighbours of neighbours are compared once."""
+    assert index(cloud(d=40), 10, n_candidates=1).n_joins == 1
+
+
+def test_equal_rows_take_no_more_memory_than_others(monkeypatch):
+    """Of rows equally far, each query keeps as many as it needs."""
+    kept = []
+    add = _Nearest.add
+
+    def counted(self, query, place, value):
+        kept.append(len(query))
+        add(self, query, place, value)
+
+    monkeypatch.setattr(_Nearest, "add", counted)
+    index(np.zeros((5000, 3)), 10)
+    assert sum(kept) == 5000 * 16

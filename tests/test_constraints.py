@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
-from labelkin import constraints
+from labelkin import _weighted, constraints
 from labelkin.constraints import ConstraintSampler, draw_constraints, label_similarity
 
 label_matrices = hnp.arrays(
@@ -320,3 +320,12 @@ def test_bad_labels():
         draw_constraints(sparse.csr_matrix([[1, 2], [0, 1]]))
     with pytest.raises(ValueError, match="same shape"):
         label_similarity([[1, 0]], [[1, 0, 0]])
+
+
+@pytest.mark.parametrize("total", [0.0, 1e-310, 1.0, 1e300])
+def test_many_targets_are_found_where_searchsorted_finds_them(total):
+    rng = np.random.RandomState(0)
+    cumulated = np.cumsum(rng.random_sample(500) * (rng.random_sample(500) > 0.3)) * (total / 300)
+    targets = rng.random_sample(5000) * cumulated[-1] * 1.01
+    expected = np.searchsorted(cumulated, targets, side="right")
+    np.testing.assert_array_equal(_weighted._search(cumulated, targets), expected)

@@ -328,3 +328,19 @@ def test_equal_samples_stay_equal_when_projected(form, k):
     for sample in range(20):
         assert len(np.unique(Z[again == sample], axis=0)) <= 1
     assert TrainingRows(form(X))._first is None
+
+
+@pytest.mark.parametrize("n_must", [0, 40])
+def test_scatter_of_rows_too_large_for_the_cache(n_must, monkeypatch):
+    """Differences, block by block and in threads, give what the Laplacian does."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((50, 7)) + 100
+    must, cannot = random_pairs(50, n_must, rng), random_pairs(50, 60, rng)
+    expected, r = TrainingRows(X).scatter_difference(must, cannot)
+    monkeypatch.setattr(projection_module, "_CACHE_BYTES", 0)
+    training = TrainingRows(X)
+    difference, scaling = training.scatter_difference(must, cannot)
+    assert "_centred" not in vars(training), "no copy of the rows is needed"
+    assert scaling == pytest.approx(r, rel=1e-12)
+    np.testing.assert_allclose(difference, expected, atol=1e-10)
+    np.testing.assert_array_equal(difference, difference.T)

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from labelkin import _array, _search
-from labelkin._search import NeighborSearch
+from labelkin._search import NeighborSearch, first_of_equals
 
 
 def by_definition(Q, X, k, leave_out=False):
@@ -99,3 +99,10 @@ def test_equal_rows_are_equally_far(form):
     found = search.query(form(Q))
     np.testing.assert_array_equal(found[:, 1] % 300, found[:, 0] % 300)
     assert (found[:, 1] > found[:, 0]).all()
+
+
+def test_equal_rows_are_found_among_rows_that_begin_alike():
+    X = np.array([[1.0, 2], [0, 5], [1, 3], [1, 2], [-1, 0], [0, 5]])
+    np.testing.assert_array_equal(first_of_equals(X), [0, 1, 2, 0, 4, 1])
+    assert first_of_equals(X[:3]) is None
+    assert first_of_equals(X[[0, 1, 4]]) is None

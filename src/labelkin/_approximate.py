@@ -4,8 +4,9 @@ Rows are sorted into small cells, the leaves of a tree of k-means. A query is co
 rows of the cells whose centres are nearest (an inverted file), and then with the neighbours of
 the neighbours found so far, as in NN-descent (Dong, Moses & Li, 2011). Both compare blocks of
 queries by matrix products, and look closer only at what is nearer than the farthest neighbour
-known. The rows lie in memory as the cells do, and a query meets a bounded number of them: time
-and memory grow in proportion to the rows. A neighbour is missed now and then; how often is
+known. Where rows differ in few directions, the products are over these alone. The rows lie in
+memory as the cells do, and a query meets a bounded number of them: time and memory grow in
+proportion to the rows, and more neighbours are missed where there are more rows. How many is
 measured on a sample, against exact search.
 """
 
@@ -25,11 +26,14 @@ _BRANCHES = 64
 _SAMPLE = 64  # rows for each centre of a k-means
 _LLOYD_STEPS = 5
 _NEAR = 4  # cells near a cell, times those that a query looks into
-_FIRST_ROWS = 1024  # compared with a query before any others
+_FIRST_ROWS = 2048  # compared with a query before any others
 _LINKS = 16  # neighbours of a row that are followed
-_ENOUGH = 0.96  # recall
-_JOINS = 2  # at most
+_ENOUGH = 0.99  # recall
+_JOINS = 1  # at most: a bounded effort for each row, whatever their number
 _BLOCK_ROWS = 2**13
+_SPREAD = 0.05  # squared difference that is neglected, over that of neighbours
+_SPREAD_ROWS = 4096  # on which it is measured
+_MOST_COLUMNS = 1024  # beyond, that would take too long
 _SEED = 0
 
 
@@ -49,8 +53,8 @@ class ApproximateSearch:
         How many cells a query looks into. More find more of the true neighbours, in
         proportionally more time.
     recall_rows : int, default=100
-        On so many rows, drawn at random, the recall is measured. Neighbours of neighbours
-        are compared until it is 0.96, or twice.
+        On so many rows, drawn at random, the recall is measured. Where the cells alone give
+        less than 0.99, neighbours of neighbours are compared too.
     exact_rows : int, default=16000
         Up to so many rows, a query is compared with all: that takes no longer.
     n_jobs : int, optional
@@ -88,8 +92,10 @@ class ApproximateSearch:
             return
         # Single precision has few digits: none should be spent on the distance to the origin.
         self.centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
-        self._sort(X)
-        self._link(self._recall_on(X, recall_rows), n_jobs)
+        sample = np.random.RandomState(_SEED).permutation(X.shape[0])[:recall_rows]
+        farthest = self._farthest(X, sample)
+        self._sort(X, _SPREAD * float(np.median(farthest)))
+        self._link(self._recall_on(X, sample, farthest), n_jobs)
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find neighbours of each row of `Q`.
@@ -115,7 +121,7 @@ class ApproximateSearch:
                 len(self.order),
                 n_jobs,
             )
-            return found[np.argsort(self.order)]
+            return _put_back(found, self.order)
         order = np.argsort(cell := self._nearest_cell(Q), kind="stable")
 
         def block(rows: slice) -> Array:
@@ -126,24 +132,52 @@ class ApproximateSearch:
                 found = self._join(queries, cell[asked], found)
             return self._rank(queries, found)
 
-        return self._map(block, len(order), n_jobs)[np.argsort(order)]
+        return _put_back(self._map(block, len(order), n_jobs), order)
 
-    def _sort(self, X: Matrix) -> None:
-        """Store the rows cell by cell; `order` says which row lies where."""
+    @property
+    def rows(self) -> Array:
+        """The training rows, cell by cell, about the mean of all."""
+        return self.points[:, :-1] if self.whole_rows is None else self.whole_rows
+
+    def _sort(self, X: Matrix, spread: float) -> None:
+        """Store the rows cell by cell; `order` says which row lies where.
+
+        `points` are the rows in the directions that matter, and their squared norms in all.
+        """
+        rng = np.random.RandomState(_SEED)
         rows = np.empty(X.shape, dtype=np.float32)
         for batch in gen_batches(len(rows), _BLOCK_ROWS):
             rows[batch] = self._single(X[batch])
         with one_blas_thread():
-            cells = list(_cells(rows, np.random.RandomState(_SEED)))
+            self.directions = _directions(rows, spread, rng)
+            heads = self._heads(rows)
+            cells = list(_cells(heads, rng))
             self.order = np.concatenate(cells)
-            self.rows = rows[self.order]
-            self.squared_norms = row_norms(self.rows, squared=True)
+            norms = row_norms(rows, squared=True)
+            self.points = np.column_stack([heads, norms])[self.order]
+            del heads
+            self.whole_rows = None if self.directions is None else rows[self.order]
             sizes = np.array([len(cell) for cell in cells])
             self.starts = np.concatenate([[0], np.cumsum(sizes)])
-            sums = np.add.reduceat(self.rows, self.starts[:-1], axis=0)
-            self.centres = (sums / sizes[:, None]).astype(np.float32)
-            near = NeighborSearch(self.centres, min(_NEAR * self.n_candidates, len(sizes)))
-            self.near_cells = near.query(self.centres, n_jobs=1).astype(np.int32)
+            sums = np.add.reduceat(self.points[:, :-1], self.starts[:-1], axis=0)
+            centres = (sums / sizes[:, None]).astype(np.float32)
+            self.centres = np.column_stack([centres, row_norms(centres, squared=True)])
+            near = NeighborSearch(centres, min(_NEAR * self.n_candidates, len(sizes)))
+            self.near_cells = near.query(centres, n_jobs=1).astype(np.int32)
+
+    def _heads(self, rows: Array) -> Array:
+        return rows if self.directions is None else rows @ self.directions
+
+    def _asked(self, Q: Array) -> Array:
+        """Return what a product with `points` turns into distances.
+
+        They are squared, less each query's squared norm, and but for what a product of the
+        directions left out would add, which is little.
+        """
+        heads = self._heads(Q)
+        asked = np.ones((len(Q), heads.shape[1] + 1), dtype=np.float32)
+        np.multiply(heads, -2, out=asked[:, :-1])
+        return asked
 
     def _link(self, recall: Callable[[], float], n_jobs: int | None) -> None:
         """Find the `width` nearest of each training row, by place: `links`."""
@@ -170,36 +204,51 @@ class ApproximateSearch:
         The rows stored around a query's own cell come first. Of all others only those matter
         that are nearer than the last of the best `width` of these.
         """
-        m, n, room = len(Q), len(self.rows), self.first_rows
+        m, n, room = len(Q), len(self.points), self.first_rows
         begin = (self.starts[cell] + self.starts[cell + 1] - room) // 2
         begin = np.clip(begin, 0, n - room)
         n_cells = min(self.n_candidates, self.near_cells.shape[1])
-        cells = np.empty((m, n_cells), dtype=np.int32)
         bound = np.empty((m, 1), dtype=np.float32)
         nearest = _Nearest(m, self.width)
+        asked = self._asked(Q)
+        queries, cells = [], []
         for rows in _runs(cell):
             first = begin[rows.start]
-            distance = self._distances(Q[rows], slice(first, first + room))
-            best = _smallest(distance, self.width)
-            value = np.take_along_axis(distance, best, axis=1)
-            bound[rows] = value[:, -1:]
-            query = np.arange(rows.start, rows.stop).repeat(self.width)
-            nearest.add(query, first + best.ravel(), value.ravel())
+            distance = asked[rows] @ self.points[first : first + room].T
+            bound[rows] = _bound(distance, self.width)
+            nearer = distance <= bound[rows]
+            if np.count_nonzero(nearer) > 4 * self.width * len(distance):
+                # Many are equally far: those that come first will do.
+                nearer[:] = False
+                np.put_along_axis(nearer, _smallest(distance, self.width), True, axis=1)
+            query, place, value = _where(distance, nearer)
+            nearest.add(rows.start + query, first + place, value)
             near = self.near_cells[cell[rows.start]]
-            away = row_norms(self.centres[near], squared=True)
-            away = away - 2 * Q[rows] @ self.centres[near].T
-            cells[rows] = near[np.argpartition(away, n_cells - 1, axis=1)[:, :n_cells]]
-        # Each cell is compared with all queries that look into it at once.
-        order = np.argsort(cells, axis=None, kind="stable")
-        looking, looked_at = order // n_cells, cells.ravel()[order]
-        for pairs in _runs(looked_at):
+            away = asked[rows] @ self.centres[near].T
+            query, place, _ = _where(away, away <= _nth(away, n_cells))
+            queries.append(rows.start + query)
+            cells.append(near[place])
+        # Each cell is compared with all queries that look into it at once. Cells are numbered
+        # in sixteen bits while these will do: they are sorted in no time.
+        keys = np.concatenate(cells).astype(np.min_scalar_type(len(self.starts)))
+        order = np.argsort(keys, kind="stable")
+        looking, looked_at = np.concatenate(queries)[order], keys[order]
+        hits, values, visits = [], [], list(_runs(looked_at))
+        visited = looked_at[[pairs.start for pairs in visits]].astype(np.intp)
+        ends = zip(self.starts[visited].tolist(), self.starts[visited + 1].tolist(), strict=True)
+        for pairs, (start, stop) in zip(visits, ends, strict=True):
             query = looking[pairs]
-            start, stop = self.starts[looked_at[pairs.start] :][:2]
-            distance = self._distances(Q[query], slice(start, stop))
-            nearer, place, value = _where(distance, distance < bound[query])
-            query, place = query[nearer], start + place
-            new = (place < begin[query]) | (place >= begin[query] + room)
-            nearest.add(query[new], place[new], value[new])
+            distance = asked.take(query, axis=0) @ self.points[start:stop].T
+            hit = (distance < bound.take(query, axis=0)).ravel().nonzero()[0]
+            hits.append(hit)
+            values.append(distance.ravel().take(hit))
+        # A loop has no time for more: which query and place, is worked out for all together.
+        visit = np.repeat(np.arange(len(visits)), [len(hit) for hit in hits])
+        row, column = np.divmod(np.concatenate(hits), np.diff(self.starts)[visited][visit])
+        query = looking[np.array([pairs.start for pairs in visits])[visit] + row]
+        place = self.starts[visited][visit] + column
+        new = (place < begin[query]) | (place >= begin[query] + room)
+        nearest.add(query[new], place[new], np.concatenate(values)[new])
         return nearest.places()
 
     def _join(self, Q: Array, cell: Array, found: Array) -> Array:
@@ -208,21 +257,16 @@ class ApproximateSearch:
         The queries of a cell share theirs.
         """
         nearest = _Nearest(len(Q), self.width)
+        asked = self._asked(Q)
         for rows in _runs(cell):
             beyond = self.links[_distinct(found[rows, :_LINKS]), :_LINKS]
             places = _distinct(np.concatenate([found[rows].ravel(), beyond.ravel()]))
-            distance = self._distances(Q[rows], places)
+            distance = asked[rows] @ self.points.take(places, axis=0).T
             known = np.searchsorted(places, found[rows])
             bound = np.take_along_axis(distance, known, axis=1).max(axis=1, keepdims=True)
             query, column, value = _where(distance, distance <= bound)
             nearest.add(rows.start + query, places[column], value)
         return nearest.places()
-
-    def _distances(self, Q: Array, places: Array | slice) -> Array:
-        """Squared distances to rows stored at some places, less each query's squared norm."""
-        distance = (-2 * Q) @ self.rows[places].T
-        distance += self.squared_norms[places]
-        return distance
 
     def _rank(self, Q: Array, found: Array, own: Array | None = None) -> Array:
         """Turn places into the nearest row indices, in order; `own`: those of the queries."""
@@ -238,21 +282,26 @@ class ApproximateSearch:
         return ranked
 
     def _nearest_cell(self, Q: Matrix) -> Array:
-        search = NeighborSearch(self.centres, 1)
+        search = NeighborSearch(self.centres[:, :-1], 1)
         batches = gen_batches(Q.shape[0], _BLOCK_ROWS) if Q.shape[0] else []
-        found = [search.query(self._single(Q[rows]), n_jobs=1)[:, 0] for rows in batches]
+        heads = (self._heads(self._single(Q[rows])) for rows in batches)
+        found = [search.query(head, n_jobs=1)[:, 0] for head in heads]
         return np.concatenate([np.empty(0, dtype=np.intp), *found])
 
-    def _recall_on(self, X: Matrix, n_rows: int) -> Callable[[], float]:
-        """Return what compares the links with exact search, on a sample of the rows."""
-        places = np.random.RandomState(_SEED).permutation(len(self.order))[:n_rows]
-        rows, queries = self.order[places], self.rows[places]
+    def _farthest(self, X: Matrix, rows: Array) -> Array:
+        """Return how far the last true neighbour of some rows is, squared, as a column."""
         true = NeighborSearch(X, self.n_neighbors + 1).query(X[rows])
         # Its own row is nearest, but for duplicates: then any one of them may be dropped.
         own = true == rows[:, None]
         own[~own.any(axis=1), -1] = True
         true = true[~own].reshape(len(rows), -1)
-        farthest = _squared_distances(queries, self._rows(X, true)).max(axis=1, keepdims=True)
+        distances = _squared_distances(self._single(X[rows]), self._rows(X, true))
+        return distances.max(axis=1, keepdims=True)
+
+    def _recall_on(self, X: Matrix, rows: Array, farthest: Array) -> Callable[[], float]:
+        """Return what compares the links with exact search, on a sample of the rows."""
+        places = _put_back(np.arange(len(self.order)), self.order)[rows]
+        queries = self.rows[places]
 
         def recall() -> float:
             found = self._rank(queries, self.links[places], rows)
@@ -289,6 +338,39 @@ class _Nearest:
         count = np.bincount(query, minlength=self.n_queries)
         begin = np.cumsum(count) - count
         return place[order[begin[:, None] + np.arange(self.width)]]
+
+
+def _directions(X: Array, spread: float, rng: np.random.RandomState) -> Array | None:
+    """Return the principal directions beyond which rows hardly differ, (d, p); None: all.
+
+    In all others together, the mean squared difference of two rows is at most `spread`.
+    """
+    n, d = X.shape
+    if d > _MOST_COLUMNS:
+        return None
+    sample = X[rng.choice(n, min(n, _SPREAD_ROWS), replace=False)].astype(np.float64)
+    variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(sample.T)))
+    p = d - np.count_nonzero(2 * np.cumsum(variances) <= spread)
+    p = -(-(p + 1) // 8) * 8 - 1  # products of whole vectors, with the norm
+    return directions[:, -p:].astype(np.float32) if p <= d / 2 else None
+
+
+def _put_back(found: Array, order: Array) -> Array:
+    """Return rows in the order in which they were before ``order`` was taken."""
+    back = np.empty_like(found)
+    back[order] = found
+    return back
+
+
+def _bound(values: Array, n: int) -> Array:
+    """Bound the n-th smallest value of each row from above, closely, as a column."""
+    least = values.reshape(len(values), _GROUP, -1).min(axis=1)  # of each group
+    return _nth(least if least.shape[1] > n else values, n)
+
+
+def _nth(values: Array, n: int) -> Array:
+    """Return the n-th smallest value of each row, as a column."""
+    return np.partition(values, n - 1, axis=1)[:, n - 1 : n]
 
 
 def _where(values: Array, mask: Array) -> tuple[Array, Array, Array]:

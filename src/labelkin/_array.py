@@ -174,7 +174,9 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     xp, device = namespace(neighbors)
     if is_numpy(xp):
         starts = np.arange(m + 1) * k
-        ones = np.ones(m * k, dtype=np.int32)
+        # As narrow as the labels: else the product would begin with a wider copy of them all.
+        narrow = not sparse.issparse(Y) and Y.dtype in (np.int8, np.uint8) and k < 128
+        ones = np.ones(m * k, dtype=Y.dtype if narrow else np.int32)
         chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, Y.shape[0]))
         return chosen @ Y
     q = Y.shape[1]

@@ -296,8 +296,7 @@ def first_of_equals(X: Matrix) -> Array | None:
     elif isinstance(X, np.ndarray):
         if X.shape[1]:
             # Equal rows begin equally; in projected data hardly any other rows do.
-            _, which, times = np.unique(X[:, 0], return_inverse=True, return_counts=True)
-            suspects = np.flatnonzero(times[which] > 1)
+            suspects = _repeated(X[:, 0])
         contents = (X[i].tobytes() for i in suspects)
     else:
         return None
@@ -306,6 +305,16 @@ def first_of_equals(X: Matrix) -> Array | None:
     for i, content in zip(suspects.tolist(), contents, strict=True):
         first[i] = seen.setdefault(blake2b(content, digest_size=16).digest(), i)
     return None if len(seen) == len(suspects) else first
+
+
+def _repeated(values: Array) -> Array:
+    """Return where the values stand that occur more than once."""
+    ordered = np.sort(values)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.empty(0, dtype=np.intp)
+    place = np.minimum(np.searchsorted(twice, values), len(twice) - 1)
+    return np.flatnonzero(twice[place] == values)
 
 
 def _smallest(values: Array, k: int) -> Array:

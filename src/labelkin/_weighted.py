@@ -8,6 +8,7 @@ from labelkin.base import Array
 
 # From so many targets on it pays to sort them before they are looked up.
 _MANY = 1024
+_DIGITS = 2**16 - 1
 
 
 class WeightedSets:
@@ -98,9 +99,11 @@ def draw_from(cumulated: Array, u: Array) -> Array:
 
 def _search(cumulated: Array, targets: Array) -> Array:
     """Return `np.searchsorted` from the right; many targets are looked up in order, in cache."""
-    if targets.ndim > 1 or len(targets) < _MANY:
+    if targets.ndim > 1 or len(targets) < _MANY or not targets.max() > 0:
         return np.searchsorted(cumulated, targets, side="right")
-    order = np.argsort(targets)
+    # Their leading digits will do: sixteen bits are sorted in a few passes.
+    digits = (targets / targets.max() * _DIGITS).astype(np.uint16)
+    order = np.argsort(digits, kind="stable")
     found = np.empty(len(targets), dtype=np.intp)
     found[order] = np.searchsorted(cumulated, targets[order], side="right")
     return found

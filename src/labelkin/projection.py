@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -26,6 +27,7 @@ from labelkin._array import (
     transposed,
 )
 from labelkin._search import first_of_equals
+from labelkin._threads import map_threads
 from labelkin.base import Array, LinearProjection, Matrix, in_blocks
 from labelkin.constraints import ConstraintSampler
 
@@ -36,6 +38,12 @@ _DENSE_SHARE = 0.02
 _FEW_ROWS = 0.6
 # Cells of a temporary that stays in the cache of one core.
 _CACHED_CELLS = 2**16
+# Rows of more bytes than this are fetched from memory; the Laplacian fetches each pair's ends
+# several times, and multiplies half as much, which pays where rows have more columns than this.
+_CACHE_BYTES = 2**25
+_NARROW = 256
+# Parts of the pairs that threads work on.
+_PARTS = 16
 # Columns of Xᵀ L X that are computed at once.
 _COLUMNS = 128
 # Steps of Newton's iteration; from what rounding does to orthogonal columns, three will do.
@@ -47,8 +55,9 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
 
     On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
     pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X. On a device gathering rows is cheap, and the
-    differences are multiplied block by block, always in the same order. Without must-links the
-    result is S_C alone.
+    differences are multiplied block by block, always in the same order. So they are on the host
+    when X is too large for its cache: no row is fetched from memory twice. Without must-links
+    the result is S_C alone.
 
     Parameters
     ----------
@@ -65,12 +74,14 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     scaling : float
         r; on a device an array without dimensions, so as not to wait for it.
     """
-    if is_foreign(X):
+    if is_foreign(X) or _out_of_cache(X):
         n_pushed, n_pulled = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
-        pushed, pulled = _pair_scatter(X, cannot_link), _pair_scatter(X, must_link)
+        scatter = _pair_scatter if is_foreign(X) else _pair_scatter_in_threads
+        pushed, pulled = scatter(X, cannot_link), scatter(X, must_link)
         xp, _ = namespace(X)
         trace = xp.linalg.trace(pulled)
-        ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
         difference = pushed - ratio[..., None, None] * pulled
         difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_pushed)
         return difference, ratio * (n_pulled / n_pushed)
@@ -148,10 +159,14 @@ class TrainingRows:
             self.rows = X.toarray()
         else:
             self.rows = X
-        # Moving all rows leaves the scatter as it is, but far from the origin it loses digits.
-        dense = not sparse.issparse(self.rows)
+
+    @cached_property
+    def _centred(self) -> Matrix:
+        """The rows moved, if they are dense: far from the origin a scatter loses digits."""
+        if sparse.issparse(self.rows):
+            return self.rows
         xp, _ = namespace(self.rows)
-        self._centred = self.rows - xp.mean(self.rows, axis=0) if dense else self.rows
+        return self.rows - xp.mean(self.rows, axis=0)
 
     def project(self, W: Array) -> Array:
         """Return the rows projected; equal samples stay equal to the last digit.
@@ -166,7 +181,9 @@ class TrainingRows:
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M and r, in these coordinates."""
-        return scatter_difference(self._centred, must_link, cannot_link)
+        # Differences need no centre, and many rows no copy.
+        rows = self.rows if _out_of_cache(self.rows) else self._centred
+        return scatter_difference(rows, must_link, cannot_link)
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
@@ -416,7 +433,7 @@ def _pair_scatter(X: Array, pairs: Array) -> Array:
     xp, device = namespace(X)
     *stack, n_pairs, _ = pairs.shape
     k = X.shape[1]
-    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=n_pairs)
+    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
     scatter = None
     for start in range(0, n_pairs, rows):
         named = xp.reshape(pairs[..., start : min(start + rows, n_pairs), :], (-1,))
@@ -425,6 +442,22 @@ def _pair_scatter(X: Array, pairs: Array) -> Array:
         part = xp.matrix_transpose(differences) @ differences
         scatter = part if scatter is None else scatter + part
     return xp.zeros((*stack, k, k), dtype=X.dtype, device=device) if scatter is None else scatter
+
+
+def _pair_scatter_in_threads(X: Array, pairs: Array) -> Array:
+    """Return what `_pair_scatter` does, for many rows on the host.
+
+    In order of one end, rows are fetched as they lie in memory. The parts do not depend on the
+    number of threads.
+    """
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    parts = np.array_split(pairs, _PARTS)
+    return np.sum(map_threads(lambda part: _pair_scatter(X, part), parts), axis=0)
+
+
+def _out_of_cache(X: Matrix) -> bool:
+    """Whether fetching dense rows on the host takes longer than multiplying their differences."""
+    return isinstance(X, np.ndarray) and X.nbytes > _CACHE_BYTES and X.shape[1] <= _NARROW
 
 
 def _laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
