@@ -274,14 +274,24 @@ def test_large_sparse_rows_stay_sparse(monkeypatch):
     assert np.abs(proba - dense.predict_proba(X)).mean() < 0.05
 
 
+def coefficients(model):
+    """Return how many rows have a coefficient in two of the members."""
+    learners = {name: member.learners[0] for name, member in model.members_}
+    return {
+        "raw_rbf": len(learners["raw_rbf"]._coef),
+        "projections": len(learners["projections"].ridge_._coef),
+    }
+
+
 def test_many_rows_are_seen_through_landmarks(monkeypatch):
     X, Y = make_data(400, 4, 3)
     exact = small().fit(X[:250], Y[:250])
-    monkeypatch.setattr(_kin_members, "MAX_EXACT", 100)
+    monkeypatch.setattr(_kin_members, "_MAX_EXACT_PROJECTED", 100)
     monkeypatch.setattr(_kin_members, "_LANDMARK_WORK", 250 * 150**2)
+    assert coefficients(small().fit(X[:250], Y[:250])) == {"raw_rbf": 250, "projections": 150}
+    monkeypatch.setattr(_kin_members, "MAX_EXACT", 100)
     model = small().fit(X[:250], Y[:250])
-    kernel = dict(model.members_)["raw_rbf"].learners[0]
-    assert kernel._coef.shape == (150, 3)
+    assert coefficients(model) == {"raw_rbf": 150, "projections": 150}
     near = average_precision(Y[250:], model.predict_proba(X[250:]))
     assert near > average_precision(Y[250:], exact.predict_proba(X[250:])) - 0.02
 
@@ -445,9 +455,10 @@ def test_learners_share_the_memory(monkeypatch):
 
 def test_landmarks_fall_smoothly_from_all_rows():
     assert n_landmarks(1) == 1
-    assert n_landmarks(5000) == 5000
+    assert n_landmarks(8000) == 8000
+    assert n_landmarks(8001) == n_landmarks(8001, 5000) < 8000
     sizes = np.unique(np.geomspace(5001, 1e6, 200).astype(int))
-    marks = np.array([n_landmarks(n) for n in sizes])
+    marks = np.array([n_landmarks(n, 5000) for n in sizes])
     assert 0.75 * 5001 < marks[0] < 5001
     # 1.03 times the rows: hardly fewer landmarks, never more.
     assert (np.diff(marks) <= 0).all()
@@ -485,7 +496,7 @@ def test_almost_all_rows_as_landmarks_are_almost_exact(monkeypatch, metric):
     monkeypatch.setattr(
         RidgeSpectrum, "of_landmarks", lambda *a: calls.append(1) or of_landmarks(*a)
     )
-    monkeypatch.setattr(_kin_members, "n_landmarks", lambda n: n - 1)
+    monkeypatch.setattr(_kin_members, "n_landmarks", lambda n, max_exact: n - 1)
     near = KernelLearner(metric)
     np.testing.assert_allclose(near.fit(X, Y, 0), scores, atol=0.1)
     assert calls

@@ -6,9 +6,10 @@ from contextvars import ContextVar
 
 import pytest
 from sklearn import config_context, get_config
+from threadpoolctl import threadpool_info
 
 from labelkin import _threads
-from labelkin._threads import map_patiently
+from labelkin._threads import map_in_turn, map_patiently
 
 
 @pytest.fixture
@@ -76,3 +77,15 @@ def test_an_error_is_raised_and_no_more_work_begun(fails_here, impatient):
     with pytest.raises(KeyError, match="of one piece"):
         map_patiently(work, range(1000), 2)
     assert len(begun) < 100
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_pieces_in_turn_have_the_threads_of_blas():
+    before = blas_threads()
+    asked = map_in_turn(lambda number: (number, threading.get_ident(), blas_threads()), [3, 1], 1)
+    assert asked == [(number, threading.get_ident(), {1}) for number in (3, 1)]
+    assert map_in_turn(lambda _: blas_threads(), [0], 2) == [{2}]
+    assert blas_threads() == before

@@ -25,8 +25,10 @@ from labelkin._ridge import _choose_ridges as choose_ridges
 from labelkin.base import Array, Matrix
 from labelkin.projection import TrainingRows
 
-# Up to so many rows kernels are exact; beyond, landmarks stand for the rows.
-MAX_EXACT = 5_000
+# Up to so many rows kernels are exact; beyond, landmarks stand for the rows. Members behind
+# projections are several, so that landmarks come sooner there: their choices average out.
+MAX_EXACT = 8_000
+_MAX_EXACT_PROJECTED = 5_000
 # Of m landmarks for n rows, n · m² is at most this, which bounds the time, and n · m that,
 # which bounds the memory (half a gigabyte an array).
 _LANDMARK_WORK = 8e10
@@ -98,6 +100,8 @@ class KernelLearner:
     ----------
     metric : {"l2", "l1"}
         exp(−|x − z|₂² / 2·width²), or exp(−|x − z|₁ / 2·width²).
+    max_exact : int, optional
+        Up to so many rows the kernel is exact; None: `MAX_EXACT`.
 
     Attributes
     ----------
@@ -107,8 +111,8 @@ class KernelLearner:
 
     width_: float
 
-    def __init__(self, metric: str = "l2") -> None:
-        self.metric = metric
+    def __init__(self, metric: str = "l2", max_exact: int | None = None) -> None:
+        self.metric, self.max_exact = metric, max_exact
 
     def fit(self, rows: Matrix, Y: Array, seed: int, judged: Array | None = None) -> Array:
         """Fit, and return leave-one-out scores.
@@ -125,7 +129,7 @@ class KernelLearner:
             The rows on which the width is chosen.
         """
         rng = np.random.RandomState(seed)
-        n, m = len(Y), n_landmarks(len(Y))
+        n, m = len(Y), n_landmarks(len(Y), self.max_exact)
         exact = m == n
         self._rows = Rows(rows if exact else landmarks(rows, m, rng))
         distances = self._distances(None)
@@ -208,7 +212,7 @@ class ProjectionLearner:
         W = ratio_directions(training, *pairs)
         self.components_ = training.in_features(W)
         outside = np.setdiff1d(np.arange(n), self.bag)
-        self.ridge_ = KernelLearner()
+        self.ridge_ = KernelLearner(max_exact=_MAX_EXACT_PROJECTED)
         scores = self.ridge_.fit(training.project(W), Y, seed, judged=outside)
         scores[self.bag] = np.nan
         return scores
@@ -331,15 +335,14 @@ def affordable_threads(n_samples: int, threads: int) -> int:
     return max(1, min(threads, int(_MEMORY // (8 * _COPIES * cells))))
 
 
-def n_landmarks(n_samples: int) -> int:
+def n_landmarks(n_samples: int, max_exact: int | None = None) -> int:
     """Return how many rows of a kernel's learner get a coefficient: all, or landmarks.
 
-    Up to `MAX_EXACT` rows all of them. Beyond, 4,000 and fewer the more rows there are: the
+    Up to `max_exact` rows all of them. Beyond, 4,000 and fewer the more rows there are: the
     number m falls as √(1/n), so that the time stays the same, and for very many rows as 1/n,
-    so that the n · m kernel values stay in memory. Each halving of m costs accuracy, so there
-    is no steep step where kernels cease to be exact.
+    so that the n · m kernel values stay in memory. Each halving of m costs accuracy.
     """
-    if n_samples <= MAX_EXACT:
+    if n_samples <= (MAX_EXACT if max_exact is None else max_exact):
         return n_samples
     in_time = int((_LANDMARK_WORK / n_samples) ** 0.5)
     return max(_FEWEST_LANDMARKS, min(in_time, _LANDMARK_CELLS // n_samples))

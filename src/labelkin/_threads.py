@@ -113,6 +113,18 @@ def map_threads(
         return answers
 
 
+def map_in_turn(
+    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
+) -> list[T]:
+    """Return ``[function(item) for item in items]``, BLAS having as many threads as were asked for.
+
+    For pieces so large that two at a time would not fit into memory. Unlike those of
+    `map_threads`, the answers depend on the number of threads, by what rounding does.
+    """
+    with _controller().limit(limits=n_threads(n_jobs), user_api="blas"):
+        return [function(item) for item in items]
+
+
 # Threads that wake, and fight over the interpreter, cost about what they could save in this time.
 _PATIENCE_S = 0.005
 

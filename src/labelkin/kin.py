@@ -21,7 +21,7 @@ from labelkin._kin_members import (
 )
 from labelkin._progress import Progress
 from labelkin._stacking import Stacking
-from labelkin._threads import map_threads, n_threads
+from labelkin._threads import map_in_turn, map_threads, n_threads
 from labelkin._views import View, compact, is_binary, learn_views, manageable
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.decisions import DECISIONS, LabelDecision
@@ -78,7 +78,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`. It
         changes no prediction.
     n_jobs : int, default=None
-        Threads; None: as many as BLAS would use. The results are the same for any number.
+        Threads; None: as many as BLAS would use. The results are the same for any number, beyond
+        some 5,000 rows to rounding.
     random_state : int, RandomState instance or None, default=None
         Draws bags, pairs, trees, and the rows on which widths are sought.
     verbose : int, default=0
@@ -116,11 +117,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    Beyond 5,000 rows kernels are approximated from landmarks (Nyström), each member from its
-    own: rows drawn at random and moved to the mean of the rows nearest to them, 3,651 for 6,000
-    rows, 2,000 for 20,000, 671 for 100,000. Small sparse matrices are made dense; large ones
-    never are. Few members are fitted at a time where all together would take more than some
-    3 GB. A label constant in training keeps its prior, (1 + samples with it) / (2 + samples).
+    Beyond 8,000 rows, behind projections beyond 5,000, kernels are approximated from landmarks
+    (Nyström), each member from its own: rows drawn at random and moved to the mean of the rows
+    nearest to them, 3,162 for 8,000 rows, 2,000 for 20,000, 671 for 100,000. Small sparse
+    matrices are made dense; large ones never are. Few members are fitted at a time where all
+    together would take more than some 3 GB. A label constant in training keeps its prior, (1 +
+    samples with it) / (2 + samples).
 
     The recipe was found on the paper's twelve datasets: which members, averaging log odds, half
     of the correction. Its figures there are a little flattered by that; what is *learned*
@@ -244,8 +246,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         # Trees use all threads by themselves.
         alone = [i for i, (_, learner) in enumerate(jobs) if isinstance(learner, TreesLearner)]
+        others = sorted(set(range(len(jobs))) - set(alone))
         threads = affordable_threads(len(Y), n_threads(self.n_jobs))
-        map_threads(run, sorted(set(range(len(jobs))) - set(alone)), threads)
+        if threads > 1:
+            map_threads(run, others, threads)
+        else:
+            map_in_turn(run, others, self.n_jobs)
         for i in alone:
             run(i)
         ends = np.cumsum([len(member.learners) for member in members])
