@@ -445,6 +445,26 @@ def test_binary_features_need_no_second_kernel():
     assert not is_binary(sparse.csr_matrix(B * 2))
 
 
+def test_rare_words_are_weighted_up_where_that_suits_the_labels():
+    """Labels are named by one rare word each; common words are noise, or the labels."""
+    rng = np.random.RandomState(0)
+    Y = (rng.rand(300, 4) < 0.1).astype(np.uint8)
+    common = 3.0 * (rng.rand(300, 12) < 0.45)
+    named = np.hstack([common, Y, np.zeros((300, 10))])
+    assert is_text(named)
+    noise = (rng.rand(300, 200) < 0.01).astype(float)
+    loud = np.hstack([3.0 * Y, noise])
+    for X, scaled in ((named, True), (loud, False)):
+        model = small(n_projections=0, n_trees=0).fit(X, Y)
+        kernel = dict(model.members_)["raw_rbf"].learners[0]
+        assert (kernel._rows.prepare.scale is not None) == scaled
+        np.testing.assert_array_equal(model.predict(X[:50]), Y[:50])
+    # Tables have a view for that.
+    X, Y = make_data(80, 5, 3)
+    kernel = dict(small().fit(X * [1, 1, 1, 1, 100], Y).members_)["raw_rbf"].learners[0]
+    assert kernel._rows.prepare.scale is None
+
+
 def test_learners_share_the_memory(monkeypatch):
     assert affordable_threads(1000, 16) == 16
     few, many = (affordable_threads(n, 16) for n in (5000, 1_000_000))

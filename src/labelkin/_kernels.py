@@ -18,6 +18,8 @@ from labelkin._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge, to_host
 from labelkin.base import Array, Matrix
 
 RADIAL = ("rbf", "laplacian")
+# Scaled columns must lower the error by this factor to be preferred.
+SCALED_IS_BETTER = 0.99
 
 # Rows on which the search for a width begins, and on which it ends, at most.
 _SOUGHT_ON = 600

@@ -18,7 +18,16 @@ from scipy.spatial.distance import cdist
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics.pairwise import manhattan_distances
 
-from labelkin._kernels import Rows, descend_width, radial, sample_rows, take, take_both
+from labelkin._kernels import (
+    SCALED_IS_BETTER,
+    FoundWidth,
+    Rows,
+    column_spread,
+    descend_width,
+    radial,
+    sample_rows,
+    take,
+)
 from labelkin._oob import BagSampler
 from labelkin._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge
 from labelkin._ridge import _choose_ridges as choose_ridges
@@ -100,6 +109,9 @@ class KernelLearner:
     ----------
     metric : {"l2", "l1"}
         exp(−|x − z|₂² / 2·width²), or exp(−|x − z|₁ / 2·width²).
+    may_scale : bool
+        Whether columns are divided by their standard deviations where that lowers the error on
+        the sample, as `KernelRidgeLOOClassifier` does.
     max_exact : int, optional
         Up to so many rows the kernel is exact; None: `MAX_EXACT`.
 
@@ -111,8 +123,10 @@ class KernelLearner:
 
     width_: float
 
-    def __init__(self, metric: str = "l2", max_exact: int | None = None) -> None:
-        self.metric, self.max_exact = metric, max_exact
+    def __init__(
+        self, metric: str = "l2", may_scale: bool = False, max_exact: int | None = None
+    ) -> None:
+        self.metric, self.may_scale, self.max_exact = metric, may_scale, max_exact
 
     def fit(self, rows: Matrix, Y: Array, seed: int, judged: Array | None = None) -> Array:
         """Fit, and return leave-one-out scores.
@@ -131,17 +145,13 @@ class KernelLearner:
         rng = np.random.RandomState(seed)
         n, m = len(Y), n_landmarks(len(Y), self.max_exact)
         exact = m == n
-        self._rows = Rows(rows if exact else landmarks(rows, m, rng))
-        distances = self._distances(None)
         if judged is None or len(judged) < 2:
             sample = sample_rows(n, rng)
         else:
             sample = judged[sample_rows(len(judged), rng, _PROJECTED_ROWS)]
-        if exact:
-            between = take_both(distances, sample)
-        else:
-            between = _distances(self.metric, Rows(take(rows, sample)))
-        self.width_ = descend_width(between, Y[sample], "rbf", shrinkage=_RIDGE_SHRINKAGE).width
+        self.width_, scale = self._seek_width(rows, Y, sample)
+        self._rows = Rows(rows if exact else landmarks(rows, m, rng), scale)
+        distances = self._distances(None)
         K = radial(distances, "rbf", self.width_)
         del distances
         if exact:
@@ -151,6 +161,21 @@ class KernelLearner:
         model = _fit_ridges(spectrum, Y, judged)
         self._coef, self._intercept = model.coef, model.intercept
         return model.loo_scores
+
+    def _seek_width(self, rows: Matrix, Y: Array, sample: Array) -> tuple[float, Array | None]:
+        """Return the width of the least error on a sample, and what divides the columns."""
+
+        def found(scale: Array | None) -> FoundWidth:
+            distances = _distances(self.metric, Rows(take(rows, sample), scale))
+            return descend_width(distances, Y[sample], "rbf", shrinkage=_RIDGE_SHRINKAGE)
+
+        plain = found(None)
+        if self.may_scale:
+            spread = column_spread(rows)
+            scaled = found(spread)
+            if scaled.error < SCALED_IS_BETTER * plain.error:
+                return scaled.width, spread
+        return plain.width, None
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries, given in the member's view."""

@@ -15,6 +15,7 @@ from labelkin._array import astype, is_numpy, like, namespace
 from labelkin._calibration import bend, better_curve
 from labelkin._kernels import (
     RADIAL,
+    SCALED_IS_BETTER,
     FoundWidth,
     KernelColumns,
     Rows,
@@ -31,8 +32,6 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 LINEAR = ("linear", "cosine")
 # Queries are answered in blocks of so many kernel values.
 _BLOCK_CELLS = 2**24
-# Scaled columns must lower the error by this factor to be preferred.
-_SCALED_IS_BETTER = 0.99
 
 
 class KernelRidgeLOOClassifier(MultiLabelClassifier):
@@ -295,7 +294,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
             return FoundWidth(np.nan, loo_ridge(spectrum, Y[sample], **choice).error)
 
         scaled, plain = attempt(spread), attempt(None)
-        better = scaled.error < _SCALED_IS_BETTER * plain.error
+        better = scaled.error < SCALED_IS_BETTER * plain.error
         return (spread, scaled.width) if better else (None, plain.width)
 
     def _scores(self, X: Matrix) -> Array:

@@ -39,13 +39,15 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     The members learn the same labels in ways as different as possible, and each says
     honestly, by leave-one-out or out-of-bag scores, how well:
 
-    - kernel ridge regressions (`KernelRidgeLOOClassifier`'s, with width and ridges by
-      closed-form leave-one-out error) on several *views* of the features. Always the features as
-      they are, and rows of length 1 where lengths differ. Of rows that look like texts (no value
-      negative, most of them zero): words weighted by log(n / rows with the word), and the
-      square roots of that. Of others: features divided by their standard deviation, and their
-      ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁ / c) on the first and last view
-      (on the last alone if all features are 0 or 1, where they are the same);
+    - kernel ridge regressions (`KernelRidgeLOOClassifier`'s, with width and ridges by closed-
+      form leave-one-out error) on several *views* of the features. Always the features as
+      they are, and rows of length 1 where lengths differ. Of rows that look like texts (no
+      value negative, most of them zero): words weighted by log(n / rows with the word), and
+      the square roots of that; the features as they are give way to features divided by their
+      standard deviation where that suits the labels better. Of others: features divided by
+      their standard deviation, and their ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁
+      / c) on the first and last view (on the last alone if all features are 0 or 1, where
+      they are the same);
     - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
       as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the rows, and
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only rows
@@ -199,7 +201,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     def _kernels(self, X: Matrix) -> list[Member]:
         names = list(self.views_)
-        members = [Member(f"{name}_rbf", name, [KernelLearner("l2")]) for name in names]
+        # Where no view divides features by their standard deviations, the first kernel may.
+        may_scale = "standard" not in names
+        members = [
+            Member(f"{name}_rbf", name, [KernelLearner("l2", may_scale and name == "raw")])
+            for name in names
+        ]
         # Of zeros and ones the Laplacian kernel is the RBF kernel: no second member.
         for name in names[-1:] if is_binary(X) else (names[0], names[-1]):
             members.append(Member(f"{name}_laplacian", name, [KernelLearner("l1")]))
