@@ -1,11 +1,12 @@
 """The comparison beyond the paper as one page of Markdown, from stores or a results.csv.
 
     labelkin reproduce frontier --store frontier.db
-    python benchmarks/compared.py frontier.db --out results/frontier.md
+    python benchmarks/compared.py frontier.db --out results/frontier.md --figures results/figures
 
-Several files, of the same folds, are taken together; --csv keeps all their cells in one, which
-``labelkin report`` reads as well. Everything on the page is computed from these files: who
-leads over datasets × metrics and by which test, a table a metric, what was not run, settings.
+The page shows the critical-difference diagrams that --figures writes, PNG and SVG. Several files,
+of the same folds, are taken together; --csv keeps all their cells in one, which ``labelkin
+report`` reads as well. Everything on the page is computed from these files: who leads over
+datasets × metrics and by which test, a table a metric, what was not run, settings.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from labelkin.experiments import findings
+from labelkin.experiments import figures, findings
 from labelkin.experiments.comparison import MEASURES, Comparison, check_results, method_title
 from labelkin.experiments.groups import GROUPS
 from labelkin.experiments.methods import COMPARED
@@ -64,7 +65,20 @@ def not_run(comparison):
     return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
 
 
-def page(recorded, baseline):
+def diagrams(comparison, folder):
+    """Write critical-difference diagrams; return the lines that show them on the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name in ("cells", "datasets"):
+        figure = figures.draw_overall(comparison, by_dataset=name == "datasets")
+        if figure is not None:
+            figures.save(figure, folder, f"frontier_{name}")
+            title = f"Average ranks over {name}; bars join what the test cannot tell apart"
+            lines.append(f"![{title}]({folder.name}/frontier_{name}.png)")
+    return lines
+
+
+def page(recorded, baseline, folder):
     comparison = Comparison.of(finished(check_results(recorded.results)), None, components=None)
     parts = ["# The comparison beyond the paper"]
     table = overall_table(comparison, baseline)
@@ -72,6 +86,8 @@ def page(recorded, baseline):
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
     parts += overall_findings(comparison)
     parts.append(table.to_markdown())
+    if folder:
+        parts += ["## Critical differences", *diagrams(comparison, folder)]
     if gaps := [*not_run(comparison), *findings.gaps(comparison)]:
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
@@ -89,10 +105,11 @@ def main():
     parser.add_argument("results", type=Path, nargs="+", help="stores, or CSV files of results")
     parser.add_argument("--csv", type=Path, help="write all cells there, too")
     parser.add_argument("--out", type=Path, help="write there instead of to the screen")
+    parser.add_argument("--figures", type=Path, help="write diagrams there, beside --out")
     parser.add_argument("--baseline", default="krr", help="method whose leads are shown")
     options = parser.parse_args()
     recorded = together([read_results(path) for path in options.results])
-    text = page(recorded, options.baseline)
+    text = page(recorded, options.baseline, options.figures)
     if options.csv:
         recorded.results.to_csv(options.csv, index=False)
     if options.out:

@@ -21,10 +21,12 @@ from labelkin.experiments.figures import (  # noqa: E402
     draw_bars,
     draw_critical_difference,
     draw_differences,
+    draw_overall,
     draw_sweep,
     inline_svg,
     save,
 )
+from labelkin.experiments.overall import Overall  # noqa: E402
 
 AP = MEASURES["average_precision"]
 ODD = "数 $x_1 {0} & <b>\n" + "long" * 20
@@ -53,10 +55,23 @@ def test_critical_difference(results, tmp_path):
     assert names[0].startswith("VPCME 1.")
 
 
+def test_overall_ranks_over_cells_and_over_datasets(results, tmp_path):
+    found = Comparison.of(results)
+    overall = Overall(found)
+    for by_dataset, test in ((False, overall.by_cell), (True, overall.by_dataset)):
+        words = drawn(draw_overall(found, by_dataset), tmp_path)
+        assert any(f"over {test.n_datasets} " in word for word in words)
+        assert any(f"critical difference {test.cd:.2f}" in word for word in words)
+        assert f"VPCME {test.ranks['vpcme']:.2f}" in words
+    assert overall.by_cell.cd < overall.by_dataset.cd
+
+
 def test_critical_difference_needs_two_by_two():
     for datasets, methods in ((["yeast"], ["mlknn", "vpcme"]), (["yeast", "scene"], ["vpcme"])):
         found = Comparison.of(check_results(paper_results(datasets, methods)))
         assert draw_critical_difference(found, AP) is None
+    assert draw_overall(found) is None
+    assert draw_overall(found, by_dataset=True) is None
 
 
 def test_sweeps_show_measured_and_published(results, tmp_path):

@@ -62,8 +62,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
     and a last logistic curve for each label. The slopes of rare labels lean on those of all.
-    Training takes four to eight times as long as
-    `KernelRidgeLOOClassifier`.
+    Training takes three to eight times as long as `KernelRidgeLOOClassifier`.
 
     Parameters
     ----------

@@ -134,10 +134,24 @@ def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figur
     return _draw_ranks(block, title, measure.greater_is_better)
 
 
-def draw_overall(comparison: Comparison) -> "Figure | None":
-    """Draw the average ranks over datasets and the paper's five metrics together."""
-    block = Overall(comparison).block
-    return _draw_ranks(block, f"Average rank over {len(block)} cells, datasets × metrics")
+def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | None":
+    """Draw the average ranks over datasets and the paper's five metrics together.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Methods and datasets.
+    by_dataset : bool
+        Whether a dataset counts once, with its mean ranks, instead of once for each metric.
+    """
+    overall = Overall(comparison)
+    block = overall.block
+    if not by_dataset:
+        return _draw_ranks(block, f"Average rank over {len(block)} cells, datasets × metrics")
+    if len(block):
+        block = overall.by_dataset_block
+    title = f"Average rank over {len(block)} datasets, each with its mean rank in five metrics"
+    return _draw_ranks(block, title, greater_is_better=False)
 
 
 def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figure | None":

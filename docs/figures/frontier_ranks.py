@@ -1,0 +1,16 @@
+"""Average ranks of all compared methods, and which of them the test tells apart."""
+
+from measured import ROOT
+
+from labelkin.experiments.comparison import Comparison, check_results
+from labelkin.experiments.figures import draw_overall
+from labelkin.experiments.report import read_results
+
+RESULTS = ROOT / "results" / "frontier.csv"
+READS = (RESULTS,)
+
+
+def draw():
+    """Draw the critical-difference diagram over the datasets."""
+    results = check_results(read_results(RESULTS).results)
+    return draw_overall(Comparison.of(results, None, components=None), by_dataset=True)
