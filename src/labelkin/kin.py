@@ -56,13 +56,14 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     The members' scores s are combined on these honest scores of the training rows:
 
-        ℓₘ = aₘ s + bₘ                  log odds, by a logistic curve for each label, or
-             aₘ asinh(s / 2p) + bₘ      with p the label's share, whichever foretells Y better
+        ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
 
-    and a last logistic curve for each label. The slopes of rare labels lean on those of all.
-    Training takes three to eight times as long as `KernelRidgeLOOClassifier`.
+    and a last logistic curve for each label. z(s) is s, or s bent to the scale of log odds,
+    asinh(s / 2p) with p the label's share of positives: for all members and labels together,
+    whichever foretells better the labels of samples left out. The slopes of rare labels lean on
+    those of all. Training takes three to eight times as long as `KernelRidgeLOOClassifier`.
 
     Parameters
     ----------
