@@ -632,14 +632,14 @@ def test_curves_bend_where_scores_are_probabilities(probabilities):
 
 
 def test_curves_are_chosen_for_the_members_together():
-    """Two members err in opposite directions: only their mean is a probability."""
-    rng = np.random.RandomState(1)
+    """Two members err in opposite directions: each alone is no probability, their mean is."""
+    rng = np.random.RandomState(2)
     truth = rng.beta(0.05, 1.2, size=(2000, 3))
     Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
-    shift = rng.choice([0.4, 2.5], size=truth.shape)
+    shift = rng.choice([0.05, 20], size=truth.shape)
     scores = [truth * shift, truth / shift]
-    chosen = member_curves(scores, Y)
-    assert all(curve.bent for curve in chosen)
+    assert not any(member_curves([alone], Y)[0].bent for alone in scores)
+    assert all(curve.bent for curve in member_curves(scores, Y))
 
 
 def rare_labels(seed, n=400, q=30, noise=0.18):

@@ -262,14 +262,14 @@ class ChainClassifier(PassesWeights):
         seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
         matrix = TrainingMatrix(X, self.base_estimator)
         progress = Progress(self, "links", seeds.size, self.verbose)
-        self.estimators_ = [[None] * q for _ in seeds]
+        members: list[list[Any]] = [[None] * q for _ in seeds]
 
         def train(chain: int, places: range) -> None:
             order = self.orders_[chain]
             # Once for all these links: a thread holds one matrix at a time.
             labelled = LabelledMatrix(matrix, Y[:, order])
             for place in places:
-                self.estimators_[chain][place] = labelled.first(place).fit(
+                members[chain][place] = labelled.first(place).fit(
                     Y[:, order[place]], weight=weight, seed=seeds[chain, place]
                 )
                 progress.step()
@@ -278,6 +278,7 @@ class ChainClassifier(PassesWeights):
         step = min(q, n_threads(self.n_jobs))
         pieces = [(c, range(i, q, step)) for c in range(self.n_estimators) for i in range(step)]
         map_patiently(lambda piece: train(*piece), pieces, self.n_jobs)
+        self.estimators_ = members
         return self
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
