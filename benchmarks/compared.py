@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from labelkin.experiments import figures, findings
-from labelkin.experiments.comparison import MEASURES, Comparison, check_results, method_title
-from labelkin.experiments.groups import GROUPS
-from labelkin.experiments.methods import COMPARED
-from labelkin.experiments.overall import overall_findings, overall_table
-from labelkin.experiments.published import PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report import Recorded, read_results
+from labelkin.experiments.report import figures, findings
+from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results, method_title
+from labelkin.experiments.report.overall import overall_findings, overall_table
+from labelkin.experiments.report.page import Recorded, read_results
+from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.run.methods import COMPARED
 
 
 def number(value, best):

@@ -13,7 +13,7 @@ import numpy as np
 from _common import folds, load, machine
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision
+from labelkin.decisions._decision import DECISIONS, DecisionClassifier, LabelDecision
 from labelkin.metrics import METRICS
 
 SHOWN = ["hamming_loss", "f1", "jaccard", "micro_f1", "macro_f1", "subset_accuracy"]

@@ -25,8 +25,8 @@ import numpy as np
 from _common import PAPER, folds, gpu, labelled_rows, load, machine, seconds, wait
 
 from labelkin import VPCMEClassifier
-from labelkin._array import as_device_array, block_rows, dispatching, itemsize, namespace
-from labelkin.projection import TrainingRows, _laplacian
+from labelkin._utils.array_api import as_device_array, block_rows, dispatching, itemsize, namespace
+from labelkin.projection._pairwise import TrainingRows, _laplacian
 
 
 def floor(rows, laplacians, directions):

@@ -19,10 +19,10 @@ import numpy as np
 from _common import machine
 from scipy import sparse
 
-from labelkin import _kin_members
 from labelkin.datasets import load_digit_scenes
-from labelkin.kernel import KernelRidgeLOOClassifier
-from labelkin.kin import KinEnsembleClassifier
+from labelkin.kernel._classifier import KernelRidgeLOOClassifier
+from labelkin.kin import _learners as _kin_members
+from labelkin.kin._classifier import KinEnsembleClassifier
 from labelkin.metrics import METRICS
 
 SHOWN = {"average_precision": "AP", "hamming_loss": "Hamming", "ranking_loss": "ranking"}

@@ -25,12 +25,12 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
-from labelkin.boosting import AdaBoostPDTClassifier
-from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
-from labelkin.labelsets import RAkELClassifier
 from labelkin.metrics import METRICS, evaluate
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-from labelkin.ranking import CalibratedLabelRankingClassifier
+from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
+from labelkin.transformation._boosting import AdaBoostPDTClassifier
+from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
+from labelkin.transformation._labelsets import RAkELClassifier
+from labelkin.transformation._ranking import CalibratedLabelRankingClassifier
 
 
 def dense(X):

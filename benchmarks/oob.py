@@ -15,19 +15,19 @@ from itertools import islice
 import numpy as np
 from _common import PAPER, folds, load, machine
 
-import labelkin.ensemble
+import labelkin.ensemble._vpcme
 from labelkin import VPCMEClassifier
 from labelkin.metrics import evaluate
 
-GUARD = labelkin.ensemble.MOST_WEIGHT
+GUARD = labelkin.ensemble._vpcme.MOST_WEIGHT
 
 
 def fit(X, Y, members, bag, guard=GUARD):
-    labelkin.ensemble.MOST_WEIGHT = guard
+    labelkin.ensemble._vpcme.MOST_WEIGHT = guard
     try:
         return VPCMEClassifier(n_estimators=members, bag=bag, random_state=0).fit(X, Y)
     finally:
-        labelkin.ensemble.MOST_WEIGHT = GUARD
+        labelkin.ensemble._vpcme.MOST_WEIGHT = GUARD
 
 
 def figures(model, X, Y):

@@ -39,7 +39,7 @@ _thread = threading.local()
 
 def data(name, device):
     """Return X on the device, and Y on the host and on the device; loaded once a process."""
-    from labelkin._array import as_device_array
+    from labelkin._utils.array_api import as_device_array
 
     with _lock:
         if name not in _data:
@@ -74,7 +74,7 @@ def split(n, repeat, fold):
 def cell(name, repeat, fold, members, device):
     """Fit, predict and measure one fold of one repeat."""
     from labelkin import VPCMEClassifier
-    from labelkin._array import dispatching, like
+    from labelkin._utils.array_api import dispatching, like
     from labelkin.metrics import METRICS, evaluate
 
     with dispatching(), stream(device):
@@ -91,7 +91,7 @@ def cell(name, repeat, fold, members, device):
 
 def eigen_size(name):
     """Return the size of a dataset's eigendecompositions: its features, or its rank if less."""
-    from labelkin.projection import TrainingRows
+    from labelkin.projection._pairwise import TrainingRows
 
     X, _ = load(name)
     return TrainingRows(X).rows.shape[1]

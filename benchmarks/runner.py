@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from _common import machine, seconds
 
-from labelkin.experiments.cell import execute
-from labelkin.experiments.methods import Method
-from labelkin.experiments.protocol import Protocol
-from labelkin.experiments.run import Plan, _tasks, run
-from labelkin.experiments.sources import Dataset, Source
-from labelkin.experiments.store import Store
+from labelkin.experiments.run.cell import execute
+from labelkin.experiments.run.methods import Method
+from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.runner import Plan, _tasks, run
+from labelkin.experiments.run.sources import Dataset, Source
+from labelkin.experiments.run.store import Store
 
 
 class Nothing:

@@ -34,10 +34,10 @@ from functools import partial
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
 
-import labelkin.neighbors
+import labelkin.neighbors._mlknn
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._approximate import ApproximateSearch
-from labelkin._array import as_device_array, dispatching
+from labelkin._utils.array_api import as_device_array, dispatching
+from labelkin.neighbors._approximate import ApproximateSearch
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
 VARIED = {
@@ -124,7 +124,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     train, test = X[:rows, :], X[rows:, :]
     base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
     model = VPCMEClassifier(base, n_estimators=members, random_state=0)
-    labelkin.neighbors.ApproximateSearch = TimedSearch
+    labelkin.neighbors._mlknn.ApproximateSearch = TimedSearch
 
     def fit():
         model.fit(train, Y[:rows])

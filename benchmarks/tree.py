@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin.tree import C45TreeClassifier, PresortedMatrix
+from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LABELKIN_DATA", ROOT.parent / "shared" / "datasets"))

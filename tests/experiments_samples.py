@@ -2,7 +2,7 @@
 
 import sys
 
-from labelkin.experiments.store import COLUMNS, Store
+from labelkin.experiments.run.store import COLUMNS, Store
 
 LABELKIN = [sys.executable, "-c", "import sys; from labelkin.cli import main; sys.exit(main())"]
 

@@ -23,15 +23,15 @@ from labelkin import (
     MLkNNClassifier,
     PairwiseConstraintProjection,
     VPCMEClassifier,
-    _array,
-    _stacked_members,
-    ensemble,
 )
-from labelkin._array import as_device_array, dispatching, to_host, to_numpy
-from labelkin._scoring import estimator_labels, estimator_scores
-from labelkin._search import NeighborSearch
-from labelkin.constraints import draw_constraints, label_similarity
+from labelkin._utils import array_api as _array
+from labelkin._utils.array_api import as_device_array, dispatching, to_host, to_numpy
+from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin.constraints._sampler import draw_constraints, label_similarity
+from labelkin.ensemble import _stacked as _stacked_members
+from labelkin.ensemble import _vpcme as ensemble
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
+from labelkin.neighbors._exact import NeighborSearch
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No two samples are a:UserWarning"),

@@ -21,8 +21,8 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import has_fit_parameter
 
 import labelkin
-from labelkin._ensemble_base import ConstraintEnsemble
 from labelkin.base import MultiLabelClassifier
+from labelkin.ensemble._base import ConstraintEnsemble
 
 # Ensembles are kept small: the contract does not depend on their size.
 SMALL = {

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin._array import dispatching
+from labelkin._utils.array_api import dispatching
 from labelkin.datasets import load_digit_scenes
 
 MODELS = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._search import NeighborSearch
-from labelkin.projection import TrainingRows
+from labelkin.neighbors._exact import NeighborSearch
+from labelkin.projection._pairwise import TrainingRows
 
 N, K = 20_000, 150
 

@@ -34,10 +34,10 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._array import dispatching
+from labelkin._utils.array_api import dispatching
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
-from labelkin.tabular import AsStrings
+from labelkin.tabular._pipeline import AsStrings
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import labelkin
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.experiments.methods import METHODS
+from labelkin.experiments.run.methods import METHODS
 from labelkin.persistence import label_names_of, load_model, model_info, save_model
 
 sio = pytest.importorskip("skops.io")
@@ -332,7 +332,7 @@ def attacks(marker):
         "kwds": empty,
         "namespace": empty,
     }
-    store = "labelkin.experiments.store"
+    store = "labelkin.experiments.run.store"
     method = node("ConstructorFromReduceNode", "pathlib", "Path", args)
     return {
         "constructor": node("ConstructorFromReduceNode", "os", "system", command),
@@ -348,10 +348,10 @@ def attacks(marker):
         },
         "path": method,
         "our own store": node("ConstructorFromReduceNode", store, "Store", args),
-        "our own function": node("FunctionNode", "labelkin.datasets._io", "open_for_writing"),
+        "our own function": node("FunctionNode", "labelkin._utils.files", "open_for_writing"),
         "an import of ours": node("TypeNode", "labelkin.persistence", "Path"),
-        "not ours though there": node("TypeNode", "labelkin.neighbors", "NeighborSearch"),
-        "unknown in ours": node("TypeNode", "labelkin.neighbors", "Nothing"),
+        "not ours though there": node("TypeNode", "labelkin.neighbors._mlknn", "NeighborSearch"),
+        "unknown in ours": node("TypeNode", "labelkin.neighbors._mlknn", "Nothing"),
         "a lookalike": node("ObjectNode", "labelkin_evil", "Model", empty),
         "dict keys": {
             **container("DictNode", "dict", {f"touch {marker}": json_node(1)}),

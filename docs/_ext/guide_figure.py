@@ -21,7 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from labelkin.experiments.figures import _STYLE, inline_svg, save
+from labelkin.experiments.report.figures import _STYLE, inline_svg, save
 
 
 class GuideFigure(SphinxDirective):

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from labelkin.experiments.published import REFERENCE, published
+from labelkin.experiments.report.published import REFERENCE, published
 from labelkin.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from figures._common import BLUE, GREY, INK, ORANGE, new_figure, scenes
 from labelkin import KernelRidgeLOOClassifier
-from labelkin._ridge import RIDGES, RidgeSpectrum, loo_ridge
+from labelkin.kernel import RIDGES, RidgeSpectrum, loo_ridge
 
 
 def draw():

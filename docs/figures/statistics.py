@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from labelkin.experiments.comparison import MEASURES, Comparison, check_results
-from labelkin.experiments.figures import draw_critical_difference
+from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results
+from labelkin.experiments.report.figures import draw_critical_difference
 
 RESULTS = Path(__file__).parents[2] / "results" / "results.csv"
 

@@ -4,22 +4,25 @@ The public names load on first use, so that ``import labelkin`` and the command 
 ``--help`` do not pay for estimators they never touch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from labelkin._utils.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from labelkin.boosting import AdaBoostPDTClassifier
-    from labelkin.chains import BinaryRelevanceClassifier, ChainClassifier
     from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.kin import KinEnsembleClassifier
-    from labelkin.labelsets import LabelPowersetClassifier, RAkELClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-    from labelkin.projection import PairwiseConstraintProjection
-    from labelkin.ranking import CalibratedLabelRankingClassifier
-    from labelkin.reduction import MDDM
-    from labelkin.selection import SelectByConstraints
+    from labelkin.projection import MDDM, PairwiseConstraintProjection, SelectByConstraints
+    from labelkin.transformation import (
+        AdaBoostPDTClassifier,
+        BinaryRelevanceClassifier,
+        CalibratedLabelRankingClassifier,
+        ChainClassifier,
+        LabelPowersetClassifier,
+        RAkELClassifier,
+    )
     from labelkin.tree import C45TreeClassifier
 
 __version__ = "0.1.0"
@@ -44,32 +47,25 @@ __all__ = [
     "VPCMEClassifier",
 ]
 
+# The package in which each public name is found.
 _HOME = {
-    "AdaBoostPDTClassifier": "boosting",
+    "AdaBoostPDTClassifier": "transformation",
     "BaggingVPCPClassifier": "ensemble",
-    "BinaryRelevanceClassifier": "chains",
+    "BinaryRelevanceClassifier": "transformation",
     "C45TreeClassifier": "tree",
-    "CalibratedLabelRankingClassifier": "ranking",
-    "ChainClassifier": "chains",
+    "CalibratedLabelRankingClassifier": "transformation",
+    "ChainClassifier": "transformation",
     "DecisionClassifier": "decisions",
     "IBLRClassifier": "neighbors",
     "KernelRidgeLOOClassifier": "kernel",
     "KinEnsembleClassifier": "kin",
-    "LabelPowersetClassifier": "labelsets",
-    "MDDM": "reduction",
+    "LabelPowersetClassifier": "transformation",
+    "MDDM": "projection",
     "MLkNNClassifier": "neighbors",
     "PairwiseConstraintProjection": "projection",
-    "RAkELClassifier": "labelsets",
-    "SelectByConstraints": "selection",
+    "RAkELClassifier": "transformation",
+    "SelectByConstraints": "projection",
     "VPCMEClassifier": "ensemble",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"labelkin.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'labelkin' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+__getattr__, __dir__ = lazy_exports(__name__, _HOME)

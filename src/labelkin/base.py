@@ -39,13 +39,15 @@ except ImportError:  # before scikit-learn 1.9
             )
 
 
-from labelkin._array import astype, is_foreign, is_numpy, like, namespace, to_numpy
-from labelkin._labels import as_target, check_labels
+from labelkin._utils.array_api import astype, is_foreign, is_numpy, like, namespace, to_numpy
+from labelkin._utils.labels import as_target, check_labels
 
 # With sparse labels, a prediction is made in blocks of rows with so many labels in all.
 _DENSE_CELLS = 2**23
 
-Array = Any  # a NumPy array, or one of another library on its device: see `labelkin._array`
+Array = (
+    Any  # a NumPy array, or one of another library on its device: see `labelkin._utils.array_api`
+)
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
 
@@ -125,7 +127,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         X stays on its device; Y is on the host, where pairs are drawn.
         """
         if in_blocks(X) and self._fits_blocks:
-            from labelkin import _dask
+            from labelkin.distributed import _blocks as _dask
 
             return _dask.validate_fit(self, X, Y)
         X = self._validate_numbers(X)
@@ -234,7 +236,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             per class, as scikit-learn's binary classifiers do.) Of a Dask array: a Dask array.
         """
         if in_blocks(X):
-            from labelkin import _dask
+            from labelkin.distributed import _blocks as _dask
 
             return _dask.predict(self, X, "predict_proba")
         return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
@@ -264,7 +266,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             ``fit`` with a sparse matrix.
         """
         if in_blocks(X):
-            from labelkin import _dask
+            from labelkin.distributed import _blocks as _dask
 
             return _dask.predict(self, X, "predict")
         X = self._validate_predict(X)
@@ -317,7 +319,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         check_is_fitted(self)
         if in_blocks(X):
-            from labelkin import _dask
+            from labelkin.distributed import _blocks as _dask
 
             return _dask.transform(self, X)
         check_same_namespace(X, self, attribute="components_", method="transform")

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._array import on_host, to_host
-from labelkin._labels import label_names
+from labelkin._utils.array_api import on_host, to_host
+from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
 
 # What a page holds; the arrays hold everything.
@@ -102,7 +102,7 @@ class Explanation:
         """
         if part not in ("labels", "neighbors"):
             raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
-        from labelkin.datasets._io import import_extra
+        from labelkin._utils.files import import_extra
 
         pandas = import_extra("pandas")
         if part == "labels":
@@ -175,7 +175,7 @@ def explain(model: Any, x: Any) -> Explanation:
     model : MLkNNClassifier, VPCMEClassifier or BaggingVPCPClassifier
         Fitted; an ensemble's members must be neighbour-based, as by default. One fitted on a
         device is copied to the host first: to explain many samples, do that once, with
-        `labelkin._array.to_host`.
+        `labelkin._utils.array_api.to_host`.
     x : array-like of shape (n_features,) or (1, n_features)
         The sample.
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 import labelkin
-from labelkin.datasets._io import FormatError, import_extra, open_for_writing, reason
+from labelkin._utils.files import FormatError, import_extra, open_for_writing, reason
 
 __all__ = ["ModelInfo", "label_names_of", "load_model", "model_info", "save_model"]
 
@@ -52,7 +52,7 @@ _HELPERS = (
 _MODULES = {"labelkin." + module for module in {*_HELPERS, *labelkin._HOME.values()}}
 # What else known models hold. No other function: it may be called with what the file says.
 _NAMES = {
-    "labelkin.experiments.methods._dense",
+    "labelkin.experiments.run.methods._dense",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",

@@ -13,9 +13,9 @@ from labelkin import (
     VPCMEClassifier,
     __version__,
 )
-from labelkin.constraints import label_similarity
+from labelkin.constraints._sampler import label_similarity
 from labelkin.datasets import describe, load_digit_scenes
-from labelkin.experiments.methods import METHODS, Method
+from labelkin.experiments.run.methods import METHODS, Method
 from labelkin.metrics import evaluate, hamming_loss
 from labelkin.model_selection import IterativeStratifiedKFold, train_test_split
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from labelkin._rawtable import RawTable
     from labelkin.persistence import ModelInfo
-    from labelkin.tabular import LabelColumns, Schema
+    from labelkin.tabular._pipeline import LabelColumns, Schema
+    from labelkin.tabular._raw import RawTable
 
 COLUMNS, MODEL, OUTPUT = "Columns", "Model", "Output"
 
@@ -294,8 +294,8 @@ class Said:
 
     def read(self, data: Path, notes: list[str]) -> Given:
         """Read training data."""
-        from labelkin._rawtable import Reading, read_raw_table
-        from labelkin.tabular import Columns, LabelColumns, Schema
+        from labelkin.tabular._pipeline import Columns, LabelColumns, Schema
+        from labelkin.tabular._raw import Reading, read_raw_table
 
         self.check()
         words = {*self.text, *self.category}
@@ -331,7 +331,7 @@ class Said:
 
 def _format(data: Path) -> str | None:
     """Name of a file's format, or None where the name does not tell."""
-    from labelkin.datasets._formats import format_of
+    from labelkin.datasets.formats._formats import format_of
 
     try:
         return format_of(data)
@@ -351,7 +351,7 @@ class Loaded:
 
     def table(self, data: Path, delimiter: str | None, encoding: str, keep: str | None) -> Any:
         """Read a file for this model; the column `keep` as it is written."""
-        from labelkin._rawtable import Reading, read_raw_table
+        from labelkin.tabular._raw import Reading, read_raw_table
 
         words = set(self.schema.worded) | ({keep} if keep else set())
         if self.labels.column:
@@ -377,7 +377,7 @@ def load(path: Path) -> Loaded:
     """Load a model file and what it says about its input and labels."""
     check_model(path)
     from labelkin.persistence import load_model, model_info
-    from labelkin.tabular import LabelColumns, Schema
+    from labelkin.tabular._pipeline import LabelColumns, Schema
 
     info = model_info(path)
     model = load_model(path)
@@ -399,7 +399,7 @@ def load(path: Path) -> Loaded:
 
 def _schema_of(model: Any) -> "Schema":
     """Return the input of a model that was saved from Python."""
-    from labelkin.tabular import Schema
+    from labelkin.tabular._pipeline import Schema
 
     names = getattr(model, "feature_names_in_", None)
     if names is not None:

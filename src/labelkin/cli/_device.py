@@ -21,7 +21,7 @@ def check(device: str | None) -> None:
         return
     import numpy as np
 
-    from labelkin._array import as_device_array
+    from labelkin._utils.array_api import as_device_array
 
     try:
         as_device_array(np.zeros((1, 1)), None, str(device))
@@ -31,7 +31,7 @@ def check(device: str | None) -> None:
 
 def fit(pipeline: Any, X: Any, Y: "np.ndarray", device: str) -> None:
     """Fit a pipeline, its last step on the device, and bring that back."""
-    from labelkin._array import as_device_array, dispatching, to_host
+    from labelkin._utils.array_api import as_device_array, dispatching, to_host
 
     front = pipeline[:-1]
     Z = front.fit_transform(X, Y) if len(front) else X
@@ -45,7 +45,13 @@ def predict(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray
     """Return labels and probabilities, the last step's work done on the device."""
     import numpy as np
 
-    from labelkin._array import as_device_array, convert_arrays, dispatching, like, to_numpy
+    from labelkin._utils.array_api import (
+        as_device_array,
+        convert_arrays,
+        dispatching,
+        like,
+        to_numpy,
+    )
 
     def moved(array: Any) -> Any:
         numbers = isinstance(array, np.ndarray) and array.dtype.kind in "biuf"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from labelkin.experiments.methods import Method
+    from labelkin.experiments.run.methods import Method
 
 EXAMPLES = """Examples:
 
@@ -164,7 +164,7 @@ def _refuse_training_options(context: typer.Context) -> None:
 
 
 def _metrics(text: str | None) -> list[str]:
-    from labelkin.experiments.variants import did_you_mean
+    from labelkin.experiments.run.variants import did_you_mean
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     if text is None:
@@ -208,7 +208,7 @@ def _fold(
     from sklearn.utils import _safe_indexing
 
     from labelkin.persistence import ModelInfo
-    from labelkin.tabular import make_pipeline
+    from labelkin.tabular._pipeline import make_pipeline
 
     pipeline = make_pipeline(given.schema, _models.make_model(method, settings, seed))
     part = replace(given, X=_safe_indexing(given.X, train), Y=given.Y[train])

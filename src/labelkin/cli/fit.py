@@ -10,7 +10,7 @@ from labelkin.cli import _common as common
 from labelkin.cli import _device, _models
 
 if TYPE_CHECKING:
-    from labelkin.experiments.methods import Method
+    from labelkin.experiments.run.methods import Method
 
 EXAMPLES = """Examples:
 
@@ -55,7 +55,7 @@ def command(
     file runs nothing when it is loaded.
     """
     from labelkin.persistence import save_model
-    from labelkin.tabular import make_pipeline
+    from labelkin.tabular._pipeline import make_pipeline
 
     notes = common.Notes(quiet or as_json)
     method = _models.find_method(model)
@@ -127,7 +127,7 @@ def fit_watched(
 
 def fit(pipeline: Any, given: common.Given, device: str | None) -> None:
     """Fit the pipeline; on a device, the classifier alone runs there."""
-    from labelkin.tabular import fit_pipeline
+    from labelkin.tabular._pipeline import fit_pipeline
 
     if device is not None and _device.elsewhere(device):
         _device.fit(pipeline, given.X, given.Y, device)

@@ -123,7 +123,7 @@ def predictions(
     loaded: common.Loaded, X: Any, device: str | None
 ) -> "tuple[np.ndarray, np.ndarray]":
     """Return labels and scores, both (n, q)."""
-    from labelkin._scoring import estimator_labels, estimator_scores
+    from labelkin._utils.scoring import estimator_labels, estimator_scores
 
     model = loaded.model
     if device is not None and _device.elsewhere(device):
@@ -142,7 +142,7 @@ def predictions(
 
 
 def _format(out: Path) -> str:
-    from labelkin.datasets._io import strip_compression
+    from labelkin._utils.files import strip_compression
 
     suffix = strip_compression(out).suffix.lower()
     packed = out.suffix.lower() != suffix
@@ -169,7 +169,7 @@ def _check_separator(names: "tuple[str, ...]", separator: str, kind: str) -> Non
 def _ids(table: Any, column: str | None) -> tuple[list[Any], str]:
     if column is None:
         return list(range(1, table.n_rows + 1)), "row"
-    from labelkin._rawtable import positions_of
+    from labelkin.tabular._raw import positions_of
 
     if table.names is None:
         raise ValueError(f"--id {column}: {table.path} has no column names.")
@@ -270,7 +270,7 @@ def write(answer: Answer, out: Path, kind: str) -> None:
             for part in answer.text(kind):
                 file.write(part.encode("utf-8"))
         return
-    from labelkin.datasets._io import import_extra
+    from labelkin._utils.files import import_extra
 
     arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
     columns = list(zip(*answer.rows(), strict=True))

@@ -23,7 +23,7 @@ def command(
     """
     from rich.console import Console
 
-    from labelkin.experiments.report import read_results, write_report
+    from labelkin.experiments.report.page import read_results, write_report
 
     recorded = read_results(results)
     frame = recorded.results

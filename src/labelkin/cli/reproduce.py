@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from labelkin.experiments.live import View
-    from labelkin.experiments.methods import Method
-    from labelkin.experiments.protocol import Cell
-    from labelkin.experiments.run import Plan, Summary
-    from labelkin.experiments.sources import Source
+    from labelkin.experiments.run.live import View
+    from labelkin.experiments.run.methods import Method
+    from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.runner import Plan, Summary
+    from labelkin.experiments.run.sources import Source
     from labelkin.metrics import Metric
 
 
@@ -100,9 +100,9 @@ def command(
     """
     from rich.console import Console
 
-    from labelkin.experiments.groups import QUICK_DATASET, find_group
-    from labelkin.experiments.protocol import Protocol
-    from labelkin.experiments.run import Plan, run
+    from labelkin.experiments.run.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.run.protocol import Protocol
+    from labelkin.experiments.run.runner import Plan, run
 
     wanted = find_group(group)
     registry = _registry(method or [])
@@ -143,8 +143,8 @@ def _split(names: str | None) -> list[str]:
 
 def _registry(own: list[str]) -> "dict[str, Method]":
     """Return all known methods and the user's."""
-    from labelkin.experiments.factories import user_method
-    from labelkin.experiments.methods import COMPARED
+    from labelkin.experiments.run.factories import user_method
+    from labelkin.experiments.run.methods import COMPARED
 
     methods = [user_method(text) for text in own]
     names = [method.name for method in methods]
@@ -162,7 +162,7 @@ def _methods(only: list[str], of_group: tuple[str, ...], own: list[str]) -> tupl
 def _sources(
     only: list[str], files: list[str], labels: list[str], by_default: tuple[str, ...]
 ) -> "tuple[Source, ...]":
-    from labelkin.experiments.sources import file_source, find_source
+    from labelkin.experiments.run.sources import file_source, find_source
 
     if len(labels) not in (0, 1, len(files)):
         raise ValueError("--labels: give it once for all --data, or once for each, in order.")
@@ -177,7 +177,7 @@ def _sources(
 def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
     from joblib import effective_n_jobs
 
-    from labelkin.experiments.live import LiveView, PlainView
+    from labelkin.experiments.run.live import LiveView, PlainView
 
     protocol, n_methods, n_datasets = plan.protocol, len(plan.methods), len(plan.sources)
     heading = (
@@ -192,7 +192,7 @@ def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) 
 
 
 def _interrupted(plan: "Plan", path: Path, again: str) -> str:
-    from labelkin.experiments.store import Store
+    from labelkin.experiments.run.store import Store
 
     cells = set(plan.cells())
     try:
@@ -204,7 +204,7 @@ def _interrupted(plan: "Plan", path: Path, again: str) -> str:
 
 
 def _conclude(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
-    from labelkin.experiments.store import Store
+    from labelkin.experiments.run.store import Store
 
     with Store(path) as store:
         console.print()

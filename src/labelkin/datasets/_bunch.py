@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch, check_array
 
-from labelkin.datasets._columns import check_unique
+from labelkin.datasets.formats._columns import check_unique
 
 #: A target of more cells than this (100 MB) stays sparse when it was read sparse.
 MAX_DENSE_TARGET = 100_000_000

@@ -1,1 +1,1 @@
-"""The paper's experiments: methods, protocol, store, statistics, tables and figures."""
+"""The paper's experiments: running them and reporting them."""

@@ -18,12 +18,12 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from labelkin._kernels import KernelColumns
 from labelkin.base import Array, LinearProjection
-from labelkin.decisions import DecisionClassifier
-from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
-from labelkin.kernel import KernelRidgeLOOClassifier
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier, NeighborCounts
+from labelkin.decisions._decision import DecisionClassifier
+from labelkin.ensemble._vpcme import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel._classifier import KernelRidgeLOOClassifier
+from labelkin.kernel._distances import KernelColumns
+from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier, NeighborCounts
 from labelkin.onnx._graph import Graph, Rows
 
 
@@ -100,7 +100,7 @@ def _(model: KernelRidgeLOOClassifier, graph: Graph, rows: Rows) -> Answer:
 
 
 def _bent(graph: Graph, scores: str, share: Any) -> str:
-    """As `labelkin._calibration.bend`; asinh by logarithms, for it is not there in doubles."""
+    """As `calibration._curves.bend`; asinh by logarithms, for it is not there in doubles."""
     frequent = (share > 0.5).astype(np.float64)
     side = 1 - 2 * frequent
     half = 2 * (frequent + side * share)
@@ -181,7 +181,7 @@ def _(step: Any, graph: Graph, rows: Rows) -> Rows:
 
 @transform.register
 def _(step: FunctionTransformer, graph: Graph, rows: Rows) -> Rows:
-    from labelkin.experiments.methods import _dense
+    from labelkin.experiments.run.methods import _dense
 
     if step.func not in (None, _dense):
         raise ValueError("A FunctionTransformer with a function cannot be exported to ONNX.")

@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
-from labelkin._array import on_host, to_host
-from labelkin._labels import label_names
+from labelkin._utils.array_api import on_host, to_host
+from labelkin._utils.files import open_for_writing
+from labelkin._utils.labels import label_names
 from labelkin.base import Array
-from labelkin.datasets._io import open_for_writing
 from labelkin.onnx import _text  # noqa: F401  (registers its transformers)
 from labelkin.onnx._columns import reads_words
 from labelkin.onnx._convert import Answer, classify, final_estimator

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from labelkin._utils.files import import_extra
 from labelkin.base import Array
-from labelkin.datasets._io import import_extra
 
 # Old enough for the runtimes of the last years: operators of 2022 in a file of the same year.
 # Some operators came later; only a graph that has one asks for the later set.

@@ -1,0 +1,1 @@
+"""Utilities that every room shares; nothing here knows an estimator."""

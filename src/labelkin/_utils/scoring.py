@@ -1,0 +1,49 @@
+"""One (n, q) matrix of scores, or of labels, from any multi-label classifier."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.array_api import to_numpy
+
+
+def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
+    """Return the scores of the positive class on the rows of `X`, one column a label, on the host.
+
+    ``predict_proba`` is asked first, ``decision_function`` where it is missing. Understood are
+    one (n, q) array, as labelkin's classifiers and scikit-learn's chains and networks return;
+    a list of q arrays with a column a class, as scikit-learn's forests and neighbours do;
+    and, for a single label, (n,) or a column a class.
+    """
+    if hasattr(estimator, "predict_proba"):
+        scores = estimator.predict_proba(X)
+    elif hasattr(estimator, "decision_function"):
+        scores = estimator.decision_function(X)
+    else:
+        raise ValueError(
+            f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
+            "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
+        )
+    classes: Any = getattr(estimator, "classes_", None)
+    if isinstance(scores, list):
+        known = classes if classes is not None else [(0, 1)] * len(scores)
+        parts = zip(scores, known, strict=True)
+        return np.column_stack([_positive(np.asarray(to_numpy(part)), c) for part, c in parts])
+    scores = np.asarray(to_numpy(scores))
+    if scores.ndim == 2 and n_labels == 1 and np.shape(classes) == scores.shape[1:]:
+        return _positive(scores, classes).reshape(-1, 1)
+    return scores
+
+
+def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
+    """Column of class 1; a label constant in training has one column, for the class it had."""
+    column = np.flatnonzero(np.asarray(to_numpy(classes)) == 1)
+    return part[:, column[0]] if len(column) else np.zeros(len(part))
+
+
+def estimator_labels(estimator: Any, X: Any) -> np.ndarray:
+    """Return the labels predicted for the rows of `X` as a dense (n, q) array of 0 and 1."""
+    labels = to_numpy(estimator.predict(X))
+    labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+    return labels.reshape(len(labels), -1).astype(np.uint8)

@@ -1,0 +1,247 @@
+"""From scores to probabilities: one logistic curve a label, rare labels leaning on the rest."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from labelkin._utils.array_api import asinh, astype
+from labelkin.base import Array
+
+# Parts that are left out in turn to choose between curves; no probability is taken for less.
+_PARTS = 5
+_LEAST = 1e-12
+_STEPS = 100
+_HALVINGS = 40
+# Keeps the shared slope finite where scores separate every label.
+_SHARED_PRECISION = 1e-3
+
+
+def bend(scores: Any, share: Any) -> Any:
+    """Bring scores that estimate 0 and 1 near the scale of log odds: asinh(score / 2p).
+
+    A score s well above p, the share of positives, becomes log(s / p), and one around 0 stays
+    in proportion, below it too. A logistic curve on the score itself lets the log odds of a
+    rare label grow without end where the score says 1/2 or 2/3; on the bent score they grow as
+    those of s do. Labels that more than half of the samples have are mirrored.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_labels)
+        Near 0 and 1, not confined to that range.
+    share : array of shape (n_labels,)
+        Share of positives, above 0 and below 1.
+
+    Returns
+    -------
+    array of shape (n_samples, n_labels)
+        Increasing in the scores.
+    """
+    frequent = astype(share > 0.5, scores.dtype)
+    side = 1 - 2 * frequent
+    return side * asinh((frequent + side * scores) / (2 * (frequent + side * share)))
+
+
+class SlopeCalibration:
+    """Log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
+
+    z brings the scores of all labels to one scale, on which a score that predicts a label well
+    has about the same slope whether the label is frequent or rare. First one slope is
+    fitted that all labels share; then each label's own slope, by maximum likelihood less
+    precision/2 · (a(l) − shared slope)²: frequent labels follow their scores, rare ones keep
+    the shared slope. Intercepts are free, so that the mean probability of a label is its
+    share of positives. A slope below 0 is none at all: the label keeps its share.
+
+    A label that is constant in training has the odds of its counts with one more sample of
+    either class.
+
+    Parameters
+    ----------
+    precision : float
+        Weight of the distance to the shared slope; 0: each label for itself.
+    scale : {"deviation", "bent", "odds"}
+        What z is. "deviation": score / √(p(1 − p)), p the label's share of positives. "bent":
+        `bend` of a score that estimates 0 and 1. "odds": the score, which is on the scale of log
+        odds already.
+
+    Attributes
+    ----------
+    share_ : ndarray of shape (n_labels,)
+        Share of positives; 1/2 for a label that is constant in training.
+    shared_slope_ : float
+        Slope of all labels together.
+    slope_, intercept_ : ndarray of shape (n_labels,)
+        Log odds are slope_ · score + intercept_, the scores as they are given, or bent.
+    """
+
+    share_: Array
+    shared_slope_: float
+    slope_: Array
+    intercept_: Array
+
+    def __init__(self, precision: float = 1.0, scale: str = "deviation") -> None:
+        self.precision = precision
+        self.scale = scale
+
+    @property
+    def bent(self) -> bool:
+        """Whether the curve is on `bend` of the scores."""
+        return self.scale == "bent"
+
+    def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
+        """Fit on honest scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
+        n, q = Y.shape
+        positives = Y.sum(axis=0, dtype=np.float64)
+        self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
+        self.shared_slope_ = 0.0
+        varies = np.flatnonzero((positives > 0) & (positives < n))
+        self.share_ = np.full(q, 0.5)
+        if not len(varies):
+            return self
+        self.share_[varies] = share = positives[varies] / n
+        straight = self.scale == "deviation"
+        unit = np.sqrt(share * (1 - share)) if straight else np.ones(len(share))
+        S = scores[:, varies]
+        S, T = (bend(S, share) if self.bent else S) / unit, Y[:, varies].astype(np.float64)
+        # Centred scores keep slope and intercept apart, which Newton's method likes.
+        centre = S.mean(axis=0)
+        S = S - centre
+        self.shared_slope_ = max(0.0, _shared_slope(S, T))
+        slope, intercept = _own_slopes(S, T, self.shared_slope_, self.precision)
+        none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
+        slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
+        self.slope_[varies] = slope / unit
+        self.intercept_[varies] = intercept - slope * centre
+        return self
+
+    def odds(self, scores: Array) -> Array:
+        """Return log odds."""
+        if self.bent:
+            scores = bend(scores, self.share_)
+        return self.slope_ * scores + self.intercept_
+
+    def __call__(self, scores: Array) -> Array:
+        """Return probabilities."""
+        return expit(self.odds(scores))
+
+
+def better_curve(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:
+    """Fit straight or bent curves, whichever foretell better the labels of samples left out.
+
+    A fifth of the samples is left out at a time; the log loss over all of them decides. Curves on
+    the samples they were fitted to would say little where scores part a rare label's few
+    positives from the rest. A tie goes to the straight ones.
+    """
+    loss = {"deviation": 0.0, "bent": 0.0}
+    for rest, part in left_out(scores, Y, _PARTS):
+        for scale in loss:
+            P = SlopeCalibration(precision, scale).fit(scores[rest], Y[rest])(scores[part])
+            surprise = np.where(Y[part] > 0, P, 1 - P)
+            loss[scale] -= float(np.log(np.maximum(surprise, _LEAST)).sum())
+    return SlopeCalibration(precision, min(loss, key=loss.__getitem__)).fit(scores, Y)
+
+
+def left_out(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:
+    """Yield masks of the samples that stay and of those left out, one part after the other.
+
+    Samples are dealt out by what does not depend on their order, nor on that of the labels. A
+    single sample cannot be left out.
+    """
+    part_of = np.empty(len(Y), dtype=int)
+    part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % n_parts
+    for part in range(min(n_parts, len(Y)) if len(Y) > 1 else 0):
+        yield part_of != part, part_of == part
+
+
+def _prior_odds(T: Array) -> Array:
+    share = T.mean(axis=0)
+    return np.log(share / (1 - share))
+
+
+def _shared_slope(S: Array, T: Array) -> float:
+    """Return the slope that all columns share, their intercepts free."""
+
+    def loss(slope: float, intercept: Array) -> float:
+        return float(_losses(S, T, slope, intercept).sum() + _SHARED_PRECISION * slope**2 / 2)
+
+    slope, intercept = 0.0, _prior_odds(T)
+    value = loss(slope, intercept)
+    for _ in range(_STEPS):
+        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        # The intercepts are eliminated from Newton's equations: one unknown is left.
+        gradient = (
+            g_slopes.sum() + _SHARED_PRECISION * slope - (h_cross / h_intercept) @ g_intercept
+        )
+        curvature = h_slopes.sum() + _SHARED_PRECISION - (h_cross / h_intercept) @ h_cross
+        step = gradient / curvature
+        steps = (g_intercept - h_cross * step) / h_intercept
+        length = 1.0
+        for _ in range(_HALVINGS):
+            new = loss(slope - length * step, intercept - length * steps)
+            if new < value:
+                break
+            length /= 2
+        else:
+            break
+        converged = value - new <= 1e-12 * max(1.0, value)
+        slope, intercept, value = slope - length * step, intercept - length * steps, new
+        if converged:
+            break
+    return float(slope)
+
+
+def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Array, Array]:
+    """Return each column's slope, drawn towards the shared one, and its intercept."""
+
+    def loss(slope: Array, intercept: Array) -> Array:
+        return _losses(S, T, slope, intercept) + precision / 2 * (slope - shared) ** 2
+
+    slope, intercept = np.full(S.shape[1], shared), _prior_odds(T)
+    value = loss(slope, intercept)
+    for _ in range(_STEPS):
+        g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
+        determinant = h_slope * h_intercept - h_cross**2
+        # Scores that are all equal leave the slope open; it stays where it is.
+        solvable = determinant > 1e-14 * h_slope * h_intercept
+        determinant = np.where(solvable, determinant, 1)
+        step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)
+        steps = (g_intercept - h_cross * step) / h_intercept
+        length = np.ones_like(slope)
+        for _ in range(_HALVINGS):
+            new = loss(slope - length * step, intercept - length * steps)
+            worse = new > value
+            if not worse.any():
+                break
+            length = np.where(worse, length / 2, length)
+        length = np.where(worse, 0, length)
+        slope, intercept = slope - length * step, intercept - length * steps
+        new = np.where(worse, value, new)
+        converged = (value - new <= 1e-12 * np.maximum(1, value)).all()
+        value = new
+        if converged:
+            break
+    return slope, intercept
+
+
+def _losses(S: Array, T: Array, slope: Array | float, intercept: Array) -> Array:
+    """Negative log likelihood of each column."""
+    odds = slope * S + intercept
+    return (np.logaddexp(0, odds) - T * odds).sum(axis=0)
+
+
+def _derivatives(
+    S: Array, T: Array, slope: Array | float, intercept: Array
+) -> tuple[Array, Array, Array, Array, Array]:
+    """First derivatives by slope and intercept, then the second ones, of each column."""
+    p = expit(slope * S + intercept)
+    excess, weight = p - T, p * (1 - p)
+    weighted = weight * S
+    return (
+        (excess * S).sum(axis=0),
+        excess.sum(axis=0),
+        (weighted * S).sum(axis=0),
+        weighted.sum(axis=0),
+        weight.sum(axis=0) + 1e-12,
+    )

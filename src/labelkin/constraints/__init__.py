@@ -1,0 +1,5 @@
+"""Which pairs of samples are linked: similarity, must-link and cannot-link, the weighted draw."""
+
+from labelkin.constraints._sampler import ConstraintSampler, draw_constraints, label_similarity
+
+__all__ = ["ConstraintSampler", "draw_constraints", "label_similarity"]

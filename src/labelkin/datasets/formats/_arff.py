@@ -1,0 +1,255 @@
+"""Mulan's and MEKA's ARFF files, read and written."""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from labelkin._utils.files import (
+    FormatError,
+    open_for_reading,
+    open_for_writing,
+    shorten,
+    strip_compression,
+)
+from labelkin.datasets._bunch import Content, check_content, make_bunch
+from labelkin.datasets.formats._arff_header import Attribute, Header, quote, read_header
+from labelkin.datasets.formats._arff_rows import RowReader
+from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
+from labelkin.datasets.formats._mulan_xml import (
+    check_speakable,
+    find_labels_xml,
+    read_labels_xml,
+    write_labels_xml,
+)
+from labelkin.datasets.formats._text import number_text
+
+_ROWS = 1000  # written at once
+
+
+def read_arff(
+    path: str | Path,
+    xml: str | Path | None = None,
+    labels: Labels | None = None,
+    *,
+    drop: str | Iterable[str] = (),
+    encoding: str = "utf-8",
+) -> Bunch:
+    """Read a multi-label ARFF file of Mulan or MEKA.
+
+    Which attributes are labels is told, in this order, by `labels`, by `xml`, by the XML
+    beside the file (``enron.xml`` for ``enron.arff`` and ``enron-train.arff``, also
+    compressed), and by MEKA's ``-C n`` in the relation's name. So an XML wins over a ``-C``
+    left over from a file's past.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``.gz`` and ``.bz2`` are decompressed.
+    xml : str or Path, optional
+        Mulan's list of labels. Nested labels are flattened.
+    labels : names, comma-separated string, or int, optional
+        Names of the label attributes, or their count: the first n, or with a minus the last n.
+    drop : names or comma-separated string, default=()
+        Attributes to leave out, such as an identifier.
+    encoding : str, default="utf-8"
+        Of the text; it must extend ASCII.
+
+    Returns
+    -------
+    Bunch
+        ``data``: float64, dense for dense rows and CSR for sparse rows; missing values are
+        NaN. ``target``: uint8 of shape (n, q), dense (CSR above 100 million cells of a
+        sparse file), in the order of the ARFF file's attributes, whatever the XML's.
+        ``feature_names``, ``label_names``; ``feature_n_values``: 0 for a numeric feature, k
+        for a nominal one with k values, coded by their index (for a yes/no pair: no is 0,
+        yes is 1); ``split``: None; ``DESCR``: the file's comments, or its relation.
+
+    Raises
+    ------
+    FormatError
+        A ValueError that names the file and the line.
+
+    Examples
+    --------
+    >>> from labelkin.datasets import read_arff
+    >>> yeast = read_arff("yeast.arff.gz")  # doctest: +SKIP
+    >>> yeast.data.shape, yeast.target.shape  # doctest: +SKIP
+    ((2417, 103), (2417, 14))
+
+    """
+    _check_encoding(encoding)
+    with open_for_reading(path) as file:
+        header = read_header(file, path, encoding)
+        names = [attribute.name for attribute in header.attributes]
+        label_columns = _label_columns(header, names, path, xml, labels)
+        dropped = find_columns(split_names(drop, names), names, path)
+        kept = np.ones(len(names), dtype=bool)
+        kept[dropped] = False
+        if not kept[label_columns].all():
+            clash = names[label_columns[~kept[label_columns]][0]]
+            raise FormatError(path, f"{shorten(clash)} is both a label and dropped")
+        kept[label_columns] = False
+        features = np.flatnonzero(kept)
+        _check_kinds(header.attributes, features, label_columns, path)
+        reader = RowReader(header.attributes, features, label_columns, path, encoding)
+        data, target = reader.read(file, header.last_line)
+    n_values = [len(header.attributes[column].values) for column in features.tolist()]
+    return make_bunch(
+        data,
+        target,
+        feature_names=[names[column] for column in features.tolist()],
+        label_names=[names[column] for column in label_columns.tolist()],
+        feature_n_values=np.array(n_values, dtype=np.int32),
+        descr=header.comments or header.relation,
+    )
+
+
+def _check_encoding(encoding: str) -> None:
+    sample = "@data {0,1} 'a' % ?"
+    try:
+        compatible = codecs.lookup(encoding) and sample.encode(encoding) == sample.encode("ascii")
+    except (LookupError, UnicodeError):
+        compatible = False
+    if not compatible:
+        raise ValueError(f"encoding={encoding!r} is unknown or does not extend ASCII")
+
+
+def _label_columns(
+    header: Header,
+    names: list[str],
+    path: str | Path,
+    xml: str | Path | None,
+    labels: Labels | None,
+) -> np.ndarray:
+    if labels is not None:
+        return find_labels(labels, names, path)
+    xml = xml or find_labels_xml(path)
+    if xml is not None:
+        listed = read_labels_xml(xml)
+        unknown = sorted(set(listed) - set(names))
+        if unknown:
+            raise FormatError(
+                path, f"no attribute {shorten(unknown[0])}, which {Path(xml).name} lists as a label"
+            )
+        found = find_columns(listed, names, path)
+        if found.size == len(names):
+            raise FormatError(path, f"{Path(xml).name} lists every attribute; no feature is left")
+        return found
+    if header.meka_count is not None:
+        return find_labels(header.meka_count, names, path)
+    raise FormatError(
+        path,
+        "nothing says which attributes are labels: no XML file stands beside it and its relation "
+        "has no -C; pass labels= (names, or a count: -3 for the last three) or xml=",
+    )
+
+
+def _check_kinds(
+    attributes: list[Attribute], features: np.ndarray, labels: np.ndarray, path: str | Path
+) -> None:
+    if not features.size:
+        raise FormatError(path, "no feature is left besides labels and dropped attributes")
+    for column in np.concatenate([features, labels]).tolist():
+        attribute = attributes[column]
+        if attribute.kind not in ("numeric", "nominal"):
+            raise FormatError(
+                path,
+                f"attribute {shorten(attribute.name)} is of type {attribute.kind}, which is no "
+                "number; leave it out with drop=",
+                attribute.line,
+            )
+
+
+def write_arff(
+    path: str | Path,
+    data: Any,
+    target: Any,
+    *,
+    feature_names: Iterable[str] | None = None,
+    label_names: Iterable[str] | None = None,
+    feature_n_values: Any = None,
+    relation: str = "labelkin",
+    xml: bool = True,
+    meka: bool = False,
+    sparse: bool | None = None,
+) -> None:
+    """Write a multi-label ARFF file that Mulan or MEKA, and `read_arff`, can read.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``.gz`` and ``.bz2`` are compressed. It appears whole or not at all.
+    data : array-like, sparse matrix or DataFrame of shape (n, d)
+        Features; NaN is written as missing.
+    target : array-like, sparse matrix or DataFrame of shape (n, q)
+        Labels, 0 or 1.
+    feature_names, label_names : iterable of str, optional
+        Otherwise the DataFrames' columns, or ``x1, …`` and ``y1, …``.
+    feature_n_values : array-like of int, optional
+        0 for a numeric feature, k for a nominal one, declared as ``{0,…,k-1}``.
+    relation : str, default="labelkin"
+        Name of the relation.
+    xml : bool, default=True
+        Write Mulan's XML beside the file (``yeast.xml`` for ``yeast.arff.gz``). Without
+        effect when `meka`.
+    meka : bool, default=False
+        Write MEKA's form: labels first, ``-C q`` in the relation's name, no XML.
+    sparse : bool, optional
+        Sparse rows, or dense ones; otherwise as `data` is.
+
+    """
+    content = check_content(path, data, target, feature_names, label_names, feature_n_values)
+    with_xml = xml and not meka
+    if with_xml:
+        check_speakable(content.label_names)
+    with open_for_writing(path) as file:
+        for piece in _pieces(content, relation, meka, sparse):
+            file.write(piece.encode("utf-8"))
+        if with_xml:  # still inside: the ARFF file appears only once its XML is there
+            xml_path = strip_compression(path).with_suffix(".xml")
+            write_labels_xml(xml_path, content.label_names)
+
+
+def _pieces(content: Content, relation: str, meka: bool, as_sparse: bool | None) -> Iterator[str]:
+    q = len(content.label_names)
+    if meka:
+        relation = f"{relation}: -C {q}"
+    features = [
+        f"@attribute {quote(name)} {_type(count)}"
+        for name, count in zip(content.feature_names, content.feature_n_values, strict=True)
+    ]
+    labels = [f"@attribute {quote(name)} {{0,1}}" for name in content.label_names]
+    head = labels + features if meka else features + labels
+    yield "\n".join([f"@relation {quote(relation)}", "", *head, "", "@data", ""])
+    table = (content.target, content.data) if meka else (content.data, content.target)
+    if sparse.issparse(content.data) if as_sparse is None else as_sparse:
+        write = _sparse_rows
+    else:
+        write = _dense_rows
+    for first in range(0, content.target.shape[0], _ROWS):
+        yield from write(*(part[first : first + _ROWS] for part in table))
+
+
+def _type(n_values: int) -> str:
+    return f"{{{','.join(map(str, range(n_values)))}}}" if n_values else "numeric"
+
+
+def _dense_rows(left: Any, right: Any) -> Iterator[str]:
+    parts = [part.toarray() if sparse.issparse(part) else part for part in (left, right)]
+    for row in np.hstack(parts).tolist():
+        yield ",".join(map(number_text, row)) + "\n"
+
+
+def _sparse_rows(left: Any, right: Any) -> Iterator[str]:
+    rows = sparse.hstack([sparse.csr_matrix(left), sparse.csr_matrix(right)], format="csr")
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    columns, values = rows.indices.tolist(), list(map(number_text, rows.data.tolist()))
+    for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
+        pairs = (f"{columns[at]} {values[at]}" for at in range(start, end))
+        yield "{" + ",".join(pairs) + "}\n"

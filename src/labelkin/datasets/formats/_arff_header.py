@@ -1,0 +1,216 @@
+"""The head of an ARFF file: relation, attributes, and what their values are coded as."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from labelkin._utils.files import FormatError, shorten
+
+# Possessive quantifiers: a hostile line cannot make the matcher go back and forth.
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+TOKEN = re.compile(rf"""\s*+(?:({_QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
+_NAME = rf"""(?:({_QUOTED})|([^\s{{'"][^\s{{]*+))"""
+_RELATION = re.compile(rf"@relation\s++(?:{_NAME}\s*+$|(.*))", re.DOTALL | re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"@attribute\s++{_NAME}\s*+(.*)", re.DOTALL | re.IGNORECASE)
+_NOMINAL = re.compile(r"\{(.*)\}\s*(?:%.*)?", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_MEKA_COUNT = re.compile(r"(?:^|[\s:])-[Cc]\s+(-?[0-9]{1,9})(?![0-9])")
+
+_NUMERIC = {"numeric", "real", "integer"}
+_NEGATIVE = {"0", "-1", "0.0", "-1.0", "no", "n", "false", "f", "off", "absent"}
+_POSITIVE = {"1", "+1", "1.0", "yes", "y", "true", "t", "on", "present"}
+
+
+class Attribute(NamedTuple):
+    """One declared column.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``numeric``, ``nominal``, or a kind that cannot be a feature (``string``, ``date``).
+    values : tuple of str
+        The declared values of a nominal attribute.
+    line : int
+        Where it is declared.
+
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """All that stands before the rows, and the line of ``@data``."""
+
+    relation: str
+    attributes: list[Attribute]
+    comments: str
+    last_line: int
+
+    @property
+    def meka_count(self) -> int | None:
+        """MEKA's number of label attributes: ``-C n`` in the relation's name."""
+        found = _MEKA_COUNT.search(self.relation)
+        return int(found[1]) if found else None
+
+
+def unquote(quoted: str) -> str:
+    """Text of a quoted token, escapes resolved."""
+    inner = quoted[1:-1]
+    if "\\" not in inner:
+        return inner
+    text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), inner)
+    text.encode("utf-8")  # half a surrogate pair is no character
+    return text
+
+
+def quote(name: str) -> str:
+    """Write a name so that it reads back the same, quoted only where it must be."""
+    if re.fullmatch(r"[A-Za-z0-9_.+/:;#$&*=~^|<>()\[\]-]+", name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    for letter, character in _ESCAPES.items():
+        escaped = escaped.replace(character, f"\\{letter}")
+    return f"'{escaped}'"
+
+
+def split_values(text: str) -> Iterator[tuple[str, bool]]:
+    """Tokens of a comma-separated text, each with whether it was quoted.
+
+    Raises
+    ------
+    ValueError
+        Where no token can be read.
+
+    """
+    position, more = 0, bool(text.strip())
+    while more:
+        found = TOKEN.match(text, position)
+        if found is None:
+            raise ValueError(f"no value can be read at {shorten(text[position:].strip())}")
+        yield (unquote(found[1]), True) if found[1] else (found[2], False)
+        position = found.end()
+        more = bool(found[3]) or position < len(text)
+
+
+@lru_cache(maxsize=512)
+def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
+    """Kind and values of an attribute's type; cached, for thousands share one."""
+    if text.startswith("{"):
+        found = _NOMINAL.fullmatch(text)
+        if found is None:
+            raise ValueError(f"the list of values has no closing brace: {shorten(text)}")
+        values = tuple(value for value, _ in split_values(found[1]))
+        if not values:
+            raise ValueError("a nominal attribute declares no value")
+        if len(set(values)) < len(values):
+            raise ValueError(f"a nominal value stands twice in {shorten(text)}")
+        return "nominal", values
+    words = text.split("%", 1)[0].lower().split()
+    kind = words[0] if words else ""
+    if kind in _NUMERIC and len(words) == 1:
+        return "numeric", ()
+    if kind in {"string", "date", "relational"}:
+        return kind, ()
+    raise ValueError(
+        f"unknown attribute type {shorten(text)}; numeric or {{value, value, …}} expected"
+    )
+
+
+def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
+    """Read up to and with the ``@data`` line.
+
+    Raises
+    ------
+    FormatError
+        Naming the line that is not ARFF, or that no ``@data`` follows.
+
+    """
+    relation, attributes, comments = "", [], []
+    line = 0
+    for line, raw in enumerate(file, start=1):
+        try:
+            text = raw.decode(encoding).strip()
+            if line == 1:
+                text = text.removeprefix("\ufeff")
+            if found := _ATTRIBUTE.match(text):
+                name = unquote(found[1]) if found[1] else found[2]
+                attributes.append(Attribute(name, *_parse_type(found[3]), line))
+            elif not text or text.startswith("%"):
+                comments.append(text[1:].strip())
+            elif text.lower() == "@data":
+                break
+            elif found := _RELATION.match(text):
+                relation = unquote(found[1]) if found[1] else found[2] or found[3]
+            else:
+                raise ValueError(
+                    f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
+                )
+        except UnicodeDecodeError:
+            raise wrong_encoding(encoding, path, line) from None
+        except ValueError as error:
+            raise FormatError(path, str(error), line) from None
+    else:
+        raise FormatError(path, "the file ends before @data", line or None)
+    if not attributes:
+        raise FormatError(path, "@data stands before any @attribute", line)
+    return _checked(Header(relation, attributes, "\n".join(comments).strip(), line), path)
+
+
+def _checked(header: Header, path: str | Path) -> Header:
+    seen: set[str] = set()
+    for attribute in header.attributes:
+        if attribute.name in seen:
+            message = f"two attributes are named {shorten(attribute.name)}"
+            raise FormatError(path, message, attribute.line)
+        seen.add(attribute.name)
+    return header
+
+
+def wrong_encoding(encoding: str, path: str | Path, line: int) -> FormatError:
+    """Error for a line that is not text in the encoding."""
+    return FormatError(path, f"not valid {encoding} text; pass encoding= (often 'latin-1')", line)
+
+
+@lru_cache(maxsize=512)
+def feature_codes(values: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    """Give the number of each nominal value: its index, but 1 for the yes of a yes/no pair."""
+    signs = _signs(values)
+    if len(values) == 2 and signs is not None:
+        return signs
+    return tuple((value, float(index)) for index, value in enumerate(values))
+
+
+def label_codes(attribute: Attribute, path: str | Path) -> tuple[tuple[str, float], ...]:
+    """Give 0 and 1 to a label's values; anything but a yes/no label is refused."""
+    signs = _signs(attribute.values)
+    if signs is None:
+        shown = ", ".join(attribute.values[:6])
+        raise FormatError(
+            path,
+            f"label {shorten(attribute.name)} takes the values {shorten(shown)}: labelkin is for "
+            "binary labels (0/1), not multi-target data",
+            attribute.line,
+        )
+    return signs
+
+
+@lru_cache(maxsize=512)
+def _signs(values: tuple[str, ...]) -> tuple[tuple[str, float], ...] | None:
+    """0 or 1 for each value, by what it says; None if a value says neither or two the same."""
+    signs = [(value, _sign(value)) for value in values[:3]]
+    known = tuple((value, sign) for value, sign in signs if sign is not None)
+    return known if len({sign for _, sign in known}) == len(values) else None
+
+
+def _sign(value: str) -> float | None:
+    folded = value.casefold()
+    return 1.0 if folded in _POSITIVE else 0.0 if folded in _NEGATIVE else None

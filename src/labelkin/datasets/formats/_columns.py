@@ -1,0 +1,102 @@
+"""Which columns are the labels: by name, by count, or a helpful refusal."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from labelkin._utils.files import FormatError, shorten
+
+_COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
+
+#: Names, one comma-separated string of names, or a count (negative: the last ones).
+Labels = str | int | Iterable[str]
+
+
+def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
+    """Positions of the wanted columns in file order.
+
+    Raises
+    ------
+    FormatError
+        For an unknown column, with those that could be meant, or one named twice.
+
+    """
+    position = {name: index for index, name in enumerate(names)}
+    found = []
+    for name in wanted:
+        if name not in position:
+            raise FormatError(path, f"no column {shorten(name)}.{_suggestion(name, names)}")
+        found.append(position[name])
+    if len(set(found)) < len(found):
+        twice = next(names[i] for i in found if found.count(i) > 1)
+        raise FormatError(path, f"column {shorten(twice)} is asked for twice")
+    return np.sort(np.array(found, dtype=np.intp))
+
+
+def _suggestion(name: str, names: Sequence[str]) -> str:
+    folded = {candidate.casefold(): candidate for candidate in reversed(names)}
+    close = difflib.get_close_matches(name.casefold(), folded, n=3)
+    if close:
+        return f" Columns that could be meant: {_listed([folded[key] for key in close])}."
+    few = _listed(names[:5])
+    return f" Its columns are {few}{', …' if len(names) > 5 else ''}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    plain = (name if name.isprintable() and len(name) <= 40 else shorten(name) for name in names)
+    return ", ".join(plain)
+
+
+def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[str]:
+    """Names from a list, or from one string at its commas (unless it is a known name whole)."""
+    if not isinstance(names, str):
+        return [str(name) for name in names]
+    if names in known:
+        return [names]
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.ndarray:
+    """Positions of the label columns, ascending.
+
+    Parameters
+    ----------
+    labels : names, comma-separated string, or int
+        A positive count means the first columns, a negative one the last.
+    names : sequence of str
+        All columns of the file.
+    path : str or Path
+        For messages.
+
+    """
+    if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
+        labels = int(labels)
+    if isinstance(labels, bool):
+        raise TypeError("labels takes names or a count, not a bool")
+    if isinstance(labels, (int, np.integer)):
+        count = int(labels)
+        if not 0 < abs(count) < len(names):
+            raise FormatError(
+                path,
+                f"{abs(count)} label columns are asked for, but the file has {len(names)} columns; "
+                "give a count of at least 1 that leaves a feature",
+            )
+        return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
+    found = find_columns(split_names(labels, names), names, path)
+    if not found.size:
+        raise FormatError(path, "no label column is named; labels takes at least one")
+    return found
+
+
+def check_unique(
+    names: Sequence[str], what: str, path: str | Path, line: int | None = None
+) -> None:
+    """Refuse names that stand twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise FormatError(path, f"two {what}s are named {shorten(name)}", line)
+        seen.add(name)

@@ -1,0 +1,215 @@
+"""Multi-label LibSVM files: ``label,label index:value index:value …``."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+from sklearn.utils import Bunch
+
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin.datasets._bunch import check_content, make_bunch
+from labelkin.datasets.formats._columns import Labels, check_unique, split_names
+from labelkin.datasets.formats._text import number_text
+
+_MARK = b"# labelkin "
+_SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
+
+
+@dataclass
+class _Head:
+    """What a file's first line says: our comment, or ``rows features labels``."""
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    n_labels: int | None = None
+    zero_based: bool | str = "auto"
+    feature_names: list[str] | None = None
+    label_names: list[str] | None = None
+
+
+class _Lines:
+    """A file for scikit-learn's reader that knows which line it is at."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.number = file, 1
+        self.first = file.readline()
+
+    def read(self, size: int = -1) -> bytes:
+        """Exist: scikit-learn takes for a file what can be read. It iterates."""
+        return self.file.read(size)
+
+    def __iter__(self) -> Iterator[bytes]:
+        if not self.first.startswith(b"#") and not _SIZES.fullmatch(self.first):
+            yield self.first
+        for line in self.file:
+            self.number += 1
+            yield line
+
+
+def read_libsvm(
+    path: str | Path, labels: Labels | None = None, *, n_features: int | None = None
+) -> Bunch:
+    """Read a multi-label LibSVM (SVMlight) file with scikit-learn's reader.
+
+    The format names neither columns nor their number. Files by `write_libsvm` say both in a
+    comment; those of the extreme classification repository start with ``rows features
+    labels``; for others the largest index counts, and the labels are the ids that occur.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``.gz`` and ``.bz2`` are decompressed.
+    labels : names, comma-separated string, or int, optional
+        Names of the label ids in order, or how many ids there are. Ids count from 0, or from
+        1 where 0 does not occur and the last one does.
+    n_features : int, optional
+        Number of features, where the file does not say.
+
+    Returns
+    -------
+    Bunch
+        As `read_arff` describes; ``data`` is CSR, ``feature_names`` is None where unknown.
+
+    """
+    with open_for_reading(path) as file:
+        lines = _Lines(file)
+        head = _read_head(lines.first, path)
+        width = n_features if n_features is not None else head.n_features
+        try:
+            data, ids = load_svmlight_file(
+                lines, n_features=width, multilabel=True, zero_based=head.zero_based
+            )
+        except (ValueError, OverflowError, IndexError, MemoryError) as error:
+            raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
+    if head.n_rows is not None and head.n_rows != data.shape[0]:
+        raise FormatError(
+            path, f"the first line promises {head.n_rows} rows, {data.shape[0]} follow"
+        )
+    target, names = _indicator(ids, labels, head, path)
+    data = sparse.csr_matrix(data)
+    data.eliminate_zeros()
+    return make_bunch(
+        data,
+        target,
+        feature_names=head.feature_names,
+        label_names=names,
+        descr=Path(path).name,
+    )
+
+
+def _read_head(first: bytes, path: str | Path) -> _Head:
+    if sizes := _SIZES.fullmatch(first):
+        return _Head(int(sizes[1]), int(sizes[2]), int(sizes[3]), zero_based=True)
+    if not first.startswith(_MARK):
+        return _Head()
+    try:
+        said = json.loads(first[len(_MARK) :])
+        head = _Head(
+            n_features=int(said["n_features"]), n_labels=int(said["n_labels"]), zero_based=False
+        )
+        for key, count in (("feature_names", head.n_features), ("label_names", head.n_labels)):
+            names = said.get(key)
+            if names is None:
+                continue
+            if not all(isinstance(name, str) for name in names) or len(names) != count:
+                raise ValueError(key)
+            check_unique(names, key.removesuffix("s").replace("_", " "), path, 1)
+            setattr(head, key, names)
+    except FormatError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise FormatError(path, "the labelkin comment is damaged; remove it", 1) from None
+    return head
+
+
+def _declared(labels: Labels | None, head: _Head) -> tuple[int | None, list[str] | None]:
+    """Return the number and the names of the labels, as far as the caller or the file say."""
+    if labels is None:
+        return head.n_labels, head.label_names
+    if isinstance(labels, str) and labels.strip().isdecimal():
+        labels = int(labels)
+    if isinstance(labels, (int, np.integer)):
+        return int(labels), None
+    names = split_names(labels)
+    return len(names), names
+
+
+def _indicator(
+    ids: list[tuple[float, ...]], labels: Labels | None, head: _Head, path: str | Path
+) -> tuple[sparse.csr_matrix, list[str] | None]:
+    """Make the indicator matrix of the label ids, and the columns' names."""
+    flat = np.array([value for row in ids for value in row], dtype=np.float64)
+    if not (np.isfinite(flat) & (flat == np.floor(flat)) & (np.abs(flat) < 2**53)).all():
+        raise FormatError(path, "a label id is not an integer")
+    distinct, column = np.unique(flat.astype(np.int64), return_inverse=True)
+    n_labels, names = _declared(labels, head)
+    if n_labels is None:
+        n_labels, names = distinct.size, [str(label) for label in distinct.tolist()]
+    else:
+        from_one = distinct.size > 0 and distinct[0] > 0 and distinct[-1] == n_labels
+        first = int(from_one and head.n_labels is None)
+        outside = distinct[(distinct < first) | (distinct >= n_labels + first)]
+        if outside.size:
+            raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
+        column = (distinct - first)[column]
+    if n_labels < 1:
+        raise FormatError(path, "no label occurs; pass labels= (their names or number)")
+    row = np.repeat(np.arange(len(ids)), [len(marks) for marks in ids])
+    target = sparse.csr_matrix(
+        (np.ones(row.size, dtype=np.uint8), (row, column)), shape=(len(ids), n_labels)
+    )
+    target.data[:] = 1  # an id given twice is one label
+    return target, names
+
+
+def write_libsvm(
+    path: str | Path,
+    data: Any,
+    target: Any,
+    *,
+    feature_names: Iterable[str] | None = None,
+    label_names: Iterable[str] | None = None,
+) -> None:
+    """Write a multi-label LibSVM file: label ids from 0, feature indices from 1.
+
+    A comment in the first line keeps what the format cannot say: the number of features and
+    labels, and their names. scikit-learn's own writer is not used, for it rounds to 16 digits.
+
+    Parameters
+    ----------
+    path, data, target, feature_names, label_names
+        As in `write_arff`; nominal features become plain numbers.
+
+    """
+    content = check_content(path, data, target, feature_names, label_names, one_table=False)
+    features = sparse.csr_matrix(content.data, copy=True)
+    features.eliminate_zeros()
+    head: dict[str, Any] = {"n_features": features.shape[1], "n_labels": content.target.shape[1]}
+    if content.named[0]:
+        head["feature_names"] = content.feature_names
+    if content.named[1]:
+        head["label_names"] = content.label_names
+    with open_for_writing(path) as file:
+        file.write(_MARK + json.dumps(head).encode("ascii") + b"\n")
+        for row in range(features.shape[0]):
+            file.write(_row(features, content.target, row).encode("ascii"))
+
+
+def _row(features: sparse.csr_matrix, target: sparse.csr_matrix, row: int) -> str:
+    labels = target.indices[target.indptr[row] : target.indptr[row + 1]].tolist()
+    entries = slice(features.indptr[row], features.indptr[row + 1])
+    pairs = [
+        f"{index + 1}:{number_text(value, missing='nan')}"
+        for index, value in zip(
+            features.indices[entries].tolist(), features.data[entries].tolist(), strict=True
+        )
+    ]
+    # A row with nothing at all would be a blank line, which readers skip.
+    pieces = [",".join(map(str, labels))] * bool(labels) + (pairs or ["1:0"])
+    return " ".join(pieces) + "\n"

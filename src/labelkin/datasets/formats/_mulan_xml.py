@@ -1,0 +1,120 @@
+"""Mulan's XML list of labels, read without ever obeying a DTD or an entity."""
+
+import re
+from pathlib import Path
+from typing import NoReturn
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from labelkin._utils.files import (
+    FormatError,
+    open_for_reading,
+    open_for_writing,
+    reason,
+    shorten,
+    strip_compression,
+)
+from labelkin.datasets.formats._columns import check_unique
+
+NAMESPACE = "http://mulan.sourceforge.net/labels"
+_PART = re.compile(r"[-_.](train|test)\d*$", re.IGNORECASE)
+# The characters XML 1.0 cannot carry, escaped or not.
+_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def read_labels_xml(path: str | Path) -> list[str]:
+    """Label names of a Mulan XML file, nested labels flattened in document order.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``.gz`` and ``.bz2`` are decompressed.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    FormatError
+        If the file is not such a list. A document type or entity declaration is refused
+        where it stands: nothing is read or fetched for it, nothing is expanded.
+
+    """
+    with open_for_reading(path) as file:
+        text = file.read()
+    names: list[str] = []
+    depth = 0
+    parser = expat.ParserCreate()
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+
+    def refuse(*_: object) -> NoReturn:
+        raise FormatError(
+            path,
+            "the XML declares a document type or an entity, which labelkin refuses for safety; "
+            "remove the declaration",
+            parser.CurrentLineNumber,
+        )
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        expected = "labels" if depth == 0 else "label"
+        depth += 1
+        if tag.rpartition(":")[2] != expected:
+            raise FormatError(
+                path,
+                f"not a Mulan list of labels: <{expected}> expected, found <{tag[:40]}>",
+                parser.CurrentLineNumber,
+            )
+        if depth > 1:
+            if "name" not in attributes:
+                raise FormatError(path, "a <label> has no name", parser.CurrentLineNumber)
+            names.append(attributes["name"])
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(text, True)
+    except FormatError:
+        raise
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        raise FormatError(path, f"not well-formed XML ({message})", error.lineno) from None
+    except (LookupError, ValueError) as error:  # an encoding unknown to Python
+        raise FormatError(path, f"unreadable XML ({reason(error)})") from None
+    if not names:
+        raise FormatError(path, "the XML lists no label")
+    check_unique(names, "label", path)
+    return names
+
+
+def find_labels_xml(path: str | Path) -> Path | None:
+    """Return the XML beside an ARFF file: its own stem's, or that of the set it is a part of."""
+    bare = strip_compression(path)
+    for stem in dict.fromkeys((bare.stem, _PART.sub("", bare.stem))):
+        for suffix in (".xml", ".xml.gz", ".xml.bz2"):
+            candidate = bare.with_name(stem + suffix)
+            if candidate.is_file():
+                return candidate
+    return None
+
+
+def write_labels_xml(path: str | Path, names: list[str]) -> None:
+    """Write a Mulan XML list of labels."""
+    check_speakable(names)
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
+    lines += [f"<label name={quoteattr(name)}></label>" for name in names]
+    with open_for_writing(path) as file:
+        file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))
+
+
+def check_speakable(names: list[str]) -> None:
+    """Refuse label names with control characters, which XML has no way to write."""
+    for name in names:
+        if _UNSPEAKABLE.search(name):
+            raise ValueError(
+                f"label name {shorten(name)} holds a control character, which XML cannot carry; "
+                "rename the label or write the MEKA form (meka=True)"
+            )

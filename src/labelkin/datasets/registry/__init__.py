@@ -1,0 +1,1 @@
+"""Known datasets: what they are, where they are, and how they are downloaded."""

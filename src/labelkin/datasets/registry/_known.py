@@ -1,0 +1,137 @@
+"""What is known about each dataset: its origin, addresses, sums and expected figures."""
+
+import difflib
+import re
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["DatasetInfo", "SourceFile", "dataset_info", "dataset_names"]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One published file: its part in the dataset, where it lies, and its sum if known."""
+
+    role: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The file's own name, the same at every address but for capitals."""
+        return self.urls[0].rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """One entry of the registry.
+
+    Attributes
+    ----------
+    name, domain, task, origin, licence, note : str
+        Words for people.
+    statistics : dict
+        Expected figures under the column names of Table 2; only those that are known.
+    rows : {"all", "train"}
+        The rows the figures are about, and which `load_dataset` gives by default.
+    paper : bool
+        Whether the dataset is one of the paper's twelve.
+    files : tuple of SourceFile
+        What to download; empty where `openml` names the source instead.
+    openml : int or None
+        The dataset's number at OpenML.
+    labels_last : int or None
+        Number of labels, the last attributes, where no XML file names them.
+    drop : tuple of str
+        Attributes that are left out on reading.
+    """
+
+    name: str
+    domain: str
+    task: str
+    origin: str
+    licence: str
+    statistics: dict[str, float]
+    rows: str = "all"
+    paper: bool = False
+    files: tuple[SourceFile, ...] = ()
+    openml: int | None = None
+    labels_last: int | None = None
+    drop: tuple[str, ...] = field(default=())
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """A page about the dataset for a person to open."""
+        if not self.files:
+            return f"https://www.openml.org/d/{self.openml}"
+        url = self.files[0].urls[0]
+        github = re.match(r"https://(?:raw\.githubusercontent|github)\.com/([^/]+/[^/]+)/", url)
+        return f"https://github.com/{github[1]}" if github else url.rsplit("/", 1)[0]
+
+    @property
+    def description(self) -> str:
+        """The text that `load_dataset` gives as ``DESCR``."""
+        lines = [
+            f"{self.name}: {self.task} ({self.domain}).",
+            f"Origin: {self.origin}.",
+            f"Licence: {self.licence}.",
+            f"Source: {self.source}",
+        ]
+        return "\n".join([*lines, self.note] if self.note else lines)
+
+
+@cache
+def _registry() -> dict[str, DatasetInfo]:
+    text = files("labelkin.datasets.registry").joinpath("registry.toml").read_text(encoding="utf-8")
+    return _parse(tomllib.loads(text))
+
+
+def _parse(table: dict[str, Any]) -> dict[str, DatasetInfo]:
+    def address(short: str) -> str:
+        mirror, path = short.split(":", 1)
+        return table["mirrors"][mirror] + path
+
+    def source_file(entry: dict[str, Any]) -> SourceFile:
+        urls = tuple(address(short) for short in entry["urls"])
+        return SourceFile(entry["role"], urls, entry.get("sha256"))
+
+    return {
+        name: DatasetInfo(
+            name=name,
+            **{
+                **entry,
+                "files": tuple(source_file(file) for file in entry.get("files", ())),
+                "drop": tuple(entry.get("drop", ())),
+            },
+        )
+        for name, entry in table["datasets"].items()
+    }
+
+
+def dataset_names(*, paper: bool | None = None) -> list[str]:
+    """Names that `load_dataset` knows.
+
+    Parameters
+    ----------
+    paper : bool, default=None
+        True for the paper's twelve only, False for all others; None gives every name.
+    """
+    return [i.name for i in _registry().values() if paper is None or i.paper == paper]
+
+
+def dataset_info(name: str) -> DatasetInfo:
+    """Entry of one dataset; a name that is not known is answered with the nearest ones."""
+    known = _registry()
+    key = str(name).strip().lower().replace("_", "-")
+    if key in known:
+        return known[key]
+    near = difflib.get_close_matches(key, known, n=3)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise ValueError(
+        f"No dataset is called {name!r}.{hint} "
+        "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists what is known."
+    )

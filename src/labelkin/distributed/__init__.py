@@ -1,0 +1,1 @@
+"""Rows on many machines: Dask arrays."""

@@ -1,0 +1,1 @@
+"""Report experiments: statistics, tables, figures, the page."""

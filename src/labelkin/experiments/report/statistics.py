@@ -1,0 +1,256 @@
+"""The tests by which methods are compared: on one dataset, and over many.
+
+On one dataset, two methods are compared over the same folds: by the paired t-test of
+the paper (section 4.4.1), and by the corrected resampled t-test of Nadeau and Bengio,
+which allows for the overlap of training sets that makes the plain test see differences
+where there are none. Over datasets, many methods are compared by Friedman's test on
+their ranks with Nemenyi's critical difference, and in pairs by Wilcoxon's signed ranks
+with Holm's correction, as Demšar asks for.
+
+References
+----------
+.. [1] Demšar, J. (2006). Statistical comparisons of classifiers over multiple data
+       sets. Journal of Machine Learning Research 7, 1–30.
+.. [2] Nadeau, C., Bengio, Y. (2003). Inference for the generalization error. Machine
+       Learning 52, 239–281.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from labelkin._utils.files import import_extra
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+__all__ = [
+    "Friedman",
+    "complete_block",
+    "corrected_t_test",
+    "critical_difference",
+    "friedman",
+    "holm",
+    "iman_davenport",
+    "nemenyi",
+    "paired_t_test",
+    "wilcoxon_holm",
+]
+
+
+# ----------------------------------------------------------------------- one dataset
+
+
+def paired_t_test(first: Any, second: Any) -> float:
+    """Return the two-sided p-value of the paired t-test, the paper's test.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (J,)
+        Values of two methods on the same J folds.
+
+    Returns
+    -------
+    float
+        The p-value: 1 where the two agree on every fold, NaN for fewer than two folds.
+    """
+    return _t_test(first, second, overlap=0.0)
+
+
+def corrected_t_test(first: Any, second: Any, n_folds: int) -> float:
+    """Return the two-sided p-value of the corrected resampled t-test.
+
+    The variance of the mean difference over J folds is taken as (1/J + n_test/n_train)
+    times that of the differences, since the training sets share samples; in k-fold
+    cross-validation, repeated or not, n_test/n_train is 1/(k − 1).
+
+    Parameters
+    ----------
+    first, second : array-like of shape (J,)
+        Values of two methods on the same J folds.
+    n_folds : int
+        Number k of folds in one repeat.
+
+    Returns
+    -------
+    float
+        The p-value: 1 where the two agree on every fold, NaN for fewer than two folds.
+    """
+    return _t_test(first, second, overlap=1 / (n_folds - 1)) if n_folds > 1 else float("nan")
+
+
+def _t_test(first: Any, second: Any, overlap: float) -> float:
+    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    n = len(differences)
+    if n < 2:
+        return float("nan")
+    mean, deviation = differences.mean(), differences.std(ddof=1)
+    # Differences that vary by rounding alone are one number, and say so with certainty.
+    if deviation <= 1e-12 * max(abs(mean), 1e-300):
+        return float(mean == 0)
+    t = mean / (deviation * np.sqrt(1 / n + overlap))
+    return float(2 * stats.t.sf(abs(t), n - 1))
+
+
+# --------------------------------------------------------------------- many datasets
+
+
+def complete_block(values: "DataFrame") -> "DataFrame":
+    """Return the largest part of `values` without gaps.
+
+    Tests over datasets need every method on every dataset. Methods are dropped in the
+    order of their gaps until most cells (methods times datasets) are kept; of equally
+    large parts the one with more datasets is taken.
+
+    Parameters
+    ----------
+    values : DataFrame
+        A row a dataset, a column a method, NaN for what is missing.
+
+    Returns
+    -------
+    DataFrame
+        Rows and columns of `values`, in its order, without NaN.
+    """
+    there = values.notna()
+    counts = there.sum()
+    best = values.iloc[:0, :0]
+    for least in sorted(set(counts[counts > 0]), reverse=True):
+        columns = values.loc[:, counts >= least]
+        block = columns[there[columns.columns].all(axis=1)]
+        if block.size > best.size:
+            best = block
+    return best
+
+
+@dataclass(frozen=True)
+class Friedman:
+    """Friedman's test and what follows from it; see :func:`friedman`."""
+
+    ranks: "Series"
+    """Average rank of each method, 1 the best."""
+    n_datasets: int
+    chi2: float
+    """Friedman's statistic, corrected for ties."""
+    p: float
+    f: float
+    """Iman and Davenport's statistic."""
+    f_p: float
+    cd: float
+    """Nemenyi's critical difference of average ranks."""
+    alpha: float
+    """Level of the critical difference."""
+
+
+def friedman(
+    values: "DataFrame", *, greater_is_better: bool = True, alpha: float = 0.05
+) -> Friedman:
+    """Compare methods over datasets by their ranks.
+
+    Parameters
+    ----------
+    values : DataFrame
+        A row a dataset, a column a method, without gaps: see :func:`complete_block`.
+    greater_is_better : bool
+        Whether the largest value has rank 1.
+    alpha : float
+        Level of the critical difference.
+
+    Returns
+    -------
+    Friedman
+        Average ranks with the tests. Friedman's test needs three methods and two
+        datasets; with fewer the statistics are NaN and the ranks still stand.
+    """
+    n, k = values.shape
+    if values.isna().to_numpy().any():
+        raise ValueError("values must hold every method on every dataset: see complete_block.")
+    ranks = values.rank(axis=1, ascending=not greater_is_better).mean()
+    chi2 = p = f = f_p = float("nan")
+    # Where all methods tie everywhere there is nothing to divide by, and no difference.
+    if k >= 3 and n >= 2:
+        varied = values.nunique(axis=1).max() > 1
+        columns = [values[name].to_numpy() for name in values]
+        chi2, p = stats.friedmanchisquare(*columns) if varied else (0.0, 1.0)
+        f, f_p = iman_davenport(chi2, n, k)
+    cd = critical_difference(n, k, alpha) if k >= 2 and n >= 1 else float("nan")
+    return Friedman(ranks, n, float(chi2), float(p), f, f_p, cd, alpha)
+
+
+def iman_davenport(chi2: float, n_datasets: int, n_methods: int) -> tuple[float, float]:
+    """Return Iman and Davenport's F for Friedman's statistic, with its p-value."""
+    n, k = n_datasets, n_methods
+    room = n * (k - 1) - chi2
+    if room <= 1e-9 * n * k:  # every dataset ranks the methods alike
+        return float("inf"), 0.0
+    f = (n - 1) * chi2 / room
+    return float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+
+
+def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) -> float:
+    """Return Nemenyi's critical difference: average ranks farther apart differ at `alpha`."""
+    q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
+
+
+def nemenyi(values: "DataFrame") -> "DataFrame":
+    """Return Nemenyi's p-values of all pairs of methods.
+
+    Parameters
+    ----------
+    values : DataFrame
+        A row a dataset, a column a method, without gaps.
+
+    Returns
+    -------
+    DataFrame
+        Square, a row and a column a method; 1 on the diagonal.
+    """
+    posthocs = import_extra("scikit_posthocs", "report")
+    table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
+    table.index = table.columns = values.columns
+    return table
+
+
+def holm(p_values: Iterable[float]) -> np.ndarray:
+    """Return p-values corrected by Holm's step-down method."""
+    multitest = import_extra("statsmodels.stats.multitest", "report")
+    p_values = np.asarray(list(p_values), dtype=float)
+    return multitest.multipletests(p_values, method="holm")[1] if p_values.size else p_values
+
+
+def wilcoxon_holm(values: "DataFrame", control: str | None = None) -> "DataFrame":
+    """Return p-values of Wilcoxon's signed-rank test over datasets, corrected by Holm.
+
+    Parameters
+    ----------
+    values : DataFrame
+        A row a dataset, a column a method, without gaps.
+    control : str, optional
+        Compare this method with each other one, instead of all pairs.
+
+    Returns
+    -------
+    DataFrame
+        A row a pair: ``first``, ``second``, ``p``, ``p_holm``.
+    """
+    import pandas as pd
+
+    if control is None:
+        pairs = list(combinations(values.columns, 2))
+    else:
+        pairs = [(control, name) for name in values.columns if name != control]
+    p = [_wilcoxon(values[first], values[second]) for first, second in pairs]
+    table = pd.DataFrame(pairs, columns=["first", "second"])
+    return table.assign(p=np.asarray(p, dtype=float), p_holm=holm(p))
+
+
+def _wilcoxon(first: "Series", second: "Series") -> float:
+    """Return the p-value; 1 where the two agree on every dataset."""
+    # Equal up to rounding is equal: a tie must not be ranked as the smallest difference.
+    differences = (first - second).round(12).to_numpy()
+    return float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0

@@ -1,0 +1,1 @@
+"""Run experiments: protocol, cells, store, pools of workers."""

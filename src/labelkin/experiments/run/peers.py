@@ -1,0 +1,207 @@
+"""What a practitioner would use instead: the peers of the comparison beyond the paper.
+
+Each is at its library's documented defaults, or tuned by an inner cross-validation that sees
+the training rows alone. One setting is chosen for all labels of a dataset, by the mean average
+precision over the inner folds. LightGBM and BOOMER come with the extra ``compare``.
+"""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from labelkin._utils.files import import_extra
+from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.calibration._curves import SlopeCalibration
+from labelkin.metrics import average_precision, get_scorer
+from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
+
+__all__ = [
+    "INNER_FOLDS",
+    "LOGISTIC_C",
+    "CalibratedSVMClassifier",
+    "TunedChainsClassifier",
+    "boomer",
+    "hist_gradient_boosting",
+    "lightgbm",
+    "logistic_regression",
+]
+
+INNER_FOLDS = 3
+LOGISTIC_C = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def _inner_folds(random_state: Any) -> KFold:
+    """Return the folds by which a setting is chosen; stratified ones do not know label sets."""
+    return KFold(INNER_FOLDS, shuffle=True, random_state=random_state)
+
+
+def logistic_regression(seed: int | None) -> Any:
+    """Return logistic regression for each label, with one C chosen for all."""
+    model = BinaryRelevanceClassifier(LogisticRegression(solver="liblinear"), random_state=seed)
+    return GridSearchCV(
+        model,
+        {"base_estimator__C": LOGISTIC_C},
+        scoring=get_scorer("average_precision"),
+        cv=_inner_folds(seed),
+    )
+
+
+class TunedChainsClassifier(MultiLabelClassifier):
+    """Classifier chains of logistic regressions in random orders, averaged.
+
+    C is the one that binary relevance likes best on the inner folds: to choose it by the
+    chains themselves would cost ten times as much.
+
+    Parameters
+    ----------
+    n_estimators : int, default=10
+        Number of chains.
+    random_state : int, RandomState instance or None, default=None
+        Source of the orders and of the inner folds.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen C.
+    chains_ : ChainClassifier
+        The chains.
+    """
+
+    _parameter_constraints: dict = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, n_estimators: int = 10, *, random_state: Any = None) -> None:
+        self.n_estimators = n_estimators
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, Y: Any) -> "TunedChainsClassifier":
+        """Choose C, then train the chains on all rows."""
+        X, Y = self._validate_fit(X, Y)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.C_ = logistic_regression(seed).fit(X, Y).best_params_["base_estimator__C"]
+        self.chains_ = ChainClassifier(
+            LogisticRegression(C=self.C_, solver="liblinear"),
+            order="random",
+            n_estimators=self.n_estimators,
+            voting="soft",
+            random_state=seed,
+        ).fit(X, Y)
+        return self
+
+    def _proba(self, X: Matrix) -> Array:
+        return self.chains_.predict_proba(X)
+
+
+class CalibratedSVMClassifier(MultiLabelClassifier):
+    """A support vector machine with an RBF kernel for each label, calibrated.
+
+    The kernel is computed once for all labels. Decision values of rows left out by the inner
+    folds choose C, and calibrate: a logistic curve a label, as Platt's, with rare labels
+    leaning on the rest.
+
+    Parameters
+    ----------
+    Cs : tuple of float, default=(1.0, 10.0)
+        The values of C to choose from, for all labels together.
+    random_state : int, RandomState instance or None, default=None
+        Source of the inner folds.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen C.
+    gamma_ : float
+        Width of the kernel, scikit-learn's ``gamma="scale"``.
+    """
+
+    _parameter_constraints: dict = {"Cs": [tuple, Real], "random_state": ["random_state"]}
+
+    def __init__(self, Cs: tuple[float, ...] = (1.0, 10.0), *, random_state: Any = None) -> None:
+        self.Cs = Cs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, Y: Any) -> "CalibratedSVMClassifier":
+        """Choose C and calibrate on the inner folds, then train on all rows."""
+        X, Y = self._validate_fit(X, Y)
+        self.gamma_ = _scale_gamma(X)
+        K = rbf_kernel(X, gamma=self.gamma_)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        left_out = {C: self._left_out(K, Y, C, seed) for C in np.atleast_1d(self.Cs)}
+        self.C_ = max(left_out, key=lambda C: average_precision(Y, left_out[C]))
+        self._calibration = SlopeCalibration().fit(left_out[self.C_], Y)
+        self._machines = _fit_machines(K, Y, self.C_)
+        self._X = X
+        return self
+
+    def _left_out(self, K: Array, Y: Array, C: float, seed: int) -> Array:
+        """Return each row's decision values by machines trained on the other inner folds."""
+        scores = np.empty(Y.shape)
+        for train, test in _inner_folds(seed).split(K):
+            machines = _fit_machines(K[np.ix_(train, train)], Y[train], C)
+            scores[test] = _decide(machines, K[np.ix_(test, train)])
+        return scores
+
+    def _proba(self, X: Matrix) -> Array:
+        K = rbf_kernel(X, self._X, gamma=self.gamma_)
+        return self._calibration(_decide(self._machines, K))
+
+
+def _scale_gamma(X: Matrix) -> float:
+    """Return scikit-learn's ``gamma="scale"``: 1 / (number of features · variance of X)."""
+    mean = X.mean()
+    variance = X.multiply(X).mean() - mean**2 if hasattr(X, "multiply") else X.var()
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def _fit_machines(K: Array, Y: Array, C: float) -> list[Any]:
+    """Return a machine a label; for a label without two classes, its constant side."""
+    return [
+        SVC(C=C, kernel="precomputed").fit(K, y) if 0 < y.sum() < len(y) else 2.0 * y[0] - 1
+        for y in Y.T.astype(np.int64)
+    ]
+
+
+def _decide(machines: list[Any], K: Array) -> Array:
+    return np.column_stack(
+        [
+            machine.decision_function(K) if isinstance(machine, SVC) else np.full(len(K), machine)
+            for machine in machines
+        ]
+    )
+
+
+def lightgbm(seed: int | None) -> Any:
+    """Return LightGBM for each label; it needs the extra ``compare``."""
+    library = import_extra("lightgbm", "compare")
+    # One thread and one way to build histograms, so that runs repeat; the rest is default.
+    model = library.LGBMClassifier(n_jobs=1, deterministic=True, force_col_wise=True, verbose=-1)
+    return BinaryRelevanceClassifier(model, random_state=seed)
+
+
+def hist_gradient_boosting(seed: int | None) -> Any:
+    """Return scikit-learn's histogram gradient boosting for each label; dense rows only."""
+    model = HistGradientBoostingClassifier(max_leaf_nodes=15)
+    return BinaryRelevanceClassifier(model, random_state=seed)
+
+
+def boomer(seed: int | None) -> Any:
+    """Return BOOMER, boosted rules for all labels; it needs the extra ``compare``."""
+    library = import_extra("mlrl.boosting", "compare")
+    seed = None if seed is None else seed % (2**31 - 1) + 1  # it takes no other
+    # Version 0.12 finds no rule at all, or crashes, where a feature is constant.
+    return make_pipeline(VarianceThreshold(), library.BoomerClassifier(random_state=seed))

@@ -1,0 +1,110 @@
+"""How far a run is: counts, rate, time left, and the means so far."""
+
+import threading
+import time
+from collections import Counter, defaultdict
+
+from labelkin.experiments.run.cell import Job, Outcome
+from labelkin.experiments.run.protocol import Cell
+
+WATCHED = "average_precision"
+
+
+class Progress:
+    """Keeps count of a run; what is told and what is asked may come from different threads.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        All that the run is about.
+    missing : set of Cell
+        Those that are still to be computed.
+    earlier : dict of Cell to float
+        Average precision of cells that are stored already, of this plan or others.
+    """
+
+    def __init__(self, cells: list[Cell], missing: set[Cell], earlier: dict[Cell, float]) -> None:
+        self.total = len(cells)
+        self.before = self.total - len(missing)
+        self.methods = list(dict.fromkeys(cell.method for cell in cells))
+        self.datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+        self.expected = Counter((cell.dataset, cell.method) for cell in cells)
+        self.finished = Counter(
+            (cell.dataset, cell.method) for cell in cells if cell not in missing
+        )
+        self.stored = self.failed = 0
+        self._folds: dict[tuple, dict[str, float]] = defaultdict(dict)
+        for cell in cells:
+            if cell in earlier:
+                self._folds[_fold(cell)][cell.method] = earlier[cell]
+        self._running: dict[Job, None] = {}
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+
+    def start(self, job: Job) -> None:
+        """Note that a job is handed out."""
+        with self._lock:
+            self._running[job] = None
+
+    def store(self, outcome: Outcome) -> None:
+        """Note that a job's cells are on disk."""
+        with self._lock:
+            self._running.pop(outcome.job, None)
+            for cell, row in zip(outcome.job.cells, outcome.rows, strict=True):
+                self.stored += 1
+                self.finished[cell.dataset, cell.method] += 1
+                if row["status"] == "ok":
+                    self._folds[_fold(cell)][cell.method] = row[WATCHED]
+                else:
+                    self.failed += 1
+
+    @property
+    def done(self) -> int:
+        """Cells stored, those of earlier runs included."""
+        return self.before + self.stored
+
+    @property
+    def rate(self) -> float:
+        """Cells a second in this run."""
+        return self.stored / max(time.monotonic() - self._started, 1e-9)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the end at this rate; None before the first cell."""
+        return (self.total - self.done) / self.rate if self.stored else None
+
+    def running(self) -> list[Job]:
+        """Jobs handed out and not yet stored, the oldest first."""
+        with self._lock:
+            return list(self._running)
+
+    def means(self) -> dict[str, float]:
+        """Mean average precision of each method over the folds that all have finished.
+
+        Over unequal folds the means could not be compared. Empty until there is such a fold.
+        """
+        with self._lock:
+            complete = [f for f in self._folds.values() if len(f) == len(self.methods)]
+        if not complete:
+            return {}
+        return {m: sum(fold[m] for fold in complete) / len(complete) for m in self.methods}
+
+    def sentence(self) -> str:
+        """Return counts, rate and time left in one line."""
+        parts = [f"{self.done}/{self.total} cells"]
+        if self.stored and self.done < self.total:
+            parts += [f"{self.rate:.1f} cells/s", f"{clock(self.seconds_left or 0)} left"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        return " · ".join(parts)
+
+
+def _fold(cell: Cell) -> tuple:
+    return cell.dataset, cell.repeat, cell.fold
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as h:mm:ss, or m:ss when less than an hour."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

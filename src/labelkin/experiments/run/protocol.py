@@ -1,0 +1,106 @@
+"""The protocol of section 4.3: repeated cross-validation, cell by cell.
+
+A cell is one fold of one repeat of one method on one dataset. Whatever is random in it comes
+from its name: the folds from dataset and repeat, so that all methods of a repeat share them
+and tests are paired; the classifier's seed from the whole cell. So a cell can be computed
+alone, in any order and on any machine, with the same result.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelkin.experiments.run.variants import parse_variant
+
+
+def derive_seed(*parts: Any) -> int:
+    """Return a seed for ``random_state`` that depends on the given words and nothing else.
+
+    >>> derive_seed("yeast", "vpcme", 0, 4)
+    2110008837
+    """
+    entropy = list("|".join(map(str, parts)).encode())
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One fold of one repeat of one method on one dataset."""
+
+    dataset: str
+    method: str
+    repeat: int
+    fold: int
+
+    @property
+    def seed(self) -> int:
+        """The classifier's seed. Variants of a method share it: only what they vary differs."""
+        return derive_seed(self.dataset, parse_variant(self.method).base, self.repeat, self.fold)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.dataset} r{self.repeat}f{self.fold}"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How cells are cut out of a dataset.
+
+    Parameters
+    ----------
+    repeats : int, default=20
+        How often the cross-validation is repeated, each time with other folds.
+    folds : int, default=5
+        Number of folds.
+    stratified : bool, default=False
+        Whether labels are spread evenly over the folds
+        (:class:`~labelkin.model_selection.IterativeStratifiedKFold`) instead of at random, as
+        in the paper.
+    seed : int, optional
+        Cut every dataset by this seed, plus the number of the repeat, instead of by its name:
+        the folds of other programs, ``np.array_split(default_rng(seed).permutation(n), folds)``.
+    """
+
+    repeats: int = 20
+    folds: int = 5
+    stratified: bool = False
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1:
+            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
+        if self.folds < 2:
+            raise ValueError(f"folds must be at least 2, got {self.folds}.")
+
+    def cells(self, datasets: list[str], methods: list[str]) -> Iterator[Cell]:
+        """Yield all cells; the methods of a fold stand together, so that means stay paired."""
+        for repeat in range(self.repeats):
+            for dataset in datasets:
+                for fold in range(self.folds):
+                    for method in methods:
+                        yield Cell(dataset, method, repeat, fold)
+
+    def test_rows(self, dataset: str, repeat: int, Y: Any) -> list[np.ndarray]:
+        """Return the test rows of each fold, in ascending order.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset; with `repeat` it decides the folds.
+        repeat : int
+            Number of the repeat, from 0.
+        Y : array-like of shape (n, q)
+            Labels. Unless the folds are stratified, only their number matters.
+        """
+        n = Y.shape[0]
+        if n < self.folds:
+            raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
+        seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
+        if self.stratified:
+            from labelkin.model_selection import IterativeStratifiedKFold
+
+            folds = IterativeStratifiedKFold(self.folds, random_state=seed)
+            return [test for _, test in folds.split(Y, Y)]
+        parts = np.array_split(np.random.default_rng(seed).permutation(n), self.folds)
+        return [np.sort(part) for part in parts]

@@ -1,0 +1,96 @@
+"""Datasets of an experiment: of the registry, embedded, or a user's file."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin.experiments.run.groups import QUICK_DATASET
+
+_SCENES = 600  # images; enough to tell methods apart, few enough for every method
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples and labels under the name that stands in the tables."""
+
+    name: str
+    X: Any
+    Y: np.ndarray
+
+    @property
+    def fingerprint(self) -> str:
+        """A sum over all values: results of different data must not mix under one name."""
+        total = hashlib.sha256()
+        for part in (*_parts(self.X), *_parts(self.Y)):
+            total.update(f"{part.dtype.str}{part.shape}".encode())
+            total.update(np.ascontiguousarray(part).data)
+        return total.hexdigest()[:16]
+
+
+def _parts(matrix: Any) -> tuple[np.ndarray, ...]:
+    if sparse.issparse(matrix):
+        return (matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64))
+    return (np.asarray(matrix),)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from; nothing is read before `load`."""
+
+    name: str
+    path: Path | None = None
+    """The user's file; None: the registry, or the embedded scenes."""
+    labels: str | None = None
+    """Which columns of the file are labels, where it does not say."""
+
+    def load(self) -> Dataset:
+        """Read the dataset, or download it the first time."""
+        from labelkin.datasets import load_dataset, load_digit_scenes, read
+
+        if self.path is not None:
+            bunch = read(self.path, labels=_labels(self.labels))
+        elif self.name == QUICK_DATASET:
+            bunch = load_digit_scenes(_SCENES, random_state=0)
+        else:
+            bunch = load_dataset(self.name)
+        Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
+        return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64))
+
+
+def _labels(text: str | None) -> str | int | None:
+    """Return a count of label columns as a number, names as they are."""
+    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else text
+
+
+def find_source(name: str) -> Source:
+    """Return the source of a dataset named on the command line: a name, or a file's path."""
+    from labelkin.datasets import dataset_info
+
+    if name == QUICK_DATASET:
+        return Source(name)
+    if Path(name).is_file():
+        return file_source(name)
+    return Source(dataset_info(name).name)
+
+
+def file_source(text: str, labels: str | None = None) -> Source:
+    """Return the source of a user's file, given as ``path`` or ``name=path``."""
+    from labelkin.datasets import dataset_names
+
+    given, equals, rest = text.partition("=")
+    named = bool(equals) and not Path(text).is_file()
+    path = Path(rest if named else text)
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file.")
+    name = given if named else path.name.split(".")[0]
+    if name == QUICK_DATASET or name in dataset_names():
+        raise ValueError(
+            f"{path}: {name!r} is the name of a known dataset; give yours another, "
+            f"as in --data my-{name}={path}."
+        )
+    return Source(name, path, labels)

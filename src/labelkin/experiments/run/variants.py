@@ -1,0 +1,96 @@
+"""Methods with a parameter changed: ``vpcme@threshold=0.1``, ``vpcme@size=10``.
+
+Before the first ``@`` stands a method's name, after each ``@`` a parameter of its classifier
+and the value. ``size`` is special: it is the number of members of an ensemble, and all sizes
+of a method come from one fit, through ``staged_predict_proba``.
+"""
+
+import ast
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from labelkin.experiments.run.methods import Method
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method's name, taken apart."""
+
+    base: str
+    """Name of the method that is varied."""
+    parameters: tuple[tuple[str, Any], ...] = ()
+    """Parameters set on its classifier, with their values."""
+    size: int | None = None
+    """Number of members that vote; None: all."""
+
+    def make(self, method: Method, seed: int | None, n_members: int | None = None) -> Any:
+        """Return the unfitted classifier, an ensemble with `n_members` if that is given."""
+        model = method.make(seed)
+        changed = dict(self.parameters)
+        if n_members is not None:
+            changed["n_estimators"] = n_members
+        return model.set_params(**changed) if changed else model
+
+
+@lru_cache(maxsize=4096)
+def parse_variant(name: str) -> Variant:
+    """Take a method's name apart.
+
+    >>> parse_variant("vpcme@threshold=0.1")
+    Variant(base='vpcme', parameters=(('threshold', 0.1),), size=None)
+    """
+    base, *changes = name.split("@")
+    parameters, size = [], None
+    for change in changes:
+        key, equals, text = (part.strip() for part in change.partition("="))
+        if not (base and key and equals and text):
+            raise ValueError(f"{name!r} is no method: write it as name@parameter=value.")
+        value = _value(text)
+        if key != "size":
+            parameters.append((key, value))
+        elif isinstance(value, int) and value > 0:
+            size = value
+        else:
+            raise ValueError(f"{name!r}: size is a number of members, at least 1.")
+    return Variant(base, tuple(parameters), size)
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def check_method(name: str, methods: Mapping[str, Method]) -> None:
+    """Refuse a name that is no method, or a variant that its classifier does not know."""
+    variant = parse_variant(name)
+    if variant.base not in methods:
+        raise ValueError(
+            f"No method is called {variant.base!r}.{did_you_mean(variant.base, methods)} "
+            f"Known are {', '.join(methods)}."
+        )
+    if variant == Variant(variant.base):
+        return
+    model = methods[variant.base].make(0)
+    known = model.get_params()
+    for key, _ in variant.parameters:
+        if key not in known:
+            raise ValueError(
+                f"{name!r}: {type(model).__name__} has no parameter {key!r}."
+                f"{did_you_mean(key, known)}"
+            )
+    if variant.size is not None and not hasattr(model, "staged_predict_proba"):
+        raise ValueError(
+            f"{name!r}: {type(model).__name__} is no ensemble with staged predictions, "
+            "so it has no size."
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean …?`` with the known names nearest to a wrong one, or nothing."""
+    near = difflib.get_close_matches(name.lower(), list(known), n=3)
+    return f" Did you mean {' or '.join(near)}?" if near else ""

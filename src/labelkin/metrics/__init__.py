@@ -1,0 +1,84 @@
+"""What the figures mean: the paper's seven metrics (Eq. 8–14) and Mulan's others.
+
+Metrics of *label sets* compare ``Y_true`` with predicted sets ``Y_pred``; metrics of
+*rankings* compare it with real scores ``Y_score``, larger meaning more relevant. All
+take arrays, sparse matrices or DataFrames of shape (n, q), ``Y`` holding 0 and 1; one
+dimension is read as one label. The values are fractions, not percent. :data:`METRICS`
+lists every metric with its direction: tables, scorers and tests read it there.
+
+Three conventions hold throughout:
+
+- **Ties count against.** Of labels with equal scores, irrelevant ones are taken to
+  stand first, as in scikit-learn. No metric depends on the order of the labels. Mulan
+  breaks ties by label index instead.
+- **Rows without relevant, or without irrelevant, labels** cannot be ranked wrongly:
+  ranking loss 0, average precision 1, coverage 0 where nothing is to be covered. The
+  top label of a row without relevant labels is still an error.
+- **0/0** in precision, recall, F1 and Jaccard is 0, but 1 where the true and the
+  predicted set are both empty, since then they agree. This is Mulan's rule.
+
+Torch and CuPy arrays are measured on their device when scikit-learn's
+``array_api_dispatch`` is on.
+
+Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
+"""
+
+from labelkin.metrics._label_sets import (
+    example_f1,
+    example_precision,
+    example_recall,
+    hamming_loss,
+    jaccard,
+    label_f1,
+    label_precision,
+    label_recall,
+    subset_accuracy,
+)
+from labelkin.metrics._ranking import (
+    auc,
+    average_precision,
+    coverage,
+    is_error,
+    log_loss,
+    margin,
+    one_error,
+    ranking_loss,
+)
+from labelkin.metrics._registry import (
+    METRICS,
+    PAPER_METRICS,
+    SCORERS,
+    Metric,
+    Scorer,
+    evaluate,
+    get_scorer,
+    score_all,
+)
+
+__all__ = [
+    "METRICS",
+    "PAPER_METRICS",
+    "SCORERS",
+    "Metric",
+    "Scorer",
+    "auc",
+    "average_precision",
+    "coverage",
+    "evaluate",
+    "example_f1",
+    "example_precision",
+    "example_recall",
+    "get_scorer",
+    "hamming_loss",
+    "is_error",
+    "jaccard",
+    "label_f1",
+    "label_precision",
+    "label_recall",
+    "log_loss",
+    "margin",
+    "one_error",
+    "ranking_loss",
+    "score_all",
+    "subset_accuracy",
+]

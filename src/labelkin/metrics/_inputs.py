@@ -1,0 +1,108 @@
+"""What metrics are given: label sets and scores, checked and brought to one place."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.array_api import astype, finite, from_numpy, is_foreign, namespace, to_numpy
+from labelkin._utils.labels import as_matrix, check_labels
+
+
+def _on_device(array: Any, name: str) -> Any:
+    """Return an array of a device as a matrix; the counterpart of `as_matrix`."""
+    matrix = array[:, None] if array.ndim == 1 else array
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(
+            f"{name} must have the shape (n, q), one column a label, and not be empty: its shape "
+            f"is {tuple(array.shape)}."
+        )
+    return matrix
+
+
+def _check_labels(Y: Any, name: str) -> Any:
+    """Return an indicator matrix as int8: sparse, dense or on its device, as it came."""
+    if not is_foreign(Y):
+        return check_labels(Y, name)
+    xp, _ = namespace(Y)
+    matrix = _on_device(Y, name)
+    if matrix.dtype != xp.bool and not bool(xp.all((matrix == 0) | (matrix == 1))):
+        raise ValueError(f"{name} must hold only 0 and 1: turn scores into labels by a threshold.")
+    return xp.astype(matrix, xp.int8)
+
+
+def check_scores(Y_score: Any) -> Any:
+    """Return scores as a dense float array without NaN or infinity."""
+    if is_foreign(Y_score):
+        xp, _ = namespace(Y_score)
+        array = _on_device(Y_score, "Y_score")
+        if not xp.isdtype(array.dtype, "real floating"):
+            array = xp.astype(array, xp.float64)
+    else:
+        array = as_matrix(Y_score, "Y_score")
+        if sparse.issparse(array):
+            array = array.toarray()
+        try:
+            array = array.astype(float, copy=False)
+        except (TypeError, ValueError):
+            raise ValueError("Y_score must hold numbers.") from None
+    if not finite(array):
+        raise ValueError("Y_score must be finite, but holds NaN or infinity.")
+    return array
+
+
+def _check_match(Y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:
+    """Refuse two matrices whose rows and columns cannot be the same samples and labels."""
+    if tuple(checked[0].shape) != tuple(checked[1].shape):
+        raise ValueError(
+            f"Y_true and {name} must have the same shape, "
+            f"but have {tuple(checked[0].shape)} and {tuple(checked[1].shape)}."
+        )
+    columns = [list(getattr(frame, "columns", ())) for frame in (Y_true, other)]
+    if columns[0] != columns[1] and set(columns[0]) == set(columns[1]):
+        raise ValueError(
+            f"Y_true and {name} hold the same labels in different orders: "
+            f"reorder one by the other's columns."
+        )
+
+
+def _together(Y_true: Any, prediction: Any) -> tuple[Any, Any]:
+    """Move true labels that lie elsewhere to where the predictions are."""
+    if is_foreign(Y_true) or is_foreign(prediction):
+        xp, device = namespace(prediction)
+        here, _ = namespace(Y_true)
+        if here is not xp or (device is not None and Y_true.device != device):
+            host = to_numpy(Y_true)
+            host = host.toarray() if sparse.issparse(host) else np.asarray(host)
+            return from_numpy(host, xp, device), prediction
+    return Y_true, prediction
+
+
+def label_sets(Y_true: Any, Y_pred: Any) -> tuple[Any, Any]:
+    """Return true and predicted label sets, valid and of one shape."""
+    Y_true, Y_pred = _together(Y_true, Y_pred)
+    Y, Z = _check_labels(Y_true, "Y_true"), _check_labels(Y_pred, "Y_pred")
+    _check_match(Y_true, Y_pred, (Y, Z), "Y_pred")
+    if Y.shape[1] == 1:
+        # Scikit-learn reads a single column as two classes. Twice the same label gives the
+        # same value of every metric of label sets.
+        Y, Z = (_twice(labels) for labels in (Y, Z))
+    return Y, Z
+
+
+def _twice(labels: Any) -> Any:
+    return labels[:, [0, 0]] if not is_foreign(labels) else labels  # only scikit-learn minds
+
+
+def ranking(Y_true: Any, Y_score: Any) -> tuple[Any, Any]:
+    """Return label sets, dense, and scores, valid and of one shape."""
+    Y_true, Y_score = _together(Y_true, Y_score)
+    Y, S = _check_labels(Y_true, "Y_true"), check_scores(Y_score)
+    _check_match(Y_true, Y_score, (Y, S), "Y_score")
+    return (Y.toarray() if sparse.issparse(Y) else Y), S
+
+
+def mean(values: Any) -> float:
+    """Mean of booleans or whole numbers, summed exactly."""
+    xp, _ = namespace(values)
+    return float(xp.sum(astype(values, "int64"))) / values.shape[0]

@@ -1,0 +1,186 @@
+"""Metrics of label sets; the conventions are told in `labelkin.metrics._registry`."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import sklearn.metrics as skm
+from scipy import sparse
+
+from labelkin._utils.array_api import is_foreign, namespace, to_numpy
+from labelkin.metrics._inputs import label_sets, mean
+
+LabelAverage = Literal["micro", "macro", "weighted"]
+
+
+def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
+    """Share of the n × q label decisions that are wrong (Eq. 8).
+
+    Examples
+    --------
+    One wrong decision (the second row misses its third label) of six:
+
+    >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
+    0.1667
+    """
+    Y, Z = label_sets(Y_true, Y_pred)
+    if sparse.issparse(Y) or sparse.issparse(Z):
+        return float(skm.hamming_loss(Y, Z))
+    xp, _ = namespace(Y)
+    return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
+
+
+def example_f1(Y_true: Any, Y_pred: Any) -> float:
+    """Twice the shared labels over the sizes of the two sets, mean over rows (Eq. 13).
+
+    Two empty sets agree and count 1; one empty set counts 0.
+
+    Examples
+    --------
+    One shared label, sets of two and one labels, 2/3; then two empty sets, 1:
+
+    >>> round(example_f1([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]), 4)
+    0.8333
+    """
+    return _overlap("f1", "samples", Y_true, Y_pred)
+
+
+def example_recall(Y_true: Any, Y_pred: Any) -> float:
+    """Share of a row's relevant labels that are predicted, mean over rows (Eq. 14).
+
+    A row without relevant labels counts 1 if none is predicted, else 0.
+
+    Examples
+    --------
+    One of two relevant labels is found; then nothing is relevant, but one is predicted:
+
+    >>> example_recall([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 1]])
+    0.25
+    """
+    return _overlap("recall", "samples", Y_true, Y_pred)
+
+
+def example_precision(Y_true: Any, Y_pred: Any) -> float:
+    """Share of a row's predicted labels that are relevant, mean over rows.
+
+    Nothing predicted counts 1 if nothing is relevant, else 0.
+
+    Examples
+    --------
+    >>> example_precision([[1, 0, 0]], [[1, 1, 0]])
+    0.5
+    """
+    return _overlap("precision", "samples", Y_true, Y_pred)
+
+
+def jaccard(Y_true: Any, Y_pred: Any) -> float:
+    """Shared labels over the union of the two sets, mean over rows; Mulan calls it accuracy.
+
+    Two empty sets count 1.
+
+    Examples
+    --------
+    >>> round(jaccard([[1, 1, 0]], [[0, 1, 1]]), 4)
+    0.3333
+    """
+    return _overlap("jaccard", "samples", Y_true, Y_pred)
+
+
+def subset_accuracy(Y_true: Any, Y_pred: Any) -> float:
+    """Share of rows whose whole label set is predicted exactly.
+
+    Examples
+    --------
+    >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
+    0.5
+    """
+    Y, Z = label_sets(Y_true, Y_pred)
+    if sparse.issparse(Y) or sparse.issparse(Z):
+        return float(skm.accuracy_score(Y, Z))
+    return mean(namespace(Y)[0].all(Y == Z, axis=1))
+
+
+def label_f1(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+    """F1 over labels: pooled counts ("micro"), mean ("macro") or mean by support ("weighted").
+
+    A label that is neither present nor predicted counts 1 in the plain mean and nothing in
+    the weighted one. Without any positive in ``Y_true`` the weighted mean is the plain one.
+
+    Examples
+    --------
+    The labels' F1 are 1, 2/3 and 0; the pooled counts are tp = 2, fp = 1, fn = 1:
+
+    >>> Y, Z = [[1, 1, 0], [0, 1, 0]], [[1, 1, 1], [0, 0, 0]]
+    >>> [round(label_f1(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
+    [0.6667, 0.5556, 0.7778]
+    """
+    return _overlap("f1", average, Y_true, Y_pred)
+
+
+def label_precision(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+    """Precision over labels, averaged as in :func:`label_f1`.
+
+    A label never predicted counts 0, or 1 where it is never present either.
+
+    Examples
+    --------
+    >>> Y, Z = [[1, 1, 0], [0, 1, 0]], [[1, 1, 1], [0, 0, 0]]
+    >>> [round(label_precision(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
+    [0.6667, 0.6667, 1.0]
+    """
+    return _overlap("precision", average, Y_true, Y_pred)
+
+
+def label_recall(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+    """Recall over labels, averaged as in :func:`label_f1`.
+
+    A label never present counts 0, or 1 where it is never predicted either.
+
+    Examples
+    --------
+    >>> Y, Z = [[1, 1, 0], [0, 1, 0]], [[1, 1, 1], [0, 0, 0]]
+    >>> [round(label_recall(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
+    [0.6667, 0.5, 0.6667]
+    """
+    return _overlap("recall", average, Y_true, Y_pred)
+
+
+# Numerator and denominator from the counts of true positives, false positives and misses.
+_OVERLAP: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
+    "precision": lambda tp, fp, fn: (tp, tp + fp),
+    "recall": lambda tp, fp, fn: (tp, tp + fn),
+    "f1": lambda tp, fp, fn: (2 * tp, 2 * tp + fp + fn),
+    "jaccard": lambda tp, fp, fn: (tp, tp + fp + fn),
+}
+
+
+def _overlap(kind: str, average: str, Y_true: Any, Y_pred: Any) -> float:
+    """Precision, recall, F1 or Jaccard over rows ("samples") or over labels (the others)."""
+    if average not in ("samples", "micro", "macro", "weighted"):
+        raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
+    Y, Z = label_sets(Y_true, Y_pred)
+    tp, fp, fn = _confusion(Y, Z, axis=1 if average == "samples" else 0)
+    if average == "micro":
+        tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))
+    numerator, denominator = _OVERLAP[kind](tp, fp, fn)
+    ratio = np.where(tp + fp + fn == 0, 1.0, numerator / np.maximum(denominator, 1))
+    weights = tp + fn if average == "weighted" and (tp + fn).any() else None
+    return float(np.average(ratio, weights=weights))
+
+
+def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
+    """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
+    if is_foreign(Y):
+        xp, _ = namespace(Y)
+        both, sizes = (
+            xp.count_nonzero(Y * Z, axis=axis),
+            (
+                xp.count_nonzero(Y, axis=axis),
+                xp.count_nonzero(Z, axis=axis),
+            ),
+        )
+        # A number for each row or label is little: the means are taken on the host.
+        counts = to_numpy(xp.stack([both, sizes[1] - both, sizes[0] - both]))
+        return list(counts)
+    table = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
+    return [table[:, 1, 1], table[:, 0, 1], table[:, 1, 0]]

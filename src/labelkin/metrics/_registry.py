@@ -1,0 +1,219 @@
+"""Every metric with its direction, title and scorer."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from labelkin._utils.labels import as_matrix
+from labelkin._utils.scoring import estimator_scores
+from labelkin.metrics._inputs import check_scores
+from labelkin.metrics._label_sets import (
+    example_f1,
+    example_precision,
+    example_recall,
+    hamming_loss,
+    jaccard,
+    label_f1,
+    label_precision,
+    label_recall,
+    subset_accuracy,
+)
+from labelkin.metrics._ranking import (
+    auc,
+    average_precision,
+    coverage,
+    is_error,
+    log_loss,
+    margin,
+    one_error,
+    ranking_loss,
+)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric as tables, scorers and tests need it."""
+
+    name: str
+    """Key in :data:`METRICS` and in the result of :func:`evaluate`."""
+    title: str
+    """Name in print, the paper's where it has one."""
+    function: Callable[[Any, Any], float]
+    """Called with ``Y_true`` and what `needs` says."""
+    needs: Literal["label", "score"]
+    """Predicted label sets, or scores."""
+    greater_is_better: bool
+    in_paper: bool = False
+    percent: bool = True
+    """Whether tables show it times 100."""
+
+    @property
+    def arrow(self) -> str:
+        """The direction as a sign: ↑ larger is better, ↓ smaller is better."""
+        return "↑" if self.greater_is_better else "↓"
+
+    @property
+    def sign(self) -> int:
+        """1 where larger is better, else −1."""
+        return 1 if self.greater_is_better else -1
+
+    @property
+    def scorer_name(self) -> str:
+        """Name of its scorer; losses are negated there, as in scikit-learn."""
+        return self.name if self.greater_is_better else f"neg_{self.name}"
+
+    def __call__(self, Y_true: Any, prediction: Any) -> float:
+        """Return the value of the metric."""
+        return self.function(Y_true, prediction)
+
+
+def _registry() -> dict[str, Metric]:
+    paper, up, down = True, True, False
+    metrics = [
+        Metric("hamming_loss", "Hamming loss", hamming_loss, "label", down, paper),
+        Metric("ranking_loss", "Ranking loss", ranking_loss, "score", down, paper),
+        Metric("one_error", "One-error", one_error, "score", down, paper),
+        Metric("coverage", "Coverage", coverage, "score", down, paper, percent=False),
+        Metric("average_precision", "Average precision", average_precision, "score", up, paper),
+        Metric("f1", "F1-metric", example_f1, "label", up, paper),
+        Metric("recall", "Recall", example_recall, "label", up, paper),
+        Metric("precision", "Precision", example_precision, "label", up),
+        Metric("jaccard", "Jaccard", jaccard, "label", up),
+        Metric("subset_accuracy", "Subset accuracy", subset_accuracy, "label", up),
+    ]
+    for title, by_label in [
+        ("F1", label_f1),
+        ("precision", label_precision),
+        ("recall", label_recall),
+    ]:
+        for average in ("micro", "macro", "weighted"):
+            function = partial(by_label, average=average)
+            name = f"{average}_{title.lower()}"
+            metrics.append(Metric(name, f"{average.title()} {title}", function, "label", up))
+    metrics += [
+        Metric("micro_auc", "Micro AUC", partial(auc, average="micro"), "score", up),
+        Metric("macro_auc", "Macro AUC", partial(auc, average="macro"), "score", up),
+        Metric("log_loss", "Log loss", log_loss, "score", down, percent=False),
+        Metric("is_error", "Is-error", is_error, "score", down),
+        Metric("margin", "Margin", margin, "score", down, percent=False),
+    ]
+    return {metric.name: metric for metric in metrics}
+
+
+METRICS: dict[str, Metric] = _registry()
+"""Every metric by name; the paper's seven come first, in its order."""
+
+PAPER_METRICS: tuple[str, ...] = tuple(name for name, m in METRICS.items() if m.in_paper)
+"""Names of the paper's seven metrics, in its order."""
+
+
+def _find(name: str) -> Metric:
+    try:
+        return METRICS[name.removeprefix("neg_")]
+    except KeyError:
+        raise ValueError(f"no metric is called {name!r}; known: {', '.join(METRICS)}.") from None
+
+
+def evaluate(
+    Y_true: Any, Y_score: Any, Y_pred: Any = None, *, metrics: Iterable[str] = PAPER_METRICS
+) -> dict[str, float]:
+    """Measure scores and label sets by the paper's seven metrics, in its order.
+
+    Parameters
+    ----------
+    Y_true : array-like or sparse matrix of shape (n, q)
+        The true labels, 0 or 1.
+    Y_score : array-like of shape (n, q)
+        A score for each label, larger meaning more relevant: what ``predict_proba`` returns.
+    Y_pred : array-like or sparse matrix of shape (n, q), optional
+        The predicted labels; without it, the labels scoring more than 0.5.
+    metrics : iterable of str
+        Names from :data:`METRICS`, to measure by others.
+
+    Returns
+    -------
+    dict of str to float
+        The values by name, as fractions.
+
+    Examples
+    --------
+    >>> figures = evaluate([[1, 0, 1], [0, 1, 0]], [[0.9, 0.2, 0.4], [0.6, 0.7, 0.1]])
+    >>> for name, value in figures.items():
+    ...     print(f"{name:18}{value:.4f}")
+    hamming_loss      0.3333
+    ranking_loss      0.0000
+    one_error         0.0000
+    coverage          0.5000
+    average_precision 1.0000
+    f1                0.6667
+    recall            0.7500
+    """
+    if isinstance(metrics, str):
+        metrics = [metrics]
+    chosen = [_find(name) for name in metrics]
+    given = {"score": Y_score, "label": check_scores(Y_score) > 0.5 if Y_pred is None else Y_pred}
+    return {metric.name: metric(Y_true, given[metric.needs]) for metric in chosen}
+
+
+# -------------------------------------------------------------------------- scorers
+
+
+def _n_labels(y: Any) -> int:
+    return int(as_matrix(y, "y").shape[1])
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric as scikit-learn's ``scoring=`` takes it: larger is better, losses negated.
+
+    Works with estimators whose ``predict_proba`` returns one (n, q) array, as labelkin's do,
+    and with those that return a list of q arrays, as scikit-learn's forests and neighbours
+    do; without ``predict_proba`` the ``decision_function`` ranks the labels.
+    """
+
+    metric: Metric
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Score a fitted estimator on the rows of `X` with the true labels `y`."""
+        if self.metric.needs == "label":
+            prediction = estimator.predict(X)
+        else:
+            prediction = estimator_scores(estimator, X, _n_labels(y))
+        return self.metric.sign * self.metric(y, prediction)
+
+    def __repr__(self) -> str:
+        return f"get_scorer({self.metric.scorer_name!r})"
+
+
+def get_scorer(name: str) -> Scorer:
+    """Return the scorer of a metric, for ``GridSearchCV(scoring=...)``.
+
+    Larger is better for every scorer, so losses come negated, and ``"hamming_loss"`` and
+    ``"neg_hamming_loss"`` name the same scorer.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, Y = make_multilabel_classification(random_state=0)
+    >>> model = KNeighborsClassifier(1).fit(X, Y)
+    >>> get_scorer("hamming_loss")(model, X, Y)
+    -0.0
+    """
+    return SCORERS[_find(name).scorer_name]
+
+
+SCORERS: dict[str, Scorer] = {m.scorer_name: Scorer(m) for m in METRICS.values()}
+"""Every scorer by name, for ``cross_validate(scoring=...)``."""
+
+
+def score_all(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    """Score by the paper's seven metrics at once, with one prediction of each kind.
+
+    For ``cross_validate(scoring=score_all)`` or ``GridSearchCV(scoring=score_all,
+    refit="average_precision")``. The keys are those of :data:`SCORERS`.
+    """
+    scores = estimator_scores(estimator, X, _n_labels(y))
+    figures = evaluate(y, scores, estimator.predict(X))
+    return {METRICS[n].scorer_name: METRICS[n].sign * value for n, value in figures.items()}

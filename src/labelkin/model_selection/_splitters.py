@@ -1,0 +1,238 @@
+"""Splitting multi-label data so that every label is as frequent in one part as in another.
+
+Scikit-learn's stratified splitters take one class a row; with label sets they refuse. The
+splitters here follow the same interface, and do iterative stratification (Sechidis, Tsoumakas
+and Vlahavas 2011) instead.
+
+The labels ``y`` are an indicator matrix of shape (n, q), dense, sparse or a DataFrame. One
+dimension is read as one class a row, as in scikit-learn. Rows without labels are spread by the
+sizes of the parts. A label with fewer rows than there are parts is missing in some of them:
+no split can help that, and no warning is given.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import BaseShuffleSplit
+from sklearn.model_selection._split import _BaseKFold, _RepeatedSplits, _validate_shuffle_split
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.multiclass import type_of_target
+
+from labelkin._utils.labels import check_labels
+from labelkin._utils.random import brief_rng
+from labelkin.model_selection._stratify import stratify
+
+
+def _label_matrix(y: Any, name: str) -> sparse.csr_array:
+    """Return the labels as an indicator matrix; of a one-dimensional `y`, a column a class."""
+    if y is None:
+        raise ValueError(f"{name} is needed: the split is stratified by the labels.")
+    if not sparse.issparse(y) and getattr(y, "ndim", 0) != 2:
+        try:
+            y = np.asarray(y)
+        except ValueError:  # rows of unequal length: refused below
+            return check_labels(y, name)
+        if y.ndim == 1 and len(y):
+            if type_of_target(y) not in ("binary", "multiclass"):
+                raise ValueError(
+                    f"{name} must be an indicator matrix of shape (n, q), or classes in one "
+                    f"dimension; it looks {type_of_target(y)}."
+                )
+            code = np.unique(y, return_inverse=True)[1]
+            return sparse.csr_array((np.ones(len(y)), code, np.arange(len(y) + 1)))
+    labels = check_labels(y, name)
+    return labels.astype(float) if sparse.issparse(labels) else _compressed(labels)
+
+
+def _compressed(labels: np.ndarray) -> sparse.csr_array:
+    """Return dense bytes of 0 and 1 as a CSR array of floats; SciPy takes five times as long."""
+    n, q = labels.shape
+    ones = np.flatnonzero(np.ascontiguousarray(labels).view(bool))
+    ends = np.searchsorted(ones, np.arange(n + 1) * q)
+    return sparse.csr_array((np.ones(len(ones)), ones % q, ends), shape=labels.shape)
+
+
+def _refuse_groups(splitter: Any, groups: Any) -> None:
+    if groups is not None:
+        raise ValueError(
+            f"{type(splitter).__name__} cannot keep groups together: leave groups out, or use "
+            "sklearn.model_selection.GroupKFold, which does not stratify."
+        )
+
+
+class IterativeStratifiedKFold(_BaseKFold):
+    """K folds with every label spread evenly over them.
+
+    Each row is in exactly one test fold. The sizes of the folds differ by one at most.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=True
+        Whether chance decides between rows and folds that suit equally well. Without it the
+        split depends on the data alone, order of rows included.
+    random_state : int, RandomState instance or None, default=None
+        An integer gives the same folds each time, None others each time. Only with `shuffle`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0], [1, 0], [1, 1], [1, 1], [0, 1], [0, 1], [0, 0], [0, 0]])
+    >>> folds = IterativeStratifiedKFold(n_splits=2, random_state=0)
+    >>> for train, test in folds.split(Y, Y):
+    ...     print(len(test), "rows, of each label", Y[test].sum(axis=0))
+    4 rows, of each label [2 2]
+    4 rows, of each label [2 2]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        shuffle: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
+
+    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the training and the test rows of each fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k)
+            The samples; only their number matters.
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            The labels.
+        groups : None
+            Refused: rows cannot be kept together.
+        """
+        _refuse_groups(self, groups)
+        return super().split(X, _label_matrix(y, "y"))
+
+    def _iter_test_masks(
+        self, X: Any = None, y: Any = None, groups: None = None
+    ) -> Iterator[np.ndarray]:
+        rng = brief_rng(self.random_state) if self.shuffle else None
+        fold = stratify(y, np.full(self.n_splits, 1 / self.n_splits), rng)
+        return (fold == number for number in range(self.n_splits))
+
+
+class RepeatedIterativeStratifiedKFold(_RepeatedSplits):
+    """:class:`IterativeStratifiedKFold` several times, with another shuffle each time.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds.
+    n_repeats : int, default=10
+        Number of times the data is split into folds.
+    random_state : int, RandomState instance or None, default=None
+        An integer gives the same folds each time, None others each time.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_splits: int = 5,
+        n_repeats: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            IterativeStratifiedKFold,
+            n_repeats=n_repeats,
+            random_state=random_state,
+            n_splits=n_splits,
+        )
+
+    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the training and the test rows of each fold of each repetition."""
+        _refuse_groups(self, groups)
+        return super().split(X, _label_matrix(y, "y"))
+
+
+class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
+    """Random splits into training and test rows with every label spread evenly.
+
+    The test parts of different splits may overlap. Sizes are exact, as in scikit-learn.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of splits.
+    test_size, train_size : float or int, optional
+        Share or number of rows. By default the test part is a tenth, or what the training
+        part leaves.
+    random_state : int, RandomState instance or None, default=None
+        An integer gives the same splits each time, None others each time.
+    """
+
+    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the training and the test rows of each split, in random order."""
+        _refuse_groups(self, groups)
+        return super().split(X, _label_matrix(y, "y"))
+
+    def _iter_indices(
+        self, X: Any, y: Any = None, groups: None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        n = y.shape[0]
+        n_train, n_test = _validate_shuffle_split(
+            n, self.test_size, self.train_size, default_test_size=self._default_test_size
+        )
+        sizes = np.array([n_train, n_test, n - n_train - n_test])
+        rng = check_random_state(self.random_state)
+        for _ in range(self.n_splits):
+            part = stratify(y, sizes[sizes > 0] / n, rng)
+            train, test = (rng.permutation(np.flatnonzero(part == number)) for number in (0, 1))
+            yield train, test
+
+
+def train_test_split(
+    *arrays: Any,
+    test_size: float | int | None = None,
+    train_size: float | int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    stratify: Any = None,
+) -> list[Any]:
+    """Split arrays into training and test rows with every label spread evenly.
+
+    Parameters
+    ----------
+    *arrays : array-likes, sparse matrices or DataFrames with the same number of rows
+        What to split. The last one holds the labels, unless `stratify` is given.
+    test_size, train_size : float or int, optional
+        Share or number of rows. By default the test part is a quarter, or what the training
+        part leaves.
+    random_state : int, RandomState instance or None, default=None
+        An integer gives the same split each time, None another each time.
+    stratify : array-like or sparse matrix of shape (n, q) or (n,), optional
+        The labels, where they are not the last of the arrays.
+
+    Returns
+    -------
+    list
+        The training and the test part of each array in turn, of the same type as the array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, Y = np.arange(16).reshape(8, 2), np.repeat([[1, 0], [0, 1]], 4, axis=0)
+    >>> X_train, X_test, Y_train, Y_test = train_test_split(X, Y, random_state=0)
+    >>> Y_train.sum(axis=0), Y_test.sum(axis=0)
+    (array([3, 3]), array([1, 1]))
+    """
+    if not arrays:
+        raise ValueError("train_test_split needs at least one array, the labels last.")
+    name = "the last array (the labels, unless stratify= is given)"
+    labels = _label_matrix(arrays[-1], name) if stratify is None else stratify
+    parts = indexable(*arrays)
+    splitter = IterativeStratifiedShuffleSplit(
+        1,
+        test_size=0.25 if test_size is None and train_size is None else test_size,
+        train_size=train_size,
+        random_state=random_state,
+    )
+    train, test = next(splitter.split(parts[0], labels))
+    return [_safe_indexing(array, rows) for array in parts for rows in (train, test)]

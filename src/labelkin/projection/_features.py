@@ -1,0 +1,134 @@
+"""Shares of the features in constraint projections, and random subsets drawn by them.
+
+The projection keeps the positive part of S_C − r·S_M (Eq. 5), P = Σ λ_j w_j w_jᵀ. Its trace is
+the value of the projection, Eq. 3, and P_ff = Σ λ_j w_fj² is what feature f adds to it: a share
+of the objective for each feature, from a projection that is there anyway.
+"""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from labelkin._utils.array_api import to_numpy
+from labelkin.base import Array
+
+
+def feature_shares(projection: Any) -> Array:
+    """Share of each feature in the value of a fitted projection.
+
+    Parameters
+    ----------
+    projection : PairwiseConstraintProjection
+        Fitted; ``components_`` and ``eigenvalues_`` are used.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Not negative, adding up to 1. All equal where the projection has no value: without
+        cannot-links it is the identity.
+    """
+    weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
+    shares = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
+    total = shares.sum()
+    return shares / total if total > 0 else np.full(len(shares), 1 / len(shares))
+
+
+def feature_importances(ensemble: Any) -> Array:
+    """Mean share of each feature over the projections of an ensemble.
+
+    Parameters
+    ----------
+    ensemble : VPCMEClassifier or BaggingVPCPClassifier
+        Fitted; anything with ``projections_`` will do.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Not negative, adding up to 1.
+
+    Notes
+    -----
+    The projections see the features as they are, so that shares depend on their units.
+    Standardise first where those mean nothing.
+
+    Examples
+    --------
+    Only the first feature has to do with the labels:
+
+    >>> import numpy as np
+    >>> from labelkin import VPCMEClassifier
+    >>> from labelkin.projection._selection import feature_importances
+    >>> X = np.random.RandomState(0).standard_normal((200, 3))
+    >>> Y = np.column_stack([X[:, 0] > 0, X[:, 0] < 0]).astype(int)
+    >>> model = VPCMEClassifier(n_estimators=5, random_state=0).fit(X, Y)
+    >>> feature_importances(model).argmax()
+    np.int64(0)
+    """
+    check_is_fitted(ensemble, "projections_")
+    return np.mean([feature_shares(projection) for projection in ensemble.projections_], axis=0)
+
+
+def subset_size(size: int | float | None, n_features: int) -> int:
+    """Return how many features a parameter stands for.
+
+    Parameters
+    ----------
+    size : int, float or None
+        A number, at most all; a share, at least one feature; None: all.
+    n_features : int
+        How many there are.
+    """
+    if size is None:
+        return n_features
+    if isinstance(size, Integral):
+        return min(int(size), n_features)
+    return max(1, round(size * n_features))
+
+
+def draw_features(
+    scores: ArrayLike, size: int | float | None, how: str = "uniform", random_state: Any = None
+) -> Array:
+    """Draw a subset of the features for a member of an ensemble.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_features,)
+        Importances, not negative; "uniform" only looks at their number.
+    size : int, float or None
+        How many: a number, a share of them, or all.
+    how : {"uniform", "importance"}, default="uniform"
+        "importance": one after the other, each time in proportion to the scores. Features with
+        score 0 come only when no others are left, and then uniformly.
+    random_state : int, RandomState instance or None, default=None
+        Source of the draw.
+
+    Returns
+    -------
+    ndarray of int
+        Distinct column indices, rising.
+
+    Examples
+    --------
+    >>> from labelkin.projection._selection import draw_features
+    >>> draw_features([0.0, 0.7, 0.3, 0.0], 2, "importance", random_state=0)
+    array([1, 2])
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all() or scores.min() < 0:
+        raise ValueError("scores must be a vector of finite numbers, none of them negative.")
+    if how not in ("uniform", "importance"):
+        raise ValueError(f"how must be 'uniform' or 'importance', not {how!r}.")
+    rng = check_random_state(random_state)
+    count = subset_size(size, len(scores))
+    if how == "uniform":
+        return np.sort(rng.choice(len(scores), count, replace=False))
+    # Exponential arrival times with the scores as rates: the first `count` to arrive are a
+    # draw without replacement in proportion to the scores (Efraimidis and Spirakis 2006).
+    waiting = rng.standard_exponential(len(scores))
+    # In logarithms, so that tiny scores do not overflow; a score of 0 never arrives.
+    rates = np.log(scores, out=np.full_like(scores, -np.inf), where=scores > 0)
+    return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])

@@ -1,0 +1,171 @@
+"""Choosing features by what they add to the constraint projections: see `_features`."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.feature_selection import SelectorMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from labelkin.base import Array, Matrix, floats
+from labelkin.projection._features import (
+    draw_features,
+    feature_importances,
+    feature_shares,
+    subset_size,
+)
+from labelkin.projection._pairwise import PairwiseConstraintProjection
+
+__all__ = ["SelectByConstraints", "draw_features", "feature_importances"]
+
+
+class SelectByConstraints(SelectorMixin, BaseEstimator):
+    """Keep the features that tell must-links from cannot-links.
+
+    Pairs are drawn by their label sets as in `PairwiseConstraintProjection`, the projection is
+    learned from them, and a feature's score is its share in the projection's value:
+    Σ_j λ_j w_fj² over the sum of the λ_j, with λ the positive eigenvalues of S_C − r·S_M and w
+    their eigenvectors.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or None, default=None
+        How many: a number, a share of the features, or half of them.
+    threshold : float, default=0.6
+        Θ: two samples are a must-link when their label sets overlap by at least so much.
+    n_draws : int, default=10
+        So many times as many pairs of each kind as there are samples. They make one projection:
+        more of them cost little, and the noise of a single draw is averaged out.
+    scale : float, default=0.5
+        In [0, 1]: features are divided by their standard deviation to this power before they are
+        compared. 0: as they are, so that shares depend on their units. 1: standardised; with
+        word counts, rare words then drown the others in noise.
+    ranking : {"share", "greedy"}, default="share"
+        "share": by score. "greedy": one after the other, each the feature with the largest share
+        left once those before it have explained theirs (QR with pivoting); where features come
+        as near copies of each other, as pixels and spectra do, this does not take them all.
+    random_state : int, RandomState instance or None, default=None
+        Source of the draw.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        Shares, adding up to 1.
+    ranking_ : ndarray of int of shape (n_features,)
+        1 for the best feature, 2 for the next, and so on.
+    projection_ : PairwiseConstraintProjection
+        What the scores come from, on the scaled features.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    See Also
+    --------
+    feature_importances : The same of a fitted ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin.projection._selection import SelectByConstraints
+    >>> X = np.random.RandomState(0).standard_normal((200, 4))
+    >>> Y = np.column_stack([X[:, 1] > 0, X[:, 3] > 0]).astype(int)
+    >>> selector = SelectByConstraints(n_features_to_select=2, random_state=0).fit(X, Y)
+    >>> selector.get_support()
+    array([False,  True, False,  True])
+    """
+
+    _parameter_constraints: dict = {
+        "n_features_to_select": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
+        "threshold": [Interval(Real, 0, 1, closed="both")],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "scale": [Interval(Real, 0, 1, closed="both")],
+        "ranking": [StrOptions({"share", "greedy"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = None,
+        *,
+        threshold: float = 0.6,
+        n_draws: int = 10,
+        scale: float = 0.5,
+        ranking: str = "share",
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.threshold = threshold
+        self.n_draws = n_draws
+        self.scale = scale
+        self.ranking = ranking
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any) -> "SelectByConstraints":
+        """Score the features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
+
+        Returns
+        -------
+        self
+        """
+        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        # Pairs see differences only: there is no need to centre, and sparse rows stay sparse.
+        scaler = StandardScaler(with_mean=False).fit(rows)
+        scaler.scale_ **= self.scale
+        n_pairs = self.n_draws * rows.shape[0]
+        self.projection_ = PairwiseConstraintProjection(
+            self.threshold, n_pairs, n_pairs, random_state=self.random_state
+        ).fit(scaler.transform(rows), y)
+        self.scores_ = feature_shares(self.projection_)
+        order = self._order()
+        self.ranking_ = np.empty(len(order), dtype=np.intp)
+        self.ranking_[order] = np.arange(1, len(order) + 1)
+        return self
+
+    def _order(self) -> Array:
+        """Features, the best first; the first of equal ones."""
+        by_share = np.argsort(-self.scores_, kind="stable")
+        if self.ranking == "share":
+            return by_share
+        weights = np.sqrt(np.maximum(self.projection_.eigenvalues_, 0))
+        root = (weights[:, None] * self.projection_.components_)[:, by_share]
+        # Columns of P's root: pivoting takes the longest of what is orthogonal to those taken.
+        triangle, pivots = linalg.qr(root, mode="r", pivoting=True)
+        left = np.abs(np.diag(triangle))
+        taken = pivots[: np.count_nonzero(left > len(left) * np.finfo(root.dtype).eps * left[0])]
+        rest = np.setdiff1d(np.arange(len(by_share)), taken)
+        return by_share[np.concatenate([taken, rest])]
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        wanted = 0.5 if self.n_features_to_select is None else self.n_features_to_select
+        return self.ranking_ <= subset_size(wanted, len(self.ranking_))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags

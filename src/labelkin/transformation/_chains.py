@@ -1,0 +1,341 @@
+"""One classifier a label: each for itself, or in chains that pass labels on."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from labelkin._utils.parallel import map_patiently, n_threads
+from labelkin._utils.progress import Progress
+from labelkin._utils.random import brief_rng
+from labelkin.base import Array, Matrix
+from labelkin.transformation._base import (
+    LabelledMatrix,
+    PassesWeights,
+    QueryRows,
+    TrainingMatrix,
+    WideRows,
+)
+
+
+class BinaryRelevanceClassifier(PassesWeights):
+    """Binary relevance: one classifier a label, as if there were no others.
+
+    The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
+    gives one (n, q) array of probabilities, takes labels that are constant in training, and
+    sorts the columns once for the trees of all labels. A label is predicted when its
+    probability is at least one half.
+
+    Parameters
+    ----------
+    base_estimator : estimator, default=None
+        Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
+        which needs the extra ``labelkin[tree]``.
+    n_jobs : int, default=None
+        Threads, over labels; None: as many as BLAS would use. The results are the same for
+        every value.
+    random_state : int, RandomState instance or None, default=None
+        Source of the seeds of base classifiers that have a ``random_state``.
+    verbose : int, default=0
+        1: about ten lines of progress; more: a line for each label.
+
+    Attributes
+    ----------
+    estimators_ : list of n_labels classifiers
+        In the order of the labels; a constant one for a label constant in training.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of Y, when Y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    See Also
+    --------
+    ChainClassifier : Labels passed on to the next classifier.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin.transformation._chains import BinaryRelevanceClassifier
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
+    >>> BinaryRelevanceClassifier().fit(X, Y).predict([[1.0], [3.0], [6.0]])
+    array([[1, 0],
+           [1, 1],
+           [0, 1]])
+    """
+
+    _parameter_constraints: dict = {
+        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        base_estimator: Any = None,
+        *,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.base_estimator = base_estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "BinaryRelevanceClassifier":
+        """Train a classifier for each label.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
+        q = Y.shape[1]
+        matrix = TrainingMatrix(X, self.base_estimator)
+        seeds = brief_rng(self.random_state).randint(2**31 - 1, size=q)
+        progress = Progress(self, "labels", q, self.verbose)
+
+        def train(label: int) -> Any:
+            member = matrix.fit(Y[:, label], weight=weight, seed=seeds[label])
+            progress.step()
+            return member
+
+        self.estimators_ = map_patiently(train, range(q), self.n_jobs)
+        return self
+
+    def _proba(self, X: Matrix) -> Array:
+        rows = QueryRows(X)
+        return np.column_stack(map_patiently(rows.positive, self.estimators_, self.n_jobs))
+
+    def _labels(self, X: Matrix) -> Array:
+        return self._proba(X) >= 0.5
+
+
+class ChainClassifier(PassesWeights):
+    """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
+
+    A chain has an order of the labels and a classifier for each. A classifier sees the
+    features and the labels that come before its own: in training the true ones, in
+    prediction the ones just predicted, 0 or 1. Several chains, each in a random order of its
+    own, vote.
+
+    The chain is that of scikit-learn's `ClassifierChain`, link by link. On top of it, labels
+    that are constant in training are taken, the links are trained in parallel (in training
+    no link waits for another), and the columns are sorted once for the trees of all links.
+
+    Parameters
+    ----------
+    base_estimator : estimator, default=None
+        Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
+        which needs the extra ``labelkin[tree]``. To a C4.5 tree, labels are nominal
+        attributes.
+    order : {"natural", "random"} or array-like of int of shape (n_labels,), default=None
+        natural: the order of the columns of Y; an array: these column numbers, the first
+        label first. None: natural for one chain, random for several.
+    n_estimators : int, default=1
+        Number of chains. Several need an order that is random.
+    voting : {"hard", "soft"}, default="hard"
+        How several chains predict. hard: a label is predicted when more than half of the
+        chains predict it (a tie goes by the mean probability). soft: when the mean
+        probability is at least one half.
+    n_jobs : int, default=None
+        Threads, over links while fitting and over chains while predicting; None: as many as
+        BLAS would use. The results are the same for every value.
+    random_state : int, RandomState instance or None, default=None
+        Source of random orders, and of the seeds of base classifiers that have a
+        ``random_state``.
+    verbose : int, default=0
+        1: about ten lines of progress; more: a line for each link.
+
+    Attributes
+    ----------
+    orders_ : ndarray of int of shape (n_estimators, n_labels)
+        Columns of Y in the order of each chain.
+    estimators_ : list of n_estimators lists of n_labels classifiers
+        The links of each chain, in its order; a constant one for a label constant in
+        training.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of Y, when Y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    Notes
+    -----
+    A link predicts its label when the probability is at least one half, as Mulan's do.
+    ``predict_proba`` gives what each link says, given the labels predicted before it, and of
+    several chains the mean; 0 and 1 where the base has no ``predict_proba``.
+
+    References
+    ----------
+    J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label
+    classification. ECML PKDD (2009), Machine Learning 85 (2011).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin.transformation._chains import ChainClassifier
+    >>> X = np.arange(8.0)[:, None]
+    >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
+    >>> chain = ChainClassifier(order=[1, 0]).fit(X, Y)
+    >>> chain.predict([[1.0], [3.0], [6.0]])
+    array([[1, 0],
+           [1, 1],
+           [0, 1]])
+    """
+
+    _parameter_constraints: dict = {
+        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "order": [None, StrOptions({"natural", "random"}), "array-like"],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "voting": [StrOptions({"hard", "soft"})],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        base_estimator: Any = None,
+        *,
+        order: str | Sequence[int] | None = None,
+        n_estimators: int = 1,
+        voting: str = "hard",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.base_estimator = base_estimator
+        self.order = order
+        self.n_estimators = n_estimators
+        self.voting = voting
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+    ) -> "ChainClassifier":
+        """Train the links.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
+
+        Returns
+        -------
+        self
+        """
+        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
+        q = Y.shape[1]
+        rng = brief_rng(self.random_state)
+        self.orders_ = self._draw_orders(q, rng)
+        seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
+        matrix = TrainingMatrix(X, self.base_estimator)
+        progress = Progress(self, "links", seeds.size, self.verbose)
+        members: list[list[Any]] = [[None] * q for _ in seeds]
+
+        def train(chain: int, places: range) -> None:
+            order = self.orders_[chain]
+            # Once for all these links: a thread holds one matrix at a time.
+            labelled = LabelledMatrix(matrix, Y[:, order])
+            for place in places:
+                members[chain][place] = labelled.first(place).fit(
+                    Y[:, order[place]], weight=weight, seed=seeds[chain, place]
+                )
+                progress.step()
+
+        # A chain's links are dealt out among the threads, as later ones have more features.
+        step = min(q, n_threads(self.n_jobs))
+        pieces = [(c, range(i, q, step)) for c in range(self.n_estimators) for i in range(step)]
+        map_patiently(lambda piece: train(*piece), pieces, self.n_jobs)
+        self.estimators_ = members
+        return self
+
+    def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
+        m = self.n_estimators
+        natural = np.arange(q)
+        if self.order is None or isinstance(self.order, str):
+            if self.order == "random" or (self.order is None and m > 1):
+                return np.array([rng.permutation(q) for _ in range(m)])
+            order = natural
+        else:
+            order = np.asarray(self.order)
+            if not np.array_equal(np.sort(order, axis=None), natural):
+                raise ValueError(
+                    f"order must hold each label's column number once, 0 to {q - 1} in any "
+                    f"order, got {self.order!r}."
+                )
+        if m > 1:
+            raise ValueError(
+                f"order={self.order!r} would make all {m} chains the same: with "
+                "n_estimators above 1 use order='random'."
+            )
+        return order[None, :]
+
+    def _follow(self, chain: int, X: Matrix) -> tuple[Array, Array]:
+        """Return probabilities and labels as one chain predicts them."""
+        order = self.orders_[chain]
+        proba = np.empty((X.shape[0], len(order)))
+        wide = WideRows(X, np.zeros(proba.shape, dtype=bool))
+        for place, member in enumerate(self.estimators_[chain]):
+            rows = QueryRows(wide.first(place) if place else X)
+            proba[:, order[place]] = rows.positive(member)
+            wide.put(place, proba[:, order[place]] >= 0.5)
+        return proba, wide.columns[:, np.argsort(order)]
+
+    def _vote(self, X: Matrix) -> tuple[Array, Array]:
+        """Return the mean probability and the share of votes over the chains."""
+        sums = np.zeros((2, X.shape[0], self.orders_.shape[1]))
+        batch = n_threads(self.n_jobs)
+        m = len(self.estimators_)
+        # Batch by batch: memory does not grow with the number of chains.
+        for start in range(0, m, batch):
+            chains = range(start, min(start + batch, m))
+            for outcome in map_patiently(lambda c: self._follow(c, X), chains, self.n_jobs):
+                sums += outcome
+        return sums[0] / m, sums[1] / m
+
+    def _proba(self, X: Matrix) -> Array:
+        return self._vote(X)[0]
+
+    def _labels(self, X: Matrix) -> Array:
+        proba, votes = self._vote(X)
+        if self.voting == "soft":
+            return proba >= 0.5
+        return (votes > 0.5) | ((votes == 0.5) & (proba >= 0.5))

@@ -1,0 +1,603 @@
+"""Bad invocations and bad files: one sentence, the right exit code, no file lost or in half."""
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+import zipfile
+
+import pytest
+from tables import write_films, write_numbers, write_posts
+
+from labelkin.cli import main
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+pytest.importorskip("pandas")
+
+AB = "--labels a,b --model mlknn"
+NUMBERS = "x,z,a,b\n1,2,0,1\n3,4,1,0\n5,6,1,1\n"
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+
+
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory):
+    """Return a folder with good files, good models and every bad file named below."""
+    folder = tmp_path_factory.mktemp("kitchen")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        _cook()
+    finally:
+        os.chdir(before)
+    return folder
+
+
+def _cook():
+    write_films("films.csv", 40)
+    write_films("new.csv", 10, seed=1, labels=False)
+    write_posts("posts.csv", 40)
+    write_numbers("n.csv")
+    films = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn", "-q"]
+    assert main(["fit", "films.csv", *films, "--out", "films.skops"]) == 0
+    assert main(["fit", "n.csv", *AB.split(), "-q", "--out", "n.skops"]) == 0
+    strict = [*AB.split(), "-q", "--missing", "refuse", "--out", "strict.skops"]
+    assert main(["fit", "n.csv", *strict]) == 0
+    with open("n.skops", "rb") as file:
+        raw = file.read()
+    blobs = {
+        "cut.skops": raw[: len(raw) // 2],
+        "pickle.skops": b"\x80\x04K\x01.",
+        "text.skops": b"hello",
+        "empty.skops": b"",
+        "empty.csv": b"",
+        "blank.csv": b"\n\n\n",
+        "head.csv": b"x,z,a,b\n",
+        "ragged.csv": NUMBERS.encode() + b"1,2,3\n",
+        "wide.csv": NUMBERS.encode() + b"1,2,0,1,9\n",
+        "twice.csv": b"x,x,a,b\n1,2,0,1\n",
+        "latin.csv": NUMBERS.replace("x", "größe").encode("latin-1"),
+        "binary.csv": bytes(range(256)) * 20,
+        "nul.csv": NUMBERS.replace("3", "\0").encode(),
+        "notmarks.csv": NUMBERS.replace("1,0\n", "2,0\n").encode(),
+        "half.csv": NUMBERS.replace("1,0\n", "0.5,0\n").encode(),
+        "gap.csv": NUMBERS.replace("1,0\n", ",0\n").encode(),
+        "words.csv": NUMBERS.replace("1,0\n", "drama,0\n").encode(),
+        "unlabelled.csv": NUMBERS.replace(",1\n", ",0\n").replace(",1,", ",0,").encode(),
+        "hole.csv": b"x,z,a,b\n,2,0,1\n,4,1,0\n,6,1,1\n",
+        "missing.csv": b"x,z,a,b\n1,2,0,1\n,4,1,0\n5,6,1,1\n",
+        "infinite.csv": b"x,z,a,b\n1,inf,0,1\n3,4,1,0\n5,6,1,1\n",
+        "dates.csv": b"x,z,a,b\n1,2024-01-02,0,1\n3,2024-01-03,1,0\n",
+        "onlylabels.csv": b"a,b\n0,1\n1,0\n",
+        "slip.csv": ("x,z,a,b\n" + "".join(f"{i},{i},{i % 2},1\n" for i in range(60)))
+        .replace("\n33,33,", "\n33,about 33,")
+        .encode(),
+        "notags.csv": b"body,tags\nhello there,\nyes indeed,\n",
+        "nowords.csv": b"body,a,b\n!,0,1\n?!,1,0\n..,1,1\n",
+        "renamed.csv": NUMBERS.replace("x,", "xx,").encode(),
+        "fewer.csv": b"x\n1\n",
+        "letters.csv": b"x,z\n1,2\nabc,3\n",
+        "quote.csv": b'x,z,a,b\n"1,2,0,1\n3,4,1,0\n',
+        "damaged.csv.gz": b"\x1f\x8b\x08\x00garbage",
+        "damaged.csv.bz2": b"BZh9garbage",
+        "damaged.parquet": b"PAR1" + bytes(50) + b"PAR1",
+        "damaged.npz": b"PK\x03\x04nothing",
+        "damaged.arff": b"@relation r\n@attribute x numeric\n@data\n1,2,3\n",
+        "nolabels.arff": b"@relation r\n@attribute x numeric\n@attribute y {0,1}\n@data\n1,0\n",
+        "string.arff": b"@relation r\n@attribute x string\n@attribute y {0,1}\n@data\nw,0\n",
+        "multi.arff": b"@relation r\n@attribute x numeric\n@attribute y {p,q,r}\n@data\n1,p\n2,q\n",
+        "damaged.svm": b"0 1:x\n",
+        "noformat.dat": NUMBERS.encode(),
+        "semi.csv": NUMBERS.replace("a,b", "a;c,b").encode(),
+    }
+    for name, content in blobs.items():
+        with open(name, "wb") as file:
+            file.write(content)
+    with zipfile.ZipFile("zip.skops", "w") as archive:
+        archive.writestr("x", "y")
+    os.mkdir("folder")
+    os.mkdir("folder.csv")
+    os.mkdir("folder.skops")
+    for name in ("taken.skops", "taken.csv", "taken.onnx"):
+        with open(name, "w") as file:
+            file.write("mine")
+
+
+# Each line: the command, then # and a piece of the sentence. All of them are bad usage: 2.
+USAGE = """
+nonsense                                            # No such command
+fit                                                 # Missing argument
+fit n.csv n.csv                                     # unexpected extra argument
+fit n.csv --nonsense                                # No such option
+fit n.csv --labels                                  # requires an argument
+fit nowhere.csv --labels a,b                        # There is no file nowhere.csv
+fit nowhere/else.csv --labels a,b                   # There is no file
+fit nowhere                                         # nor a dataset of that name
+fit folder --labels a,b                             # folder
+fit folder.csv --labels a,b                         # folder
+fit noformat.dat --labels a,b                       # does not tell the format
+fit n.csv                                           # nothing says which columns are labels
+fit n.csv --labels a,c                              # no column 'c'
+fit n.csv --labels A,b                              # could be meant: a
+fit n.csv --labels a,a                              # asked for twice
+fit n.csv --labels ,                                # no label column
+fit n.csv --labels 9                                # 9 label columns are asked for
+fit n.csv --labels 0                                # at least 1
+fit n.csv --labels -4                               # leaves a feature
+fit n.csv --labels x,a                              # label 'x' holds
+fit n.csv --labels a,b --label-column a             # exclude each other
+fit n.csv --label-column tags                       # no column 'tags'
+fit posts.csv --text body --label-column tag        # could be meant: tags
+fit posts.csv --label-column tags                   # --text body
+fit posts.csv --text bodi --label-column tags       # could be meant: body
+fit posts.csv --text tags --label-column tags       # is a label
+fit posts.csv --text body --label-column tags --separator ''  # at least one character
+fit posts.csv --text body --text body --label-column tags     # twice
+fit posts.csv --text body --category body --label-column tags # twice
+fit posts.csv --text body --ignore body --label-column tags   # two
+fit posts.csv --ignore body --label-column tags     # no feature column is left
+fit notags.csv --text body --label-column tags      # lists no label at all
+fit nowords.csv --text body --labels a,b            # no words
+fit n.csv --labels a,b --ignore nothing             # no column 'nothing'
+fit n.csv --labels a,b --ignore a                   # is a label
+fit n.csv --labels a,b --category nothing           # no column 'nothing'
+fit n.csv --labels a,b --model vpmce                # Did you mean vpcme
+fit n.csv --labels a,b --model ''                   # no such method
+fit n.csv --labels a,b --model os:system            # no such method
+fit n.csv --labels a,b --set n_estimators           # write it as name=value
+fit n.csv --labels a,b --set =5                     # write it as name=value
+fit n.csv --labels a,b --set n_estimators=          # write it as name=value
+fit n.csv --labels a,b --set n_estimator=5          # Did you mean n_estimators
+fit n.csv --labels a,b --set n_estimators=0         # n_estimators
+fit n.csv --labels a,b --set n_estimators=-5        # n_estimators
+fit n.csv --labels a,b --set n_estimators=many      # n_estimators
+fit n.csv --labels a,b --set n_estimators=2.5       # n_estimators
+fit n.csv --labels a,b --set n_estimators=5 --set n_estimators=6   # set twice
+fit n.csv --labels a,b --set threshold=7            # threshold
+fit n.csv --labels a,b --set voting=loud            # voting
+fit n.csv --labels a,b --set base_estimator=tree    # base_estimator
+fit n.csv --labels a,b --set random_state=x         # random_state
+fit n.csv --labels a,b --model mlknn --set n_neighbors=0        # n_neighbors
+fit n.csv --labels a,b --model mlknn --set n_estimators=5       # no such parameter
+fit n.csv --labels a,b --model mlknn_scaled --set k=5           # no such parameter
+fit n.csv --labels a,b --seed -1                    # --seed
+fit n.csv --labels a,b --seed x                     # --seed
+fit n.csv --labels a,b --missing maybe              # --missing
+fit n.csv --labels a,b --scale maybe                # --scale
+fit n.csv --labels a,b --max-words 0                # --max-words
+fit n.csv --labels a,b --delimiter ab               # one character
+fit n.csv --labels a,b --delimiter ';'              # no column 'a'
+fit n.csv --labels a,b --encoding klingon           # klingon
+fit n.csv --labels a,b --device tpu                 # --device
+fit n.csv --labels a,b --out taken.skops            # exists already
+fit n.csv --labels a,b --out folder                 # is a folder
+fit n.csv --labels a,b --out nowhere/m.skops        # there is no folder nowhere
+fit n.csv --labels a,b --out n.csv                  # is an input too
+fit n.csv --labels a,b --out n.csv --overwrite      # is an input too
+fit empty.csv --labels a,b                          # the file is empty
+fit blank.csv --labels a,b                          # the file is empty
+fit head.csv --labels a,b                           # no rows
+fit ragged.csv --labels a,b                         # Expected 4 columns, got 3
+fit wide.csv --labels a,b                           # Expected 4 columns, got 5
+fit twice.csv --labels a,b                          # two columns are named 'x'
+fit latin.csv --labels a,b                          # --encoding latin-1
+fit latin.csv --labels a,b --encoding ascii         # --encoding latin-1
+fit binary.csv --labels a,b                         # binary.csv
+fit nul.csv --labels a,b                            # nul.csv
+fit notmarks.csv --labels a,b                       # label 'a' holds '2' in row 2
+fit half.csv --labels a,b                           # holds '0.5' in row 2
+fit gap.csv --labels a,b                            # holds nothing in row 2
+fit words.csv --labels a,b                          # holds 'drama' in row 2
+fit unlabelled.csv --labels a,b                     # no row has any label
+fit hole.csv --labels a,b                           # column 'x' holds no value at all
+fit missing.csv --labels a,b --missing refuse       # column 'x' has no value in 1 of 3 rows
+fit infinite.csv --labels a,b                       # infinite value in row 1
+fit dates.csv --labels a,b                          # --ignore z
+fit onlylabels.csv --labels a,b                     # no feature column is left
+fit onlylabels.csv --labels -2                      # leaves a feature
+fit slip.csv --labels a,b                           # mostly numbers but holds 'about 33' in row 34
+fit quote.csv --labels a,b                          # quote.csv
+fit damaged.csv.gz --labels a,b                     # damaged.csv.gz
+fit damaged.csv.bz2 --labels a,b                    # damaged.csv.bz2
+fit damaged.parquet --labels a,b                    # not a readable Parquet file
+fit damaged.npz                                     # not a readable .npz file
+fit damaged.arff --labels x                         # damaged.arff, line 4
+fit nolabels.arff                                   # nothing says which columns are labels
+fit nolabels.arff --labels z                        # no column 'z'
+fit string.arff --labels y                          # of type string
+fit multi.arff --labels y                           # label 'y' holds
+fit damaged.svm                                     # not a LibSVM row
+fit n.skops --labels a,b                            # does not tell the format
+fit digit-scenes --labels a,b --text words          # no column 'words'
+fit digit-scenes --label-column tags                # --label-column
+predict                                             # Missing argument
+predict n.skops                                     # Missing argument
+predict nowhere.skops n.csv                         # There is no file nowhere.skops
+predict folder n.csv                                # is a folder
+predict folder.skops n.csv                          # is a folder
+predict n.csv n.csv                                 # not a labelkin model
+predict n.csv n.skops                               # not a labelkin model
+predict cut.skops n.csv                             # cut short
+predict pickle.skops n.csv                          # it is a pickle
+predict text.skops n.csv                            # not a labelkin model
+predict empty.skops n.csv                           # not a labelkin model
+predict zip.skops n.csv                             # something else
+predict n.skops nowhere.csv                         # There is no file nowhere.csv
+predict n.skops folder                              # folder
+predict n.skops empty.csv                           # the file is empty
+predict n.skops head.csv                            # no rows
+predict n.skops ragged.csv                          # Expected 4 columns, got 3
+predict n.skops renamed.csv                         # no column 'x'. Columns that could be meant: xx
+predict n.skops fewer.csv                           # no column 'z'
+predict n.skops films.csv                           # 2 of the model's columns are missing
+predict n.skops letters.csv                         # 'abc' in row 2
+predict n.skops infinite.csv                        # infinite value in row 1
+predict n.skops damaged.parquet                     # not a readable Parquet file
+predict n.skops noformat.dat                        # does not tell the format
+predict n.skops digit-scenes                        # 2 of the model's columns are missing
+predict strict.skops missing.csv                    # missing values are to be refused
+predict films.skops n.csv                           # no column 'plot'
+predict films.skops posts.csv                       # no column 'plot'
+predict n.skops n.csv --id name                     # no column 'name'
+predict n.skops n.csv --top -1                      # --top
+predict n.skops n.csv --top many                    # --top
+predict n.skops n.csv --separator ''                # at least one character
+predict n.skops n.csv --separator a                 # label 'a' holds 'a'
+predict n.skops n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
+predict n.skops n.csv --out p                       # end it in .csv, .parquet or .jsonl
+predict n.skops n.csv --out p.parquet.gz            # end it in
+predict n.skops n.csv --out taken.csv               # exists already
+predict n.skops n.csv --out n.csv --overwrite       # is an input too
+predict n.skops n.csv --out nowhere/p.csv           # there is no folder nowhere
+predict n.skops n.csv --out folder.csv              # is a folder
+predict n.skops n.csv --delimiter ''                # one character
+predict n.skops n.csv --encoding klingon            # klingon
+predict n.skops n.csv --device tpu                  # --device
+predict n.skops n.csv n.csv                         # unexpected extra argument
+evaluate                                            # Missing argument
+evaluate nowhere.csv --labels a,b                   # There is no file
+evaluate n.csv                                      # nothing says which columns are labels
+evaluate n.csv --labels a,c                         # no column 'c'
+evaluate n.csv --labels a,b --folds 31              # has 30 rows only
+evaluate n.csv --labels a,b --folds 1               # --folds
+evaluate n.csv --labels a,b --folds 0               # --folds
+evaluate n.csv --labels a,b --folds x               # --folds
+evaluate n.csv --labels a,b --repeats 0             # --repeats
+evaluate n.csv --labels a,b --model nothing         # no such method
+evaluate n.csv --labels a,b --model mlknn,mlkn      # Did you mean mlknn
+evaluate n.csv --labels a,b --model ,               # names no method
+evaluate n.csv --labels a,b --model nomodule:Thing  # no module 'nomodule'
+evaluate n.csv --labels a,b --model os:nothing      # os:nothing
+evaluate n.csv --labels a,b --model os:getcwd       # no fit and predict
+evaluate n.csv --labels a,b --metrics accuracy      # no such metric
+evaluate n.csv --labels a,b --metrics f2            # no such metric
+evaluate n.csv --labels a,b --metrics ,             # names no metric
+evaluate n.csv --labels a,b --set n_estimator=3     # Did you mean n_estimators
+evaluate n.csv --labels a,b --device tpu            # --device
+evaluate n.csv --labels a,b --seed -1               # --seed
+evaluate unlabelled.csv --labels a,b                # no row has any label
+evaluate n.skops                                    # is a model; add the data
+evaluate nowhere.skops n.csv                        # There is no file nowhere.skops
+evaluate n.csv n.csv                                # not a labelkin model
+evaluate cut.skops n.csv                            # cut short
+evaluate pickle.skops n.csv                         # it is a pickle
+evaluate n.skops renamed.csv                        # no column 'x'
+evaluate n.skops letters.csv                        # no column 'a'
+evaluate n.skops fewer.csv                          # no column 'a'
+evaluate n.skops notmarks.csv                       # label 'a' holds '2'
+evaluate films.skops new.csv                        # no column 'drama'
+evaluate n.skops n.csv --folds 3                    # --folds has no meaning
+evaluate n.skops n.csv --model mlknn                # --model has no meaning
+evaluate n.skops n.csv --set n_neighbors=3          # --set has no meaning
+evaluate n.skops n.csv --labels a,b                 # --labels has no meaning
+evaluate n.skops n.csv --label-column a             # --label-column has no meaning
+evaluate n.skops n.csv --metrics nothing            # no such metric
+evaluate n.skops digit-scenes                       # digit-scenes
+export n.skops                                      # Missing argument
+export nowhere.skops m.onnx                         # nowhere.skops
+export n.skops m.txt                                # .onnx
+export n.skops taken.onnx                           # exists already
+export n.skops nowhere/m.onnx                       # there is no folder
+"""
+
+
+def invocations():
+    import shlex
+
+    for line in USAGE.strip().splitlines():
+        command, _, piece = line.partition("# ")
+        yield pytest.param(shlex.split(command), piece.strip(), id=command.strip())
+
+
+def state(folder):
+    """Return every file's bytes: what a refused command must leave as it was."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def untouched(kitchen, monkeypatch):
+    """Run in the kitchen and see that nothing in it changed."""
+    monkeypatch.chdir(kitchen)
+    monkeypatch.setenv("COLUMNS", "200")
+    before = state(kitchen)
+    yield kitchen
+    after = state(kitchen)
+    for name in set(after) - set(before):
+        (kitchen / name).unlink()
+    assert after == before
+
+
+@pytest.mark.parametrize(("words", "piece"), list(invocations()))
+def test_bad_usage(words, piece, untouched, capsys):
+    assert main(words) == 2
+    shown = capsys.readouterr()
+    assert piece in " ".join(shown.err.split())
+    assert "Traceback" not in shown.err
+    assert shown.out == ""
+    errors = [line for line in shown.err.splitlines() if line.startswith("error: ")]
+    usage = "Error:" in shown.err or "─ Error ─" in shown.err
+    assert len(errors) == 1 or usage
+
+
+def test_there_are_two_hundred():
+    assert len(list(invocations())) >= 180
+
+
+def test_long_and_odd_names(untouched, capsys):
+    assert main(["fit", "n.csv", "--labels", "a" * 5000]) == 2
+    assert len(capsys.readouterr().err) < 400
+    assert main(["fit", "n.csv", *AB.split(), "--out", "m" * 300 + ".skops"]) == 2
+    assert main(["fit", "\udcff.csv", *AB.split()]) == 2
+    assert main(["predict", "n.skops", "n\0.csv"]) == 2
+
+
+def test_a_defect_of_ours_is_one_sentence_too(untouched, monkeypatch, capsys):
+    from labelkin.neighbors._mlknn import MLkNNClassifier
+
+    def fail(*_):
+        raise ZeroDivisionError("never mind")
+
+    monkeypatch.setattr(MLkNNClassifier, "fit", fail)
+    assert main(["fit", "n.csv", *AB.split()]) == 1
+    assert "error: failed: ZeroDivisionError: never mind" in capsys.readouterr().err
+    monkeypatch.setenv("LABELKIN_TRACEBACK", "1")
+    assert main(["fit", "n.csv", *AB.split()]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_no_memory(untouched, monkeypatch, capsys):
+    from labelkin.neighbors._mlknn import MLkNNClassifier
+
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(MLkNNClassifier, "fit", fail)
+    assert main(["fit", "n.csv", *AB.split()]) == 1
+    assert capsys.readouterr().err.endswith("error: not enough memory.\n")
+
+
+@pytest.mark.parametrize("missing", ["skops.io", "pyarrow", "pyarrow.csv"])
+def test_without_an_extra(missing, untouched, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert main(["fit", "n.csv", *AB.split()]) == 2
+    assert "pip install 'labelkin[" in capsys.readouterr().err
+
+
+def test_no_exporter(untouched, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "labelkin.onnx", None)
+    assert main(["export", "n.skops", "m.onnx"]) == 2
+    assert capsys.readouterr().err.count("error:") == 1
+
+
+# ------------------------------------------------------------------------ files and disks
+
+
+@FULL
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "n.csv", *AB.split(), "--out", "/dev/full"],
+        ["predict", "n.skops", "n.csv", "--out", "/dev/full"],
+    ],
+    ids=["fit", "predict"],
+)
+def test_a_full_disk(words, untouched, capsys):
+    assert main(words) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "n.csv", *AB.split(), "--out", "n.skops", "--overwrite"],
+        ["predict", "n.skops", "n.csv", "--out", "taken.csv", "--overwrite"],
+        ["predict", "n.skops", "n.csv", "--out", "p.parquet"],
+        ["predict", "n.skops", "n.csv", "--out", "p.jsonl.gz"],
+    ],
+    ids=["fit", "predict", "parquet", "jsonl"],
+)
+@pytest.mark.parametrize("moment", ["open", "replace"])
+def test_a_disk_that_fails_while_writing(words, moment, untouched, monkeypatch, capsys):
+    """An existing file stays as it was, and no half of a new one is left."""
+    from labelkin._utils import files as _io
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    if moment == "replace":
+        monkeypatch.setattr(os, "replace", fail)
+    else:
+        monkeypatch.setattr(_io, "open", Failing, raising=False)
+    assert main(words) == 1
+    assert "No space left on device" in capsys.readouterr().err
+
+
+class Failing:
+    """A file that takes some bytes and then no more."""
+
+    def __init__(self, path, mode):
+        self.file = open(path, mode)  # noqa: SIM115
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, data):
+        self.file.write(bytes(data)[:10])
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+@pytest.mark.parametrize(
+    "words", ["fit locked.csv --labels a,b", "predict locked.skops n.csv", "fit n.csv --labels a,b"]
+)
+def test_permissions(words, tmp_path, kitchen, monkeypatch, capsys):
+    for name, source in (("locked.csv", "n.csv"), ("locked.skops", "n.skops"), ("n.csv", "n.csv")):
+        (tmp_path / name).write_bytes((kitchen / source).read_bytes())
+    (tmp_path / "locked.csv").chmod(0)
+    (tmp_path / "locked.skops").chmod(0)
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o500)
+    try:
+        assert main(words.split()) == 2
+    finally:
+        tmp_path.chmod(0o700)
+    assert "ermission denied" in capsys.readouterr().err
+
+
+def test_overwriting_when_asked(kitchen, tmp_path, monkeypatch):
+    monkeypatch.chdir(kitchen)
+    out = tmp_path / "m.skops"
+    out.write_text("old")
+    assert main(["fit", "n.csv", *AB.split(), "--out", str(out)]) == 2
+    assert out.read_text() == "old"
+    for word in ("--overwrite", "--force", "-f"):
+        assert main(["fit", "n.csv", *AB.split(), "--out", str(out), word]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
+
+
+# --------------------------------------------------------------------- as real processes
+
+
+def start(words, **options):
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("PYTHONWARNINGS", None)
+    return subprocess.Popen(
+        [sys.executable, "-m", "labelkin", *words],
+        env=environment,
+        text=True,
+        **{"stdout": pipe, "stderr": pipe, **options},
+    )
+
+
+REAL = [
+    ("fit binary.csv --labels a,b", 2),
+    ("predict n.skops renamed.csv", 2),
+    ("nonsense", 2),
+    ("--help", 0),
+    ("fit --help", 0),
+]
+
+
+@pytest.mark.parametrize(("command", "code"), REAL)
+def test_exit_codes_of_processes(command, code, untouched):
+    process = start(command.split())
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == code, error
+    assert "Traceback" not in error
+    assert bool(error) == bool(code)
+    assert bool(out) != bool(code)
+
+
+@pytest.mark.parametrize("options", [[], ["--json", "--proba"]])
+def test_a_broken_pipe(options, untouched):
+    """``labelkin predict … | head -1``, with a reader that leaves before it has read anything."""
+    with start(["predict", "n.skops", "n.csv", "-q", *options]) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+@FULL
+def test_stdout_on_a_full_disk(untouched):
+    with open("/dev/full", "w") as full:
+        process = start(["predict", "n.skops", "n.csv", "-q"], stdout=full)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert error == "error: No space left on device\n"
+
+
+LONG = ["fit", "films.csv", "--text", "plot", "--ignore", "id", "--labels", "-3"]
+LONG += ["--set", "n_estimators=3000"]
+TOLD = (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ctrl_c_at_any_moment(seed, untouched):
+    """One line and code 130, or a silent end before Python itself was up; never a file."""
+    rng = random.Random(seed)
+    number = signal.SIGTERM if seed % 3 == 0 else signal.SIGINT
+    process = start([*LONG, "--out", f"c{seed}.skops", "-q"])
+    time.sleep(rng.uniform(0.3, 5))
+    process.send_signal(number)
+    out, error = process.communicate(timeout=120)
+    # Interrupted inside exec(), Python ends itself by SIGINT after all: 130 to a shell.
+    told = (TOLD, (-signal.SIGINT, *TOLD[1:]), (-number, "", ""))
+    assert (process.returncode, out, error) in told
+
+
+@pytest.mark.parametrize(
+    ("command", "number"), [("fit", signal.SIGTERM), ("evaluate", signal.SIGINT)]
+)
+def test_ctrl_c_while_fitting(command, number, untouched):
+    with start([command, *LONG[1:]]) as process:
+        while "3 labels" not in process.stderr.readline():
+            pass
+        time.sleep(0.2)
+        process.send_signal(number)
+        assert process.stderr.read() == "interrupted\n"
+        assert process.stdout.read() == ""
+    assert process.returncode == 130
+
+
+def test_killed_the_old_file_is_whole(tmp_path, kitchen):
+    """Even ``kill -9`` leaves the model that was there."""
+    out = tmp_path / "m.skops"
+    out.write_bytes((kitchen / "n.skops").read_bytes())
+    before = out.read_bytes()
+    words = [
+        "fit",
+        str(kitchen / "films.csv"),
+        "--text",
+        "plot",
+        "--ignore",
+        "id",
+        "--labels",
+        "-3",
+    ]
+    process = start([*words, "--set", "n_estimators=3000", "--out", str(out), "-f"])
+    time.sleep(2)
+    process.kill()
+    process.communicate(timeout=60)
+    assert out.read_bytes() == before
+
+
+def test_help_is_quick():
+    """Under a second; the best of three, for other work on the machine."""
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        start(["--help"]).communicate(timeout=60)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 1

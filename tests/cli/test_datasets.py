@@ -1,0 +1,189 @@
+"""``labelkin datasets`` as a person uses it: what it prints, writes and refuses."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from labelkin.cli import main
+from labelkin.datasets import read, write_npz
+
+DATA = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[3] / "shared" / "datasets")
+needs_data = pytest.mark.skipif(
+    not (DATA / "yeast.npz").exists(), reason=f"no yeast.npz in {DATA} (set LABELKIN_DATA)"
+)
+
+
+@pytest.fixture(autouse=True)
+def empty_home(monkeypatch, tmp_path):
+    """No data but what a test puts there, and a width that does not depend on the terminal."""
+    monkeypatch.setenv("LABELKIN_DATA", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def toy(tmp_path):
+    path = tmp_path / "toy.npz"
+    rng = np.random.default_rng(0)
+    Y = (rng.random((30, 3)) < 0.4).astype(np.uint8)
+    X = sp.csr_matrix(rng.integers(0, 3, (30, 4)).astype(float))
+    write_npz(path, X, Y, feature_names=list("abcd"), label_names=["red", "green", "blue"])
+    return path
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*arguments, code=0):
+        found = main(["datasets", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        assert found == code, err
+        if code:
+            assert err.startswith("error: ")
+            assert err.count("\n") == 1
+            assert out == ""
+            return err
+        return out
+
+    return call
+
+
+def test_list(run, empty_home):
+    empty_home.mkdir()
+    (empty_home / "yeast.npz").write_bytes(b"")
+    out = run()
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    assert rows["yeast"] == ["yeast", "*", "yes", "2,417", "103", "14", "4.237", "biology"]
+    assert rows["tmc2007-500"] == ["tmc2007-500", "-", "28,596", "500", "22", "2.220", "text"]
+    assert "1 of " in out
+    assert str(empty_home) in out.replace("\n", "")
+    assert "…" not in out  # nothing is cut at 80 columns
+
+
+def test_list_as_json(run):
+    entries = {entry["name"]: entry for entry in json.loads(run("--json"))}
+    assert entries["yeast"]["labels"] == 14
+    assert entries["yeast"]["path"] is None
+    assert sum(entry["paper"] for entry in entries.values()) == 12
+
+
+@needs_data
+def test_describe_a_known_name(run):
+    out = run("describe", "arts", "--data", DATA)
+    for words in ("arts", "2,000", "254", "1.627", "SCUMBLE", "MeanIR"):
+        assert words in out
+    assert "3,000" in run("describe", "arts", "--data", DATA, "--subset", "test")
+
+
+def test_describe_a_file(run, toy, tmp_path):
+    out = run("describe", toy)
+    assert "toy.npz" in out
+    assert "30" in out
+    found = json.loads(run("describe", toy, "--json", "--plots", tmp_path / "plots"))
+    assert found["label_names"] == ["red", "green", "blue"]
+    assert sum(found["set_sizes"]) == found["instances"] == 30
+    assert len(found["plots"]) == 4
+    assert all(Path(path).stat().st_size > 1000 for path in found["plots"])
+
+
+def test_describe_takes_labels_for_files_that_do_not_say(run, tmp_path):
+    table = tmp_path / "films.csv"
+    table.write_text("length,drama,comedy\n1,0,1\n2,1,1\n3,1,0\n")
+    found = json.loads(run("describe", table, "--labels", "drama,comedy", "--json"))
+    assert (found["instances"], found["features"], found["labels"]) == (3, 1, 2)
+    assert "comedy" in run("describe", table, "--labels", "drama,comdy", code=2)
+
+
+@pytest.mark.parametrize("suffix", ["arff", "csv", "parquet", "svm", "npz", "arff.gz"])
+def test_convert_there_and_back(run, toy, tmp_path, suffix):
+    middle, back = tmp_path / f"middle.{suffix}", tmp_path / "back.npz"
+    out = run("convert", toy, middle)
+    assert "30 rows, 4 features, 3 labels" in out.replace("\n", "")
+    options = ["--labels", "-3"] if suffix in ("csv", "parquet") else []
+    run("convert", middle, back, *options)
+    first, last = read(toy), read(back)
+    np.testing.assert_array_equal(sp.csr_array(first.data).toarray(), _dense(last.data))
+    np.testing.assert_array_equal(first.target, last.target)
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+@needs_data
+def test_convert_keeps_all_of_an_npz(run, tmp_path):
+    run("convert", DATA / "genbase.npz", tmp_path / "again.npz")
+    first, last = read(DATA / "genbase.npz"), read(tmp_path / "again.npz")
+    assert (first.data != last.data).nnz == 0
+    np.testing.assert_array_equal(first.split, last.split)
+    np.testing.assert_array_equal(first.feature_n_values, last.feature_n_values)
+    assert list(first.feature_names) == list(last.feature_names)
+
+
+def test_convert_does_not_replace_unasked(run, toy, tmp_path):
+    goal = tmp_path / "goal.npz"
+    goal.write_text("precious")
+    assert "--overwrite" in run("convert", toy, goal, code=2)
+    assert goal.read_text() == "precious"
+    run("convert", toy, goal, "--overwrite")
+    assert read(goal).target.shape == (30, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["describe", "yaest"], "Did you mean yeast?"),
+        (["describe", "no/such/file.arff"], "There is no file no/such/file.arff"),
+        (["describe", "yeast", "--labels", "a"], "--labels is for files"),
+        (["describe", "yeast", "--subset", "half"], "subset must be"),
+        (["fetch"], "Name at least one dataset"),
+        (["fetch", "yeast", "emotion"], "Did you mean emotions"),
+        (["convert", "no.npz", "out.npz"], "There is no file no.npz"),
+    ],
+)
+def test_bad_input(run, arguments, words, empty_home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert words in run(*arguments, code=2)
+    assert not empty_home.exists()
+    assert list(tmp_path.glob("out*")) == []
+
+
+def test_bad_files_write_nothing(run, toy, tmp_path):
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(toy.read_bytes()[:200])
+    assert "broken.npz" in run("convert", broken, tmp_path / "out.arff", code=2)
+    assert "out.strange" in run("convert", toy, tmp_path / "out.strange", code=2)
+    assert "--subset is for known" in run("describe", toy, "--subset", "all", code=2)
+    assert list(tmp_path.glob("out*")) == []
+
+
+def test_fetch_says_what_is_there(run, empty_home, toy):
+    empty_home.mkdir()
+    (empty_home / "flags.npz").write_bytes(toy.read_bytes())
+    out = run("fetch", "flags").replace("\n", "")
+    assert str(empty_home / "flags.npz") in out
+    assert "was there" in out
+
+
+def test_help_is_quick_and_lists_the_command():
+    code = "from labelkin.cli import main; main(['--help'])"
+    start = time.perf_counter()
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert time.perf_counter() - start < 5  # under a second on an idle machine
+    assert "datasets" in shown.stdout
+    # What makes it slow must not be loaded for it.
+    loaded = {line.rsplit("|", 1)[-1].strip() for line in shown.stderr.splitlines()}
+    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}

@@ -1,0 +1,493 @@
+"""fit, predict, evaluate, export: from tables of every format to predictions."""
+
+import csv
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import make_data
+from tables import VOCABULARY, films, write_films, write_numbers, write_posts
+
+from labelkin.cli import evaluate, export, fit, main, predict
+from labelkin.cli._models import make_model, methods, parse_settings
+from labelkin.datasets import write
+from labelkin.persistence import load_model, model_info, save_model
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+pd = pytest.importorskip("pandas")
+
+LABELS = list(VOCABULARY)
+FILMS = ["--text", "plot", "--ignore", "id", "--labels", ",".join(LABELS)]
+FAST = ["--model", "mlknn"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Run in a folder with films to learn from and new ones to predict."""
+    monkeypatch.chdir(tmp_path)
+    write_films("movies.csv", 60)
+    write_films("new.csv", 20, seed=1, first=60)
+    write_posts("posts.csv", 60)
+    write_numbers("numbers.csv")
+    return tmp_path
+
+
+def run(*words):
+    return main([str(word) for word in words])
+
+
+def ok(*words):
+    assert run(*words) == 0
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+# --------------------------------------------------------------------- the whole journey
+
+
+def test_from_a_table_to_predictions(here, capsys):
+    ok("fit", "movies.csv", *FILMS, "--set", "n_estimators=9")
+    shown = capsys.readouterr()
+    assert "written: model.skops (VPCME" in shown.out
+    assert "labelkin predict model.skops" in shown.out
+    assert "60 rows, 3 columns (1 text, 1 category, 1 numeric), 3 labels" in shown.err
+    assert "5 missing values in runtime" in shown.err
+    ok("predict", "model.skops", "new.csv", "--id", "id", "--out", "predictions.csv")
+    assert "20 rows" in capsys.readouterr().out
+    head, *rows = rows_of("predictions.csv")
+    assert head == ["id", "labels", *LABELS]
+    truth = films(20, seed=1, first=60)
+    assert [row[0] for row in rows] == [row[0] for row in truth]
+    right = np.array([row[2:] for row in rows], int) == np.array([row[4:] for row in truth], int)
+    assert right.mean() > 0.7
+    for row in rows:
+        marked = [label for label, mark in zip(LABELS, row[2:], strict=True) if mark == "1"]
+        assert row[1] == ";".join(marked)
+
+
+def test_the_loaded_pipeline_takes_raw_rows(here):
+    ok("fit", "movies.csv", *FILMS, *FAST)
+    ok("predict", "model.skops", "new.csv", "--proba", "--out", "p.csv")
+    model = load_model("model.skops")
+    proba = model.predict_proba(pd.read_csv("new.csv"))
+    told = np.array([row[2:] for row in rows_of("p.csv")[1:]], dtype=float)
+    np.testing.assert_allclose(told, proba, atol=1e-6)
+    assert list(model[-1].label_names_) == LABELS
+    info = model_info("model.skops")
+    assert info.label_names == LABELS
+    assert info.details["model"] == "mlknn"
+
+
+def examples():
+    for module in (fit, predict, evaluate, export):
+        for line in module.EXAMPLES.splitlines():
+            if line.startswith("labelkin "):
+                yield line
+
+
+@pytest.mark.parametrize("line", list(examples()))
+def test_examples_of_the_help(line, here):
+    command, *words = shlex.split(line)
+    assert command == "labelkin"
+    if words[0] == "export":
+        pytest.importorskip("onnx", reason="needs the extra 'onnx'")
+    if "model.skops" in words and words[0] != "fit":
+        ok("fit", "movies.csv", *FILMS, *FAST)
+    if "scenes.skops" in words and words[0] != "fit":
+        X, Y = make_data()
+        from labelkin import MLkNNClassifier
+
+        save_model(MLkNNClassifier().fit(X, Y), "scenes.skops")
+    if "digit-scenes" in words:
+        words += ["--set", "n_jobs=1"] if words[0] == "fit" else []
+    ok(*words)
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "export", ""])
+def test_help_shows_the_examples_whole(command, capsys, monkeypatch):
+    """What stands in the help can be copied: no line of it is broken at 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    ok(*([command] if command else []), "--help")
+    shown = {line.strip() for line in capsys.readouterr().out.splitlines()}
+    module = {"fit": fit, "predict": predict, "evaluate": evaluate, "export": export}.get(command)
+    text = module.EXAMPLES if module else "labelkin predict model.skops new.csv --id id"
+    for line in text.splitlines():
+        assert any(line.strip() in seen for seen in shown), line
+
+
+# ------------------------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arff", ".svm", ".npz", ".csv.gz"])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_every_format_gives_the_same(suffix, form, here):
+    from scipy import sparse
+
+    X, Y = make_data(40)
+    X = np.where(X > 0.5, np.round(X, 3), 0)
+    names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
+    data = sparse.csr_matrix(X) if form == "sparse" else X
+    write(f"train{suffix}", data, Y, **names)
+    write(f"test{suffix}", data[:9], Y[:9], **names)
+    labels = ["--labels", "a,b,c,d"] if suffix.startswith(".csv") else []
+    ok("fit", f"train{suffix}", *labels, *FAST)
+    ok("predict", "model.skops", f"test{suffix}", "--proba", "--out", "p.csv")
+    from labelkin import MLkNNClassifier
+
+    expected = MLkNNClassifier(n_neighbors=10).fit(X, Y).predict_proba(X[:9])
+    told = rows_of("p.csv")
+    assert told[0] == ["row", "labels", *"abcd"]
+    np.testing.assert_allclose(np.array([r[2:] for r in told[1:]], float), expected, atol=1e-6)
+    ok("evaluate", "model.skops", f"test{suffix}")
+
+
+def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
+    X, Y = make_data(40)
+    names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
+    for suffix in (".csv", ".arff", ".npz", ".parquet"):
+        write(f"d{suffix}", X, Y, **names)
+    found = []
+    for trained in (".csv", ".npz", ".arff"):
+        out = f"m{trained}.skops"
+        labels = ["--labels", "-4"] if trained == ".csv" else []
+        ok("fit", f"d{trained}", *labels, *FAST, "--out", out)
+        for asked in (".csv", ".arff", ".npz", ".parquet"):
+            ok("predict", out, f"d{asked}", "--proba", "--out", "p.csv", "--force")
+            found.append(rows_of("p.csv"))
+    assert all(one == found[0] for one in found)
+
+
+def test_new_rows_need_no_labels(here):
+    ok("fit", "movies.csv", *FILMS, *FAST)
+    write_films("unlabelled.csv", 20, seed=1, first=60, labels=False)
+    ok("predict", "model.skops", "new.csv", "--out", "a.csv")
+    ok("predict", "model.skops", "unlabelled.csv", "--out", "b.csv")
+    assert rows_of("a.csv") == rows_of("b.csv")
+
+
+def test_nominal_attributes_mean_their_words(here):
+    """Another file may list the same words in another order."""
+    head = "@relation r\n@attribute c {%s}\n@attribute x numeric\n@attribute y {0,1}\n@data\n"
+    rows = "".join(
+        f"{c},{i},{int(c == 'red')}\n" for i, c in enumerate(["red", "green", "blue"] * 8)
+    )
+    (here / "a.arff").write_text(head % "red,green,blue" + rows)
+    (here / "b.arff").write_text(head % "blue,red,green" + rows.replace(",1\n", ",?\n"))
+    ok("fit", "a.arff", "--labels", "y", *FAST, "--set", "n_neighbors=1")
+    for name in ("a", "b"):
+        ok("predict", "model.skops", f"{name}.arff", "--out", f"{name}.csv")
+    assert rows_of("a.csv") == rows_of("b.csv")
+    assert {row[1] for row in rows_of("a.csv")[1:]} == {"y", ""}
+
+
+def test_one_column_of_tags(here, capsys):
+    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert said["labels"] == sorted(LABELS)
+    ok("evaluate", "model.skops", "posts.csv", "--metrics", "f1", "--json")
+    assert json.loads(capsys.readouterr().out)["results"]["model.skops"]["f1"]["mean"] > 0.6
+    text = (here / "posts.csv").read_text().replace("drama", "tragedy")
+    (here / "other.csv").write_text(text)
+    ok("evaluate", "model.skops", "other.csv", "--metrics", "f1", "--json")
+    assert "unknown to the model are left out: tragedy" in capsys.readouterr().err
+
+
+def test_lists_in_parquet(here):
+    frame = pd.read_csv("posts.csv")
+    frame["tags"] = [tags.split("; ") for tags in frame["tags"]]
+    frame.to_parquet("posts.parquet")
+    ok(
+        "fit",
+        "posts.parquet",
+        "--text",
+        "body",
+        "--label-column",
+        "tags",
+        *FAST,
+        "--out",
+        "a.skops",
+    )
+    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--out", "b.skops")
+    for name in "ab":
+        ok("predict", f"{name}.skops", "posts.csv", "--proba", "--out", f"{name}.csv")
+    assert rows_of("a.csv") == rows_of("b.csv")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_delimiters_are_found(delimiter, here):
+    write_films("d.csv", 60, delimiter=delimiter)
+    ok("fit", "d.csv", *FILMS, *FAST)
+    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
+def test_encodings(encoding, here):
+    text = (here / "movies.csv").read_text().replace("family", "famílía")
+    (here / "e.csv").write_bytes(text.encode(encoding))
+    ok("fit", "e.csv", *FILMS, *FAST, "--encoding", encoding)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_name(here):
+    (here / "bom.csv").write_bytes(b"\xef\xbb\xbf" + (here / "numbers.csv").read_bytes())
+    ok("fit", "bom.csv", "--labels", "a,b", *FAST)
+    ok("predict", "model.skops", "numbers.csv", "--out", "p.csv")
+
+
+# ------------------------------------------------------------------- columns of all kinds
+
+
+def test_categories_keep_leading_zeros_and_unknown_ones_pass(here):
+    rows = [["zip", "x", "a", "b"]]
+    rows += [[f"0{i % 3}", i / 7, int(i % 3 == 0), int(i % 2)] for i in range(30)]
+    (here / "z.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    ok("fit", "z.csv", "--labels", "a,b", "--category", "zip", *FAST)
+    encoder = load_model("model.skops")["features"].named_transformers_["category"]["encode"]
+    assert list(encoder.categories_[0]) == ["00", "01", "02"]
+    (here / "new.csv").write_text("zip,x\n99,1\n,2\n")
+    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+
+
+def test_scale(here, capsys):
+    text = (here / "numbers.csv").read_text().splitlines()
+    wide = [
+        text[0],
+        *(f"{float(line.split(',')[0]) * 1e6},{line.split(',', 1)[1]}" for line in text[1:]),
+    ]
+    (here / "wide.csv").write_text("\n".join(wide))
+    ok("fit", "wide.csv", "--labels", "a,b", *FAST)
+    assert "--scale standard evens that out" in capsys.readouterr().err
+    ok("fit", "wide.csv", "--labels", "a,b", *FAST, "--scale", "standard", "--out", "s.skops")
+    assert "evens" not in capsys.readouterr().err
+    ok("fit", "digit-scenes", *FAST, "--scale", "minmax", "--out", "t.skops")
+
+
+def test_missing_values_in_a_matrix(here):
+    X, Y = make_data(30)
+    X[3, 2] = np.nan
+    write("gaps.npz", X, Y)
+    ok("fit", "gaps.npz", *FAST)
+    ok("predict", "model.skops", "gaps.npz", "--out", "p.csv")
+
+
+def test_models_saved_in_python(here):
+    from labelkin import MLkNNClassifier
+
+    X, Y = make_data(30)
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    save_model(MLkNNClassifier().fit(frame, pd.DataFrame(Y, columns=list("abcd"))), "named.skops")
+    save_model(MLkNNClassifier().fit(X, Y), "plain.skops")
+    write("d.npz", X, Y, feature_names=list("vwxyz"))
+    frame.to_csv("d.csv", index=False)
+    for model, data in (("named", "d.csv"), ("named", "d.npz"), ("plain", "d.npz")):
+        ok("predict", f"{model}.skops", data, "--proba", "--out", "p.csv", "-f")
+        told = np.array([row[2:] for row in rows_of("p.csv")[1:]], float)
+        np.testing.assert_allclose(told, MLkNNClassifier().fit(X, Y).predict_proba(X), atol=1e-6)
+
+
+# ------------------------------------------------------------------------- what is printed
+
+
+@pytest.fixture
+def model(here):
+    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet")
+    return "model.skops"
+
+
+def test_top(model, capsys):
+    capsys.readouterr()
+    ok("predict", model, "new.csv", "--top", "2")
+    head, *rows = csv.reader(capsys.readouterr().out.splitlines())
+    assert head == ["row", "labels", "label_1", "probability_1", "label_2", "probability_2"]
+    assert [row[0] for row in rows] == [str(i + 1) for i in range(20)]
+    for row in rows:
+        assert 1 >= float(row[3]) >= float(row[5]) >= 0
+        assert row[2] in LABELS
+    ok("predict", model, "new.csv", "--top", "9", "--proba")
+    assert len(capsys.readouterr().out.splitlines()[0].split(",")) == 2 + 2 * 3 + 3
+
+
+def test_json_lines(model, capsys):
+    capsys.readouterr()
+    ok("predict", model, "new.csv", "--json", "--top", "1", "--proba", "--quiet")
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    rows = [json.loads(line) for line in shown.out.splitlines()]
+    assert len(rows) == 20
+    assert set(rows[0]) == {"row", "labels", "top", "probabilities"}
+    assert rows[0]["top"][0]["probability"] == max(rows[0]["probabilities"].values())
+    ok("predict", model, "new.csv", "--out", "p.jsonl", "--json")
+    assert json.loads(capsys.readouterr().out)["rows"] == 20
+    with open("p.jsonl", encoding="utf-8") as file:
+        assert [json.loads(line)["labels"] for line in file] == [row["labels"] for row in rows]
+
+
+def test_parquet(model):
+    ok("predict", model, "new.csv", "--id", "id", "--proba", "--out", "p.parquet")
+    ok("predict", model, "new.csv", "--id", "id", "--proba", "--out", "p.csv.gz")
+    expected = pd.read_csv("p.csv.gz")
+    expected["labels"] = expected["labels"].fillna("")
+    found = pd.read_parquet("p.parquet")
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
+def test_labels_named_like_our_columns(here):
+    text = (here / "numbers.csv").read_text().replace("x,z,a,b", "x,z,row,labels")
+    (here / "n.csv").write_text(text)
+    ok("fit", "n.csv", "--labels", "row,labels", *FAST)
+    ok("predict", "model.skops", "n.csv", "--out", "p.csv")
+    assert rows_of("p.csv")[0] == ["row_", "labels_", "row", "labels"]
+
+
+def test_evaluate_by_cross_validation(here, capsys):
+    words = ["evaluate", "movies.csv", *FILMS, "--folds", "3", "--model", "mlknn,br"]
+    ok(*words)
+    shown = capsys.readouterr().out
+    assert re.search(r"Hamming loss ↓\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
+    ok(*words, "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert list(said["results"]) == ["mlknn", "br"]
+    figures = said["results"]["mlknn"]["average_precision"]
+    assert len(figures["folds"]) == 3
+    assert figures["mean"] == pytest.approx(np.mean(figures["folds"]))
+    assert figures["std"] == pytest.approx(np.std(figures["folds"]))
+    ok(*words, "--json")
+    again = json.loads(capsys.readouterr().out)
+    assert again["results"]["br"]["f1"] == said["results"]["br"]["f1"]
+    ok(*words, "--json", "--seed", "5", "--no-stratified", "--repeats", "2")
+    other = json.loads(capsys.readouterr().out)["results"]["br"]["f1"]
+    assert len(other["folds"]) == 6
+
+
+def test_cross_validation_is_what_python_gives(here, capsys):
+    from labelkin import MLkNNClassifier
+    from labelkin.metrics import evaluate as figures_of
+    from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+
+    X, Y = make_data(60)
+    write("d.npz", X, Y)
+    ok("evaluate", "d.npz", *FAST, "--folds", "4", "--json", "--seed", "3")
+    said = json.loads(capsys.readouterr().out)["results"]["mlknn"]
+    splits = RepeatedIterativeStratifiedKFold(n_splits=4, n_repeats=1, random_state=3)
+    for i, (train, test) in enumerate(splits.split(X, Y)):
+        model = MLkNNClassifier(n_neighbors=10).fit(X[train], Y[train])
+        expected = figures_of(Y[test], model.predict_proba(X[test]), model.predict(X[test]))
+        for name, value in expected.items():
+            assert said[name]["folds"][i] == pytest.approx(value), name
+
+
+def test_evaluate_a_scikit_learn_classifier(here, capsys):
+    ok("evaluate", "numbers.csv", "--labels", "a,b", "--folds", "2", "--model",
+       "sklearn.neighbors:KNeighborsClassifier", "--metrics", "all", "--json")  # fmt: skip
+    assert "KNeighborsClassifier" in json.loads(capsys.readouterr().out)["results"]
+
+
+def test_quiet(here, capsys):
+    ok("fit", "movies.csv", *FILMS, *FAST, "-q")
+    assert capsys.readouterr() == ("", "")
+    ok("predict", "model.skops", "new.csv", "-q", "--out", "p.csv")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_export(model, capsys):
+    pytest.importorskip("onnx", reason="needs the extra 'onnx'")
+    capsys.readouterr()
+    ok("export", model, "m.onnx", "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert said["out"] == "m.onnx"
+    assert said["labels"] == LABELS
+    with open("m.onnx", "rb") as file:
+        assert len(file.read()) == said["bytes"]
+
+
+# ------------------------------------------------------------------------------- settings
+
+
+def test_settings_are_typed():
+    given = ["a=1", "b=0.5", "c=soft", "d=true", "e=None", "f=(0.2, 1)", "g='x'", "h=-1"]
+    assert parse_settings(given) == {
+        "a": 1, "b": 0.5, "c": "soft", "d": True, "e": None, "f": (0.2, 1), "g": "x", "h": -1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", methods())
+def test_every_method_can_be_asked_for(name, here):
+    X, Y = make_data(30)
+    write("d.csv", X, Y)
+    parameters = methods()[name].make(0).get_params()
+    few = ["--set", "n_estimators=4"] if "n_estimators" in parameters else []
+    ok("fit", "d.csv", "--labels", "-4", "--model", name, *few)
+    ok("predict", "model.skops", "d.csv", "--out", "p.csv")
+
+
+def test_a_pipelines_last_step_takes_settings():
+    model = make_model(methods()["mlknn_scaled"], {"n_neighbors": 4}, 0)
+    assert model[-1].n_neighbors == 4
+
+
+def test_the_seed_matters_and_repeats(here):
+    for out, seed in (("a", 0), ("b", 0), ("c", 1)):
+        ok("fit", "numbers.csv", "-l", "a,b", "--set", "n_estimators=2", "--seed", seed,
+           "--out", f"{out}.skops")  # fmt: skip
+        ok("predict", f"{out}.skops", "numbers.csv", "--proba", "--out", f"{out}.csv")
+    assert rows_of("a.csv") == rows_of("b.csv") != rows_of("c.csv")
+
+
+def test_another_device(here, monkeypatch):
+    """The same predictions, fitted there and loaded here, and the other way round."""
+    strict = pytest.importorskip("array_api_strict")
+    if os.environ.get("SCIPY_ARRAY_API") != "1":
+        pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
+    from labelkin._utils import array_api as _array
+
+    def move(X, Y, device):
+        assert device == "cuda"
+        parts = (part.toarray() if hasattr(part, "toarray") else part for part in (X, Y))
+        return tuple(None if part is None else strict.asarray(part) for part in parts)
+
+    monkeypatch.setattr(_array, "as_device_array", move)
+    cuda = ["--device", "cuda"]
+    for name, where in (("here", []), ("there", cuda)):
+        ok("fit", "movies.csv", *FILMS, *where, "--set", "n_estimators=3", "-o", f"{name}.skops")
+        for again, asked in (("here", []), ("there", cuda)):
+            out = f"{name}-{again}.csv"
+            ok("predict", f"{name}.skops", "new.csv", "--proba", *asked, "--out", out)
+    tables = [rows_of(path) for path in sorted(here.glob("*here-*here.csv"))]
+    assert len(tables) == 4
+    expected = np.array([row[2:] for row in tables[0][1:]], float)
+    for table in tables:
+        np.testing.assert_allclose(
+            np.array([row[2:] for row in table[1:]], float), expected, atol=1e-5
+        )
+    ok("evaluate", "movies.csv", *FILMS, *FAST, *cuda, "--folds", "2")
+
+
+def test_completion(here):
+    """The shell completes commands, options and methods."""
+    for words, expected in (
+        ("labelkin ev", "evaluate"),
+        ("labelkin fit d.csv --model vp", "vpcme"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "labelkin"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={
+                **os.environ,
+                "_LABELKIN_COMPLETE": "complete_bash",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(len(words.split()) - 1),
+            },
+        )
+        assert expected in done.stdout, done.stderr

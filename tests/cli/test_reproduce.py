@@ -1,0 +1,207 @@
+"""``labelkin reproduce`` as a person uses it, and as a machine that loses power does."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from experiments_samples import LABELKIN, OWN_METHODS, figures
+
+from labelkin.cli import main
+from labelkin.experiments.run.store import Store
+
+pytest.importorskip("typer")
+
+QUICK = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "own_methods.py").write_text(OWN_METHODS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "own_methods", raising=False)
+    monkeypatch.setenv("LABELKIN_DATA", str(tmp_path / "no-data"))
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+    return tmp_path
+
+
+def test_quick_needs_no_files(capsys):
+    assert main([*QUICK, "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "1 dataset × 1 method × 1 × 5 folds = 5 cells · store results.db\n" in shown
+    assert "5/5 cells" in shown
+    assert "precision" in shown
+    assert "labelkin report results.db" in shown
+    assert main([*QUICK, "--jobs", "1"]) == 0
+    assert "(5 already there)" in capsys.readouterr().out
+    with Store("results.db") as store:
+        assert store.runs()[0]["command"] == "labelkin " + " ".join([*QUICK, "--jobs", "1"])
+
+
+def test_the_frontier_has_fixed_folds(capsys):
+    command = ["reproduce", "frontier", "--quick", "--methods", "mlknn", "--jobs", "1"]
+    assert main(command) == 0
+    assert "= 5 cells" in capsys.readouterr().out
+    with Store("results.db") as store:
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": 0}
+    assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
+    assert "give these another --store" in capsys.readouterr().err
+
+
+def test_ones_own_data_and_method_join(capsys):
+    rows = [f"{x},{x * 7 % 5},{int(x % 5 > 2)},{int(x % 3 == 0)}" for x in range(40)]
+    with open("films.csv", "w") as file:
+        file.write("\n".join(["length,score,drama,comedy", *rows]))
+    command = [*QUICK, "--jobs", "1", "--data", "films.csv", "--labels", "drama,comedy"]
+    command += ["--method", "logistic=own_methods:ready", "--datasets", "digit-scenes"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "2 datasets × 2 methods" in shown
+    with Store("results.db") as store:
+        found = {(c.dataset, c.method) for c in store.done(failed=False)}
+        assert store.methods()["logistic"]["settings"] == "own_methods:ready"
+    assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "logistic")}
+    with open("films.csv", "a") as file:
+        file.write("\n1,1,1,1\n")
+    assert main([*command, "--repeats", "2"]) == 2
+    assert "'films', which has other data" in capsys.readouterr().err
+
+
+def test_failures_are_told_and_counted(capsys):
+    assert main([*QUICK, "--jobs", "1", "--method", "fails=own_methods:Fails"]) == 1
+    shown = capsys.readouterr().out
+    assert "failed: fails digit-scenes r0f0: RuntimeError: cannot predict" in shown
+    assert "10 cells in results.db" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tabel3"], "Did you mean table3"),
+        (["table3", "--datasets", "yeats"], "Did you mean yeast"),
+        (["table3", "--methods", "vpmce"], "Did you mean vpcme"),
+        (["table3", "--quick", "--methods", "mlknn@nearest=3"], "no parameter 'nearest'"),
+        (["table3", "--quick", "--method", "x"], "name=module:factory"),
+        (["table3", "--quick", "--methods", "mlknn", "--labels", "a"], "none is given"),
+        (["table3", "--quick", "--methods", "mlknn", "--data", "no.csv"], "no such file"),
+        (["figure2", "--datasets", "yeast", "--methods", "mlknn"], "yeast"),
+        (["table3", "--folds", "1"], "folds"),
+    ],
+)
+def test_bad_input_gets_one_sentence(words, said, capsys, monkeypatch):
+    def offline(*args, **options):
+        raise OSError("yeast could not be downloaded")
+
+    monkeypatch.setattr("labelkin.datasets.registry._load._download", offline)
+    assert main(["reproduce", *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+    assert not os.path.exists("results.db")
+
+
+def start(*words):
+    return subprocess.Popen(
+        [*LABELKIN, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_cells(process, count, path="results.db", seconds=60):
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with Store(path) as store:
+                if len(store.done()) >= count:
+                    return
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.01)
+    raise AssertionError(process.communicate())
+
+
+SLOW = [*QUICK, "--method", "slow=own_methods:Slow", "--methods", "mlknn,vpcme@size=2"]
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_says_how_to_go_on(signal_number):
+    process = start(*SLOW, "--jobs", "2")
+    wait_for_cells(process, 3)
+    os.killpg(
+        process.pid, signal_number
+    ) if signal_number == signal.SIGINT else process.send_signal(signal_number)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    with Store("results.db") as store:
+        stored = len(store.done())
+    [line] = error.splitlines()
+    assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; go on")
+    assert line.endswith("labelkin " + " ".join([*SLOW, "--jobs", "2"]))
+
+
+def test_two_runs_on_one_store_are_refused(capsys):
+    process = start(*SLOW, "--jobs", "1")
+    try:
+        wait_for_cells(process, 1)
+        assert main(QUICK) == 2
+        assert "another run is writing to this store" in capsys.readouterr().err
+    finally:
+        process.kill()
+        process.communicate()
+    assert main([*QUICK, "--jobs", "1"]) == 0, "the killed run holds nothing"
+
+
+def test_killed_at_random_moments_the_results_are_the_same():
+    """``kill -9`` the coordinating process again and again; the same command always goes on."""
+    assert main([*SLOW, "--jobs", "1", "--store", "whole.db"]) == 0
+    chance = random.Random(0)
+    kills = 0
+    # From "before the store exists" to "amid the cells"; the first three come before any
+    # machine could be done.
+    moments = [0.3, 0.8, 1.3, chance.uniform(1, 4), chance.uniform(1, 4)]
+    for attempt in range(12):
+        process = start(*SLOW, "--jobs", "2")
+        try:
+            process.wait(timeout=moments[attempt] if attempt < len(moments) else 60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            kills += 1
+        _, error = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, error
+    assert process.returncode == 0
+    assert kills >= 3
+    assert figures("results.db") == figures("whole.db")
+
+
+def test_workers_do_not_outlive_a_killed_run(folder):
+    (folder / "own_methods.py").write_text(
+        OWN_METHODS.replace("time.sleep(0.3)", "open(str(os.getpid()), 'w'); time.sleep(30)")
+    )
+    process = start(*SLOW, "--jobs", "2")
+    deadline = time.monotonic() + 60
+    while not (workers := [int(n) for n in os.listdir() if n.isdigit()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while any(os.path.exists(f"/proc/{pid}/fd") and _alive(pid) for pid in workers):
+        assert time.monotonic() < deadline, "a worker goes on without its parent"
+        time.sleep(0.1)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,198 @@
+"""`describe` against hand-made cases, published figures, and its own plots."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from labelkin.datasets import (
+    describe,
+    plot_label_cooccurrence,
+    plot_label_set_sizes,
+    save_plots,
+)
+
+DATA = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[3] / "shared" / "datasets")
+needs_data = pytest.mark.skipif(
+    not (DATA / "yeast.npz").exists(), reason=f"no yeast.npz in {DATA} (set LABELKIN_DATA)"
+)
+
+# Counts 4, 2, 1, 0, so IRLbl is 1, 2, 4, inf.
+Y = np.array(
+    [
+        [1, 1, 0, 0],
+        [1, 1, 0, 0],
+        [1, 0, 1, 0],
+        [1, 0, 0, 0],
+        [0, 0, 0, 0],
+    ]
+)
+
+
+def test_by_hand():
+    found = describe(Y, np.zeros((5, 3)))
+    assert found.table2() == {
+        "instances": 5,
+        "features": 3,
+        "labels": 4,
+        "distinct": 4,
+        "cardinality": 7 / 5,
+        "density": 7 / 20,
+    }
+    assert found.label_counts == (4, 2, 1, 0)
+    assert found.irlbl == (1.0, 2.0, 4.0, math.inf)
+    assert found.mean_ir == pytest.approx(7 / 3)
+    assert found.max_ir == 4
+    # Deviations from 7/3: squares (16 + 1 + 25) / 9 = 42/9; over n - 1 = 2.
+    assert found.cv_ir == pytest.approx(math.sqrt(42 / 18) / (7 / 3))
+    # Rows {1, 2} twice: 1 - sqrt(2)/1.5; row {1, 4}: 1 - 2/2.5; other rows 0.
+    assert found.scumble == pytest.approx((2 * (1 - math.sqrt(2) / 1.5) + (1 - 2 / 2.5)) / 5)
+    assert found.unlabelled == 1 / 5
+    assert found.single_sets == 3 / 4
+    assert found.set_sizes == (1, 1, 3)
+    assert found.never_positive == ("3",)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        sp.csr_matrix(Y),
+        sp.csc_array(Y),
+        sp.coo_array(Y.astype(float)),
+        Y.astype(bool),
+        Y.tolist(),
+        np.asfortranarray(Y.astype(np.float32)),
+    ],
+    ids=["csr", "csc", "coo", "bool", "list", "float32"],
+)
+def test_any_form_of_Y(same):
+    assert describe(same) == describe(Y)
+
+
+def test_explicit_zeros_and_input_left_alone():
+    stored = sp.csr_matrix(Y)
+    stored.data[0] = 0
+    before = stored.copy()
+    expected = Y.copy()
+    expected[0, 0] = 0
+    assert describe(stored) == describe(expected)
+    assert stored.nnz == before.nnz
+
+
+def test_names_of_a_frame():
+    frame = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
+    assert describe(frame).label_names == ("a", "b", "c", "d")
+    assert describe(frame, label_names=list("wxyz")).never_positive == ("z",)
+
+
+def test_features_of_a_sparse_X():
+    assert describe(Y, sp.csr_matrix((5, 9))).features == 9
+    assert describe(Y).features is None
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([0, 1, 1], "table of rows and labels"),
+        (np.zeros((0, 3)), "table of rows and labels"),
+        (np.zeros((3, 0)), "table of rows and labels"),
+        ([[0, 2]], "only 0 and 1"),
+        ([[-1, 1]], "only 0 and 1"),
+        ([[0, np.nan]], "NaN"),
+        (sp.csr_matrix([[0, 3]]), "only 0 and 1"),
+    ],
+)
+def test_bad_labels_are_refused(bad, words):
+    with pytest.raises(ValueError, match=words):
+        describe(bad)
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="X has 4 rows and Y has 5"):
+        describe(Y, np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="2 names and Y has 4"):
+        describe(Y, label_names=["a", "b"])
+
+
+def test_no_label_at_all():
+    found = describe(np.zeros((3, 2)))
+    assert (found.mean_ir, found.scumble, found.unlabelled, found.distinct) == (1, 0, 1, 1)
+    assert found.set_sizes == (3,)
+
+
+def test_one_row_one_label():
+    found = describe([[1]])
+    assert (found.cardinality, found.density, found.distinct, found.mean_ir) == (1, 1, 1, 1)
+
+
+def test_prints_as_a_table_and_as_json():
+    found = describe(Y)
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["instances", "5"]
+    assert "4, 1 never positive" in str(found)
+    assert "MeanIR" in str(found)
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["irlbl"] == [1, 2, 4, None]
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "mean_ir", "scumble"),
+    [  # as published with the R package mldr
+        ("yeast", 7.197, 0.104),
+        ("enron", 73.953, 0.303),
+        ("scene", 1.254, 0.000),
+        ("genbase", 37.315, 0.029),
+        ("medical", 89.501, 0.047),
+    ],
+)
+def test_published_imbalance(name, mean_ir, scumble):
+    with np.load(DATA / f"{name}.npz") as stored:
+        found = describe(stored["Y"])
+    assert round(found.mean_ir, 3) == mean_ir
+    assert round(found.scumble, 3) == scumble
+
+
+def test_cooccurrence_shares():
+    figure = plot_label_cooccurrence(Y, label_names=["a", "b", "c", "$d"], title="toy")
+    axes = figure.axes[0]
+    share = np.ma.filled(axes.images[0].get_array(), np.nan)
+    nan = np.nan
+    expected = [[nan, 0.5, 0.25, 0], [1, nan, 0, 0], [1, 0, nan, 0], [nan, nan, nan, nan]]
+    np.testing.assert_array_equal(share, expected)
+    assert [t.get_text() for t in axes.get_yticklabels()][:2] == ["a (4)", "b (2)"]
+    assert axes.get_title().startswith("toy: ")
+
+
+def test_set_sizes_bars():
+    axes = plot_label_set_sizes(Y).axes[0]
+    assert [bar.get_height() for bar in axes.patches[:3]] == [1, 1, 3]
+
+
+def test_many_labels_are_cut_and_said():
+    rng = np.random.default_rng(0)
+    many = (rng.random((300, 120)) < 0.05).astype(int)
+    axes = plot_label_cooccurrence(many).axes[0]
+    assert axes.images[0].get_array().shape == (80, 80)
+    assert "80 most frequent of 120" in axes.get_title()
+
+
+def test_plots_are_written(tmp_path):
+    paths = save_plots(sp.csr_matrix(Y), tmp_path / "new" / "folder", title="a/b c")
+    assert sorted(p.name for p in paths) == [
+        "a_b_c-cooccurrence.png",
+        "a_b_c-cooccurrence.svg",
+        "a_b_c-set-sizes.png",
+        "a_b_c-set-sizes.svg",
+    ]
+    for path in paths:
+        start = path.read_bytes()[:200]
+        assert start.startswith(b"\x89PNG") if path.suffix == ".png" else b"<?xml" in start
+    with pytest.raises(ValueError, match="only 0 and 1"):
+        save_plots([[2]], tmp_path / "never")
+    assert not (tmp_path / "never").exists()

@@ -1,0 +1,99 @@
+"""The documentation says what is: its snippets run, its figures exist, its versions agree."""
+
+import re
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import labelkin
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")])
+TEXTS = {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
+
+
+def snippets(text):
+    """Return the Python of a page: one script, as a reader would paste block after block."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+
+
+WITH_CODE = [name for name, text in TEXTS.items() if snippets(text)]
+
+
+@pytest.mark.parametrize("page", WITH_CODE)
+def test_snippets_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(snippets(TEXTS[page]), page, "exec"), {"__name__": "__main__"})
+
+
+def test_every_figure_is_drawn_and_used():
+    named = set(re.findall(r"```\{guide-figure\} (\S+)", "".join(TEXTS.values())))
+    drawn = {path.stem for path in (DOCS / "figures").glob("[a-z]*.py")}
+    assert named == drawn
+
+
+def test_every_figure_is_told_to_those_who_cannot_see_it():
+    for name, text in TEXTS.items():
+        figures = re.findall(r"```\{guide-figure\} \S+\n(.*)", text)
+        assert all(line.startswith(":alt: ") for line in figures), name
+
+
+def test_links_between_pages_lead_somewhere():
+    for name, text in TEXTS.items():
+        for target in re.findall(r"\]\(([^)#:]+\.md)", text):
+            assert ((DOCS / name).parent / target).exists(), f"{name} links to {target}"
+
+
+def test_every_estimator_has_a_place():
+    guide = "".join(text for name, text in TEXTS.items() if name.startswith("guide/"))
+    examples = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "examples").glob("*.py"))
+    missing = [name for name in labelkin.__all__ if name not in guide + examples]
+    assert not missing, f"not in the user guide: {missing}"
+
+
+def test_the_reference_knows_what_is_exported(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    import api_reference
+
+    page = api_reference._estimators() + api_reference._modules()
+    for name in labelkin.__all__:
+        assert f"   {name}\n" in page
+    assert "   evaluate\n" in page
+    methods = {n: kind for kind, n in api_reference.own_methods("labelkin.VPCMEClassifier")}
+    assert {"fit", "predict", "predict_proba", "staged_predict"} <= set(methods)
+    assert "get_params" not in methods
+    sys.modules.pop("api_reference")
+
+
+def test_measured_tables_are_made_from_committed_figures(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    import measured
+
+    marks = measured.MARK.findall("\n".join(TEXTS.values()))
+    assert set(marks) == set(measured.PARTS)
+    for name in measured.TABLES:
+        head, rule, *rows = measured.TABLES[name]().splitlines()
+        widths = {line.count("|") for line in (head, rule, *rows)}
+        assert rows, name
+        assert len(widths) == 1, name
+    data = measured.frontier()
+    assert len(data.datasets) == 12
+    assert data.mean_ranks()["krr"] < data.mean_ranks()["vpcme"]
+    assert data.beaten("krr") > data.beaten("vpcme")
+    assert set(measured.selection_curves()["yeast", "Average precision"]) >= {"constraints"}
+    sys.modules.pop("measured")
+
+
+def test_one_version():
+    """The version stands in one place; what repeats it agrees."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/labelkin/__init__.py"
+    assert metadata.version("labelkin") == labelkin.__version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (\S+)$", citation, re.MULTILINE)[1] == labelkin.__version__
+    assert "release = labelkin.__version__" in (DOCS / "conf.py").read_text(encoding="utf-8")

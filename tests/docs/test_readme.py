@@ -1,0 +1,65 @@
+"""The README's Python snippets work when pasted."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Go where the files lie that the README speaks of."""
+    monkeypatch.chdir(tmp_path)
+    plots = ["a widow weeps", "a clown falls", "a thief runs", "a clown weeps", "a thief falls"]
+    tags = ["1,0,0", "0,1,0", "0,0,1", "1,1,0", "0,1,1"]
+    rows = [f"{p},{t}" for p, t in zip(plots * 8, tags * 8, strict=True)]
+    Path("movies.csv").write_text("\n".join(["plot,drama,comedy,crime", *rows]))
+    Path("new.csv").write_text("plot\na thief weeps\na clown laughs\n")
+    rows = ["97,1999,US,1,0", "121,,FR,0,1", ",2011,,1,1", "88,1960,US,0,0"] * 8
+    Path("films.csv").write_text("\n".join(["length,year,country,drama,comedy", *rows]))
+
+
+def test_snippets_one_after_the_other(capsys):
+    pytest.importorskip("pandas")
+    pasted = {}
+    for snippet in SNIPPETS:
+        assert snippet.count("\n") < 15
+        exec(compile(snippet, "README.md", "exec"), pasted)
+    said = pasted["new"].set_index("plot")
+    assert said.columns.tolist() == ["drama", "comedy", "crime"]
+    assert said.loc["a clown laughs"].idxmax() == "comedy"
+    assert Path("predictions.csv").read_text().startswith("plot,drama,comedy,crime\n")
+    films = pasted["films"]
+    assert (pasted["film_model"].predict(films)[:4] == films[["drama", "comedy"]][:4]).all(
+        axis=None
+    )
+    out = capsys.readouterr().out
+    assert "average_precision" in out
+    assert "votes" in out
+
+
+def test_from_a_csv_to_predictions():
+    from labelkin.cli import main
+
+    text = README.read_text(encoding="utf-8")
+    commands = re.findall(
+        r"^labelkin ((?:evaluate|fit|predict|export) .*?)(?:  +#.*)?$", text, re.M
+    )
+    assert [c.split()[0] for c in commands] == ["evaluate", "fit", "predict"]
+    for command in commands:
+        assert main(shlex.split(command)) == 0
+    lines = Path("predictions.csv").read_text().splitlines()
+    assert len(lines) == 3
+    assert "drama" in lines[0]
+
+
+def test_the_methods_table_names_every_estimator():
+    import labelkin
+
+    text = README.read_text(encoding="utf-8")
+    missing = [name for name in labelkin.__all__ if f"`{name}`" not in text]
+    assert not missing

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from conftest import make_data
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from labelkin import MLkNNClassifier, VPCMEClassifier
+from labelkin.experiments.run.cell import Job, execute
+from labelkin.experiments.run.factories import Factory, user_method
+from labelkin.experiments.run.memory import PeakMemory
+from labelkin.experiments.run.methods import METHODS, Method
+from labelkin.experiments.run.protocol import Cell
+from labelkin.metrics import PAPER_METRICS, evaluate
+
+X, Y = make_data(n=80, q=3)
+TEST = np.arange(0, 80, 5)
+TRAIN = np.setdiff1d(np.arange(80), TEST)
+
+
+def job(*names, method=None):
+    base = names[0].partition("@")[0]
+    return Job(tuple(Cell("d", name, 0, 0) for name in names), method or METHODS[base])
+
+
+def own(make):
+    return Method("own", "own", make, "", "")
+
+
+def metrics(row):
+    return {name: row[name] for name in PAPER_METRICS}
+
+
+def test_figures_are_those_of_the_classifier():
+    [row] = execute(job("mlknn"), X, Y, TEST).rows
+    model = MLkNNClassifier(n_neighbors=10).fit(X[TRAIN], Y[TRAIN])
+    expected = evaluate(Y[TEST], model.predict_proba(X[TEST]), model.predict(X[TEST]))
+    assert metrics(row) == expected
+    assert (row["dataset"], row["method"], row["repeat"], row["fold"]) == ("d", "mlknn", 0, 0)
+    assert row["status"] == "ok"
+    assert row["error"] is None
+    assert row["fit_s"] > 0
+    assert row["predict_s"] > 0
+
+
+def test_all_sizes_come_from_one_fit():
+    fits = []
+
+    class Counted(VPCMEClassifier):
+        def fit(self, X, Y):
+            fits.append(self.n_estimators)
+            return super().fit(X, Y)
+
+    method = own(lambda seed: Counted(random_state=seed))
+    sizes = (1, 4, 9)
+    outcome = execute(job(*(f"own@size={s}" for s in sizes), method=method), X, Y, TEST)
+    assert fits == [9]
+    for size, row in zip(sizes, outcome.rows, strict=True):
+        seed = Cell("d", "own", 0, 0).seed
+        alone = VPCMEClassifier(n_estimators=size, random_state=seed).fit(X[TRAIN], Y[TRAIN])
+        expected = evaluate(Y[TEST], alone.predict_proba(X[TEST]), alone.predict(X[TEST]))
+        assert metrics(row) == expected
+    for key in ("fit_s", "predict_s"):
+        seconds = [row[key] for row in outcome.rows]
+        assert seconds == sorted(seconds)
+        assert len(set(seconds)) == 3
+
+
+def test_a_variant_with_the_default_is_the_method_itself():
+    [plain] = execute(job("vpcme"), X, Y, TEST).rows
+    [same] = execute(job("vpcme@threshold=0.6"), X, Y, TEST).rows
+    [sized] = execute(job("vpcme@size=30"), X, Y, TEST).rows
+    [other] = execute(job("vpcme@threshold=0.1"), X, Y, TEST).rows
+    assert metrics(plain) == metrics(same) == metrics(sized) != metrics(other)
+
+
+def test_an_error_becomes_a_row():
+    class Fails(KNeighborsClassifier):
+        def predict(self, X):
+            raise RuntimeError("first line\n  second")
+
+    outcome = execute(job("own", method=own(lambda seed: Fails())), X, Y, TEST)
+    [row] = outcome.rows
+    assert row["status"] == "failed"
+    assert row["error"] == "RuntimeError: first line second"
+    assert all(row[name] is None for name in (*PAPER_METRICS, "fit_s", "predict_s"))
+    assert "in predict" in row["traceback"]
+
+
+def test_a_missing_package_is_not_the_methods_failure():
+    class Needs(KNeighborsClassifier):
+        def fit(self, X, Y):
+            raise ImportError("numba is needed here")
+
+    with pytest.raises(ImportError, match="numba is needed"):
+        execute(job("own", method=own(lambda seed: Needs())), X, Y, TEST)
+
+
+def test_sparse_equals_dense():
+    [dense] = execute(job("mlknn"), X, Y, TEST).rows
+    [thin] = execute(job("mlknn"), sparse.csr_matrix(X), Y, TEST).rows
+    assert metrics(dense) == pytest.approx(metrics(thin))
+
+
+@pytest.mark.parametrize("kind", [KNeighborsClassifier, DecisionTreeClassifier, RidgeClassifier])
+def test_any_multi_label_classifier(kind):
+    [row] = execute(job("own", method=own(lambda seed: kind())), X, Y, TEST).rows
+    assert row["error"] is None
+    assert row["average_precision"] > 0.7
+
+
+def test_without_scores_the_labels_rank():
+    class Labels(KNeighborsClassifier):
+        predict_proba = None
+
+        def __getattribute__(self, name):
+            if name == "predict_proba":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    [row] = execute(job("own", method=own(lambda seed: Labels())), X, Y, TEST).rows
+    labels = KNeighborsClassifier().fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
+    assert metrics(row) == evaluate(Y[TEST], labels.astype(float), labels)
+
+
+# ------------------------------------------------------------------ factories
+
+
+def test_one_target_classifiers_are_trained_label_by_label():
+    model = Factory("sklearn.linear_model:LogisticRegression")(3)
+    assert type(model).__name__ == "OneVsRestClassifier"
+    assert isinstance(model.estimator, LogisticRegression)
+    [row] = execute(job("own", method=own(lambda seed: model)), X, Y, TEST).rows
+    assert row["average_precision"] > 0.7
+
+
+def test_user_methods_are_seeded():
+    method = user_method("forest=sklearn.ensemble:RandomForestClassifier")
+    assert (method.name, method.title) == ("forest", "forest")
+    assert method.make(1).random_state == method.make(1).random_state != method.make(2).random_state
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("forest", ValueError, "name=module:factory"),
+        ("f=sklearn.ensemble.RandomForestClassifier", ValueError, "name=module:factory"),
+        ("a@b=sklearn.svm:SVC", ValueError, "name=module:factory"),
+        ("mlknn=sklearn.svm:SVC", ValueError, "'mlknn' is a known method"),
+        ("f=no_such_module:f", ImportError, "no module 'no_such_module'"),
+        ("f=sklearn.svm:NoSuch", ValueError, "NoSuch"),
+        ("f=collections:OrderedDict", ValueError, "no fit and predict"),
+    ],
+)
+def test_wrong_user_methods(text, error, said):
+    with pytest.raises(error, match=said):
+        user_method(text)
+
+
+# ------------------------------------------------------------------ memory
+
+
+def test_peak_memory_is_what_the_cell_adds():
+    with PeakMemory() as outer:
+        held = np.ones(60 * 2**20 // 8)
+        del held
+    if outer.megabytes is None:
+        pytest.skip("the high-water mark cannot be set back on this system")
+    assert outer.megabytes == pytest.approx(60, abs=5)
+    with PeakMemory() as small:
+        pass
+    assert small.megabytes < 5
+
+
+def test_no_figure_when_cells_share_the_process():
+    with PeakMemory() as outer, PeakMemory() as inner:
+        pass
+    assert outer.megabytes is None
+    assert inner.megabytes is None

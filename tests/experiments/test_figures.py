@@ -1,0 +1,146 @@
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib", reason="needs the extra plot")
+pytest.importorskip("scikit_posthocs", reason="needs the extra report")
+
+from experiment_results import cells, full_results, paper_results
+
+from labelkin.experiments.report.comparison import MEASURES, Comparison, Sweep, check_results
+from labelkin.experiments.report.figures import (
+    differences,
+    draw_bars,
+    draw_critical_difference,
+    draw_differences,
+    draw_overall,
+    draw_sweep,
+    inline_svg,
+    save,
+)
+from labelkin.experiments.report.overall import Overall
+
+AP = MEASURES["average_precision"]
+ODD = "数 $x_1 {0} & <b>\n" + "long" * 20
+
+
+@pytest.fixture(scope="module")
+def results():
+    return check_results(full_results())
+
+
+def drawn(figure, folder, name="figure"):
+    """Return the words of a figure's SVG, after writing both files."""
+    svg = save(figure, folder, name)
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    root = ET.fromstring(svg)
+    assert (folder / f"{name}.svg").read_text(encoding="utf-8") == svg
+    return [" ".join("".join(e.itertext()).split()) for e in root.iter() if e.tag.endswith("text")]
+
+
+def test_critical_difference(results, tmp_path):
+    words = drawn(draw_critical_difference(Comparison.of(results), AP), tmp_path)
+    assert "Average precision ↑: average rank over 11 datasets" in words
+    assert any("critical difference 2.27" in word for word in words)
+    names = [word for word in words if re.search(r"\d\.\d\d", word) and "critical" not in word]
+    assert len(names) == 6
+    assert names[0].startswith("VPCME 1.")
+
+
+def test_overall_ranks_over_cells_and_over_datasets(results, tmp_path):
+    found = Comparison.of(results)
+    overall = Overall(found)
+    for by_dataset, test in ((False, overall.by_cell), (True, overall.by_dataset)):
+        words = drawn(draw_overall(found, by_dataset), tmp_path)
+        assert any(f"over {test.n_datasets} " in word for word in words)
+        assert any(f"critical difference {test.cd:.2f}" in word for word in words)
+        assert f"VPCME {test.ranks['vpcme']:.2f}" in words
+    assert overall.by_cell.cd < overall.by_dataset.cd
+
+
+def test_critical_difference_needs_two_by_two():
+    for datasets, methods in ((["yeast"], ["mlknn", "vpcme"]), (["yeast", "scene"], ["vpcme"])):
+        found = Comparison.of(check_results(paper_results(datasets, methods)))
+        assert draw_critical_difference(found, AP) is None
+    assert draw_overall(found) is None
+    assert draw_overall(found, by_dataset=True) is None
+
+
+def test_sweeps_show_measured_and_published(results, tmp_path):
+    threshold, *_, size = Sweep.all_of(results)
+    assert "published" not in drawn(draw_sweep(threshold), tmp_path)
+    words = drawn(draw_sweep(size), tmp_path)
+    assert "published" in words
+    assert [w for w in words if w == "Average precision ↑ (%)"]
+
+
+def test_curves_pass_through_the_means(results):
+    sweep = Sweep.all_of(results)[-1]
+    axes = draw_sweep(sweep).axes[list(MEASURES).index("average_precision")]
+    measured, printed = axes.get_lines()
+    assert measured.get_xdata().tolist() == [1, 10, 20, 30, 40, 50]
+    assert measured.get_ydata()[0] == pytest.approx(100 * sweep.values("1", AP).mean())
+    assert printed.get_ydata()[0] == 86.21 if sweep.dataset == "medical" else 67.24
+
+
+def test_bars(results, tmp_path):
+    group = Comparison.of(results, components=True)
+    figure = draw_bars(group)
+    words = drawn(figure, tmp_path)
+    assert {"yeast", "scene", "entertainment", "VPCME"} <= set(words)
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    expected = 100 * group.means(MEASURES["hamming_loss"]).T.to_numpy().ravel()
+    assert heights == pytest.approx(expected.tolist())
+
+
+def test_heat_map_is_measured_minus_published(tmp_path):
+    frame = paper_results(["yeast", "scene"], ["mlknn", "vpcme"])
+    exact = frame["dataset"].eq("yeast") & frame["method"].eq("vpcme")
+    frame.loc[exact, "average_precision"] = 0.7541
+    found = Comparison.of(check_results(frame))
+    assert differences(found, AP).loc["yeast", "vpcme"] == pytest.approx(-5)
+    assert differences(found, MEASURES["f1"]).empty
+    assert "−5.00" in drawn(draw_differences(found), tmp_path)
+
+
+def test_heat_map_of_nothing_published():
+    frame = pd.DataFrame(cells("mine", "vpcme", np.random.default_rng(0)))
+    assert draw_differences(Comparison.of(check_results(frame))) is None
+
+
+def test_names_of_users_do_no_harm(tmp_path):
+    rng = np.random.default_rng(0)
+    names = (ODD, ODD + "!", "vpcme")  # the first two are cut to the same text
+    rows = [row for d in (ODD, "yeast") for m in names for row in cells(d, m, rng)]
+    rows += cells(ODD, "mddm", rng)
+    rows += cells(ODD, f"vpcme@{ODD}={ODD}", rng)
+    results = check_results(pd.DataFrame(rows))
+    found = Comparison.of(results)
+    words = drawn(draw_critical_difference(found, AP), tmp_path)
+    assert any("(2)" in word for word in words)
+    drawn(draw_bars(Comparison.of(results, components=True)), tmp_path)
+    drawn(draw_sweep(Sweep.all_of(results)[0]), tmp_path)
+    drawn(draw_differences(found), tmp_path)
+
+
+def test_inline_svg_takes_the_pages_ink_and_has_its_own_ids(results, tmp_path):
+    svg = save(draw_sweep(Sweep.all_of(results)[0]), tmp_path, "a")
+    text = inline_svg(svg, "my figure", "a &lt;label&gt;")
+    root = ET.fromstring(text)
+    assert root.get("aria-label") == "a <label>"
+    assert "currentColor" in text
+    assert "#1b1c1f" not in text
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert ids
+    assert all(name.startswith("my-figure-") for name in ids)
+    used = re.findall(r'(?:href="#|url\(#)([^")]*)', text)
+    assert used
+    assert set(used) <= set(ids)
+
+
+def test_figures_are_reproducible(results, tmp_path):
+    sweep = Sweep.all_of(results)[0]
+    assert save(draw_sweep(sweep), tmp_path, "a") == save(draw_sweep(sweep), tmp_path, "b")

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from conftest import make_data
+from sklearn.base import clone
+
+from labelkin._utils.scoring import estimator_scores
+from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.run.methods import COMPARED
+from labelkin.metrics import average_precision
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_every_method_learns_and_repeats(name):
+    X, Y = make_data(150, 5, 4)
+    Y[:, 0] |= ~Y.any(axis=1)  # a row without labels would rank anything right
+    train, test = np.arange(100), np.arange(100, 150)
+    method = COMPARED[name]
+    try:
+        models = [clone(method.make(seed)).fit(X[train], Y[train]) for seed in (0, 0)]
+    except ImportError as error:
+        pytest.skip(str(error))
+    scores = [estimator_scores(model, X[test], 4) for model in models]
+    np.testing.assert_array_equal(*scores)
+    assert average_precision(Y[test], scores[0]) > 0.75
+    assert method.name == name
+    assert method.title
+    assert method.settings
+    assert method.reference
+
+
+def test_the_papers_methods_are_all_here():
+    table3 = ["rakel", "iblr", "clr", "cchains", "mlknn", "vpcme"]
+    figure2 = ["adaboost_pdt", "bagging_vpcp", "mddm", "vpcme"]
+    assert set(table3) | set(figure2) <= set(COMPARED)
+    assert [name for name in COMPARED if name in table3] == table3
+
+
+def test_every_group_runs_known_methods():
+    for group in GROUPS.values():
+        assert {name.partition("@")[0] for name in group.methods} <= set(COMPARED)
+    assert set(GROUPS["table3"].methods) < set(GROUPS["frontier"].methods)
+
+
+def test_the_papers_settings():
+    assert COMPARED["vpcme"].make(0).get_params()["n_estimators"] == 30
+    assert COMPARED["vpcme"].make(0).get_params()["threshold"] == 0.6
+    assert COMPARED["mddm"].make(0).get_params()["mddm__n_components"] == 0.99
+    assert COMPARED["rakel_k3"].make(0).get_params()["labelset_size"] == 3

@@ -1,0 +1,130 @@
+"""The methods of the comparison beyond the paper."""
+
+import importlib
+
+import numpy as np
+import pytest
+from conftest import make_data
+from scipy import sparse
+from sklearn.svm import SVC
+
+from labelkin.experiments.run import cell as cells
+from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.run.methods import COMPARED
+from labelkin.experiments.run.peers import CalibratedSVMClassifier, TunedChainsClassifier
+from labelkin.experiments.run.protocol import Cell
+
+NAMES = GROUPS["frontier"].methods
+
+
+def fast(name):
+    """Return a method with three members, if it is an ensemble of them."""
+    method = COMPARED[name]
+
+    def make(seed):
+        try:
+            model = method.make(seed)
+        except ImportError as error:
+            pytest.skip(str(error))
+        return model.set_params(n_estimators=3) if "n_estimators" in model.get_params() else model
+
+    return type(method)(name, method.title, make, method.settings, method.reference)
+
+
+def predictions(method, X, Y, test, monkeypatch):
+    """Run one cell; return the scores and labels that were measured in it."""
+    seen = []
+
+    def measure(Y_true, scores, labels):
+        seen.append((np.array(scores), np.array(labels)))
+        return evaluate(Y_true, scores, labels)
+
+    evaluate = cells.evaluate
+    with monkeypatch.context() as patch:
+        patch.setattr(cells, "evaluate", measure)
+        outcome = cells.execute(cells.Job((Cell("d", method.name, 0, 0),), method), X, Y, test)
+    assert outcome.rows[0]["status"] == "ok", outcome.rows[0]["error"]
+    return seen[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_test_rows_reach_no_prediction(name, monkeypatch):
+    X, Y = make_data(70, 6, 4)
+    rng = np.random.RandomState(0)
+    test = np.sort(rng.permutation(70)[:20])
+    shuffled = Y.copy()
+    shuffled[test] = 1 - Y[test][rng.permutation(20)]
+    method = fast(name)
+    scores, labels = predictions(method, X, Y, test, monkeypatch)
+    other_scores, other_labels = predictions(method, X, shuffled, test, monkeypatch)
+    np.testing.assert_array_equal(scores, other_scores)
+    np.testing.assert_array_equal(labels, other_labels)
+    assert scores.shape == labels.shape == (20, 4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constant_labels_and_sparse_rows_are_taken(name, monkeypatch):
+    X, Y = make_data(70, 6, 4)
+    test = np.arange(50, 70)
+    X = sparse.csr_matrix(np.where(X > 0, X, 0))
+    Y[:, 1], Y[:50, 2], Y[1:50, 3] = 0, 1, 0  # never, always in training, once in training
+    Y[0, 3] = 1
+    scores, labels = predictions(fast(name), X, Y, test, monkeypatch)
+    assert np.isfinite(scores).all()
+    assert scores.min() >= 0
+    assert scores.max() <= 1
+    assert not labels[:, 1].any()
+    assert labels[:, 2].all()
+
+
+@pytest.mark.parametrize(("name", "package"), [("lgbm", "lightgbm"), ("boomer", "mlrl")])
+def test_a_missing_package_is_told_in_one_sentence(name, package, monkeypatch):
+    original = importlib.import_module
+
+    def refuse(module, *rest):
+        if module.partition(".")[0] == package:
+            raise ImportError(module)
+        return original(module, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with pytest.raises(ImportError, match=rf"{package} is needed .*labelkin\[compare\]"):
+        COMPARED[name].make(0)
+
+
+def test_the_svm_is_scikit_learns():
+    X, Y = make_data(120, 5, 3)
+    model = CalibratedSVMClassifier(Cs=(10.0,), random_state=0).fit(X[:80], Y[:80])
+    for label in range(3):
+        theirs = SVC(C=10.0, gamma="scale").fit(X[:80], Y[:80, label])
+        ours = model.predict_proba(X[80:])[:, label]
+        decision = theirs.decision_function(X[80:])
+        # Calibration is monotone: the order of the rows is the machine's.
+        np.testing.assert_array_equal(np.argsort(ours), np.argsort(decision))
+    assert model.gamma_ == pytest.approx(theirs._gamma)
+
+
+def test_the_svm_takes_sparse_rows_as_dense_ones():
+    X, Y = make_data(90, 6, 3)
+    X = np.where(X > 0, X, 0)
+    dense = CalibratedSVMClassifier(random_state=0).fit(X, Y)
+    other = CalibratedSVMClassifier(random_state=0).fit(sparse.csr_matrix(X), Y)
+    assert other.gamma_ == pytest.approx(dense.gamma_)
+    np.testing.assert_allclose(other.predict_proba(X), dense.predict_proba(X), atol=1e-6)
+
+
+def test_settings_are_chosen_on_training_rows_that_were_left_out():
+    """Noise rewards no flexible fit: on held-out rows the small C must win."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((150, 40))
+    Y = (X[:, :3] + 2 * rng.standard_normal((150, 3)) > 0).astype(int)
+    Y[:, 0] |= ~Y.any(axis=1)
+    assert TunedChainsClassifier(2, random_state=0).fit(X, Y).C_ == 0.1
+    assert CalibratedSVMClassifier((0.01, 1e4), random_state=0).fit(X, Y).C_ == 0.01
+
+
+def test_chains_average_several_orders():
+    X, Y = make_data(80, 5, 4)
+    model = TunedChainsClassifier(random_state=0).fit(X, Y)
+    assert len({tuple(order) for order in model.chains_.orders_}) > 1
+    assert len(model.chains_.orders_) == 10
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X) >= 0.5)

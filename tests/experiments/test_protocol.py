@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+
+from labelkin.experiments.run.protocol import Cell, Protocol, derive_seed
+
+Y = (np.random.RandomState(0).random_sample((53, 4)) < 0.3).astype(int)
+
+
+def test_seeds_never_change():
+    """Results of every store rest on these numbers: they may not move with any release."""
+    assert derive_seed("yeast", "vpcme", 0, 4) == 2110008837
+    assert derive_seed("yeast", 0) == derive_seed("yeast", "0")
+    assert Cell("yeast", "vpcme", 0, 4).seed == 2110008837
+
+
+def test_seeds_differ_in_every_part():
+    seeds = {
+        derive_seed(d, m, r, f)
+        for d in ("a", "b") for m in ("x", "y") for r in range(5) for f in range(5)
+    }  # fmt: skip
+    assert len(seeds) == 100
+
+
+def test_variants_share_the_seed_of_their_method():
+    seed = Cell("yeast", "vpcme", 2, 1).seed
+    assert Cell("yeast", "vpcme@threshold=0.1", 2, 1).seed == seed
+    assert Cell("yeast", "vpcme@size=10", 2, 1).seed == seed
+    assert Cell("yeast", "bagging_vpcp", 2, 1).seed != seed
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_folds_part_the_rows(stratified):
+    protocol = Protocol(folds=5, stratified=stratified)
+    folds = protocol.test_rows("d", 0, Y)
+    assert sorted(np.concatenate(folds)) == list(range(53))
+    assert {len(fold) for fold in folds} <= {10, 11}
+    again = protocol.test_rows("d", 0, Y)
+    assert all(np.array_equal(a, b) for a, b in zip(folds, again, strict=True))
+    for other in (protocol.test_rows("d", 1, Y), protocol.test_rows("e", 0, Y)):
+        assert not np.array_equal(folds[0], other[0])
+
+
+def test_folds_of_a_seed_are_those_of_other_programs():
+    """The frontier's folds: the same for every dataset of a size, whatever its name."""
+    expected = np.array_split(np.random.default_rng(0).permutation(53), 5)
+    for name in "d", "e":
+        folds = Protocol(1, 5, seed=0).test_rows(name, 0, Y)
+        assert all(np.array_equal(a, np.sort(b)) for a, b in zip(folds, expected, strict=True))
+    assert not np.array_equal(folds[0], Protocol(2, 5, seed=0).test_rows("d", 1, Y)[0])
+    assert not np.array_equal(folds[0], Protocol(1, 5).test_rows("d", 0, Y)[0])
+
+
+def test_stratified_folds_spread_the_labels():
+    spread = {
+        kind: np.ptp([Y[f].sum(axis=0) for f in Protocol(1, 5, kind).test_rows("d", 0, Y)], axis=0)
+        for kind in (False, True)
+    }
+    assert spread[True].max() <= 2 < spread[False].max()
+
+
+def test_methods_of_a_fold_stand_together():
+    cells = list(Protocol(2, 3).cells(["d", "e"], ["x", "y"]))
+    assert len(cells) == len(set(cells)) == 24
+    assert cells[:3] == [Cell("d", "x", 0, 0), Cell("d", "y", 0, 0), Cell("d", "x", 0, 1)]
+
+
+def test_bad_settings():
+    with pytest.raises(ValueError, match="folds must be at least 2"):
+        Protocol(folds=1)
+    with pytest.raises(ValueError, match="repeats must be at least 1"):
+        Protocol(repeats=0)
+    with pytest.raises(ValueError, match="d has 53 rows, too few for 60 folds"):
+        Protocol(folds=60).test_rows("d", 0, Y)

@@ -1,0 +1,506 @@
+import re
+import shutil
+import sys
+import types
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+for package in ("matplotlib", "scikit_posthocs", "jinja2"):
+    pytest.importorskip(package, reason="needs the extra report")
+
+from experiment_results import (
+    ENVIRONMENT,
+    HOSTILE,
+    cells,
+    full_results,
+    paper_results,
+)
+
+from labelkin.experiments.report.comparison import MEASURES
+from labelkin.experiments.report.page import Recorded, read_results, write_report
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    out = tmp_path_factory.mktemp("report") / "new" / "folder"
+    return write_report(Recorded(full_results(), ENVIRONMENT), out, source="mine.db")
+
+
+class Page(HTMLParser):
+    """What a page asks for, and what it says."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.ids = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def read(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+# ------------------------------------------------------------------------------ files
+
+
+def test_everything_is_there(report):
+    folder = report.parent
+    tables = {path.name for path in (folder / "tables").iterdir()}
+    names = [f"table3_{name}" for name in MEASURES]
+    names += ["table4", "table4_corrected", "table5_medical", "table5_entertainment"]
+    names += ["figure1_yeast", "figure1_business", "figure2_recall", "cost_fit_s", "agreement"]
+    names += ["tests_friedman", "tests_wilcoxon", "cost_peak_mb", "overall"]
+    assert {f"{name}.{end}" for name in names for end in ("md", "tex", "csv")} <= tables
+    assert {"all.md", "all.tex"} <= tables
+    figures = {path.name for path in (folder / "figures").iterdir()}
+    names = [f"cd_{name}" for name in MEASURES]
+    names += ["figure1_yeast", "figure1_business", "table5_medical", "figure2", "differences"]
+    names += ["cd_overall"]
+    assert {f"{name}.{end}" for name in names for end in ("png", "svg")} <= figures
+    assert {path.name for path in folder.iterdir()} == {
+        "report.html", "results.csv", "tables", "figures",
+    }  # fmt: skip
+    assert (folder.stat().st_mode & 0o777) == ((folder / "tables").stat().st_mode & 0o777)
+
+
+def test_results_csv_gives_the_same_report(tmp_path):
+    frame = paper_results(["yeast", "NA", "01"], ["mlknn", "vpcme", HOSTILE])
+    frame.loc[3, ["status", "error"]] = ["failed", "two\nlines"]
+    first = write_report(frame, tmp_path / "first")
+    recorded = read_results(first.parent / "results.csv")
+    assert recorded.environment == {}
+    assert len(recorded.results) == len(frame)
+    again = write_report(recorded, tmp_path / "again")
+    assert again.read_text(encoding="utf-8") == first.read_text(encoding="utf-8")
+
+
+def test_page_is_one_file_and_well_formed(report):
+    page = read(report)
+    for tag, attributes in page.tags:
+        assert tag not in ("iframe", "object", "embed", "base")
+        for name in ("src", "href", "xlink:href", "action"):
+            value = attributes.get(name) or "#"
+            assert value.startswith(("#", "data:")), (tag, value)
+    assert not re.search(r"url\((?!#)", report.read_text(encoding="utf-8"))
+    assert "@import" not in report.read_text(encoding="utf-8")
+    assert len(page.ids) == len(set(page.ids))
+    anchors = {a["href"][1:] for tag, a in page.tags if tag == "a"}
+    assert anchors <= set(page.ids)
+
+
+def test_page_says_what_there_is(report):
+    text = read(report).text
+    for words in (
+        "VPCME has the best average rank in average precision",
+        "Wilcoxon's signed-rank test",
+        "CLR failed on enron (5 of 5 cells)",
+        "MemoryError: <b>no room</b>",
+        "some <CPU> with 8 cores",
+        "labelkin reproduce table3 --datasets",
+        "labelkin reproduce figure2 --datasets yeast,scene,entertainment",
+        "labelkin report mine.db --out report",
+        "580 cells: 13 datasets",
+    ):
+        assert words in text, words
+
+
+def test_what_users_wrote_is_escaped(report):
+    page = read(report)
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert not any(tag == "b" for tag, _ in page.tags)
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    assert HOSTILE in page.text
+
+
+# --------------------------------------------------------------------------- situations
+
+
+def _all_failed():
+    frame = paper_results(["yeast"], ["mlknn", "vpcme"], n_repeats=1)
+    return frame.assign(status="failed", error="ValueError: no", **dict.fromkeys(MEASURES, np.nan))
+
+
+def _sweep_only():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame([r for s in (1, 10) for r in cells("medical", f"vpcme@size={s}", rng)])
+
+
+def _components_only():
+    frame = full_results()
+    kept = frame["method"].isin(["vpcme", "mddm", "bagging_vpcp"])
+    return frame[kept & frame["dataset"].isin(["yeast", "scene"])]
+
+
+SITUATIONS = {
+    "one method": (
+        lambda: paper_results(["yeast", "scene"], ["vpcme"]),
+        ["VPCME was run on 2 datasets, with no other", "no other method was run"],
+    ),
+    "one dataset": (
+        lambda: paper_results(["yeast"]),
+        ["On yeast, VPCME (", "it needs two methods on two datasets"],
+    ),
+    "one cell": (
+        lambda: paper_results(["yeast"], ["vpcme"], n_repeats=1, n_folds=1),
+        ["VPCME was run on 1 dataset"],
+    ),
+    "one fold": (
+        lambda: paper_results(["yeast", "scene"], n_repeats=1, n_folds=1),
+        ["6 methods on 2 datasets", "over 1 fold;"],
+    ),
+    "no VPCME": (
+        lambda: paper_results(methods=["mlknn", "iblr", "clr"]),
+        ["the method they would refer to was not run"],
+    ),
+    "users' own alone": (
+        lambda: paper_results(["mine", "yours"], ["first", "second", "third"]),
+        ["3 methods on 2 datasets"],
+    ),
+    "all failed": (_all_failed, ["There is no result to compare yet.", "ValueError: no"]),
+    "sweep only": (_sweep_only, ["Table 5: VPCME on medical by S"]),
+    "components only": (_components_only, ["MDDM"]),
+    "one metric": (
+        lambda: paper_results(["yeast", "scene"]).drop(columns=[*list(MEASURES)[1:], "fit_s"]),
+        ["in Hamming loss"],
+    ),
+    "no status": (
+        lambda: paper_results(["yeast"], ["vpcme"]).drop(columns=["status", "error"]),
+        ["No cell failed."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_whatever_was_run_there_is_a_report(name, tmp_path):
+    make, words = SITUATIONS[name]
+    text = read(write_report(make(), tmp_path)).text
+    for expected in [*words, "Not recorded with these results."]:
+        assert expected in text, text[:600]
+
+
+def test_an_error_leaves_the_old_report_whole(tmp_path, monkeypatch):
+    frame = paper_results(["yeast"], ["vpcme"])
+    page = write_report(frame, tmp_path)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    monkeypatch.setattr("labelkin.experiments.report.page._render", lambda content: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_report(paper_results(["scene"], ["vpcme"]), tmp_path)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+    assert page.exists()
+
+
+def test_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"jinja2.*labelkin\[report\]"):
+        write_report(paper_results(["yeast"], ["vpcme"]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# --------------------------------------------------------------------------- the command
+
+
+def run(*words):
+    pytest.importorskip("typer")
+    from labelkin.cli import main
+
+    return main(["report", *map(str, words)])
+
+
+def test_command(tmp_path, capsys):
+    paper_results(["yeast", "scene"], ["mlknn", "vpcme"]).to_csv(tmp_path / "r.csv", index=False)
+    assert run(tmp_path / "r.csv", "--out", tmp_path / "out", "--reference", "mlknn") == 0
+    page = tmp_path / "out" / "report.html"
+    assert "report.html" in capsys.readouterr().out.replace("\n", "")
+    assert "wins/ties/losses of ML-kNN" in read(page).text
+
+
+def test_command_opens_a_store(tmp_path, monkeypatch):
+    class Store:
+        def __init__(self, path):
+            assert path.name == "results.db"
+
+        def results(self):
+            return paper_results(["yeast"], ["vpcme"])
+
+        def environment(self):
+            return {"cpu": "very fast"}
+
+        def runs(self):
+            return [{"command": "labelkin reproduce table3 --seed <1>"}] * 2
+
+        def methods(self):
+            return {"vpcme": {"settings": "as the <store> says"}}
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.closed = True
+
+    module = types.ModuleType("labelkin.experiments.run.store")
+    module.Store = Store
+    monkeypatch.setitem(sys.modules, "labelkin.experiments.run.store", module)
+    store = tmp_path / "results.db"
+    store.write_bytes(b"SQLite format 3\0 and so on")
+    assert run(store, "--out", tmp_path) == 0
+    text = read(tmp_path / "report.html").text
+    assert "very fast" in text
+    assert text.count("labelkin reproduce table3 --seed <1>") == 1
+    assert "as the <store> says" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("none.db", None, "no such file"),
+        ("text.db", "hello", "neither a store"),
+        ("empty.csv", "", "cannot be read"),
+        ("other.csv", "a,b\n1,2\n", "no column 'dataset'"),
+        ("ragged.csv", "a,b\n1,2,3\n4,5,6,7\n", "cannot be read"),
+    ],
+)
+def test_command_refuses_what_it_cannot_read(name, content, words, tmp_path, capsys):
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    assert run(path, "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert words in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_command_refuses_an_unknown_reference(tmp_path, capsys):
+    paper_results(["yeast"], ["mlknn"]).to_csv(tmp_path / "r.csv", index=False)
+    assert run(tmp_path / "r.csv", "--out", tmp_path / "out", "--reference", "mlkn") == 2
+    assert "there are mlknn" in capsys.readouterr().err
+
+
+# --------------------------------------------------------------------------- in a browser
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(driver)
+    driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser, report):
+    """The report, freshly opened in a wide window; no test may leave an error behind."""
+    resize(browser, 1280, 900)
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(report.as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def resize(browser, width, height):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def js(browser, code, *arguments):
+    return browser.execute_script(code, *arguments)
+
+
+SHOWN = """
+const table = document.querySelector('[data-metric="average_precision"] table');
+const seen = (e) => e.offsetParent !== null;
+return {
+  columns: [...table.tHead.rows[0].cells].filter(seen).map((c) => c.innerText.trim()),
+  rows: [...table.tBodies[0].rows].filter(seen).map((r) => r.cells[0].innerText.trim()),
+  best: [...table.querySelectorAll('tbody .best')].filter(seen).map((c) => c.dataset.method),
+};
+"""
+
+
+def test_no_outside_request(page):
+    import json
+
+    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    asked = [
+        m["params"]["request"]["url"]
+        for m in messages
+        if m["method"] == "Network.requestWillBeSent"
+    ]
+    assert asked
+    assert all(url.startswith(("file:", "data:")) for url in asked), asked
+
+
+def test_sorting(page):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    table = page.find_element(By.CSS_SELECTOR, '[data-metric="average_precision"] table')
+    head = table.find_element(By.CSS_SELECTOR, 'thead th[data-method="clr"]')
+    button = head.find_element(By.TAG_NAME, "button")
+
+    def values():
+        found = js(
+            page,
+            "return [...arguments[0].tBodies[0].rows].map(r => "
+            "r.querySelector('[data-method=\"clr\"]').dataset.value ?? null)",
+            table,
+        )
+        return [None if v is None else float(v) for v in found]
+
+    before = values()
+    button.click()
+    known = sorted(v for v in before if v is not None)
+    gaps = [None] * before.count(None)
+    assert gaps
+    assert values() == known + gaps
+    assert head.get_attribute("aria-sort") == "ascending"
+    button.send_keys(Keys.ENTER)  # by keyboard, the other way; gaps stay last
+    assert values() == known[::-1] + gaps
+    assert head.get_attribute("aria-sort") == "descending"
+    table.find_element(By.CSS_SELECTOR, "thead th:first-child button").click()
+    rows = js(page, SHOWN)["rows"]
+    assert rows == sorted(rows)
+    assert head.get_attribute("aria-sort") == "none"
+
+
+def test_filtering_methods_and_datasets(page):
+    from selenium.webdriver.common.by import By
+
+    before = js(page, SHOWN)
+    assert before["columns"][1:3] == ["RAkEL (k = 3)", "IBLR-ML"]
+    assert "vpcme" in before["best"]
+    page.find_element(By.CSS_SELECTOR, ".filter summary").click()
+    page.find_element(By.CSS_SELECTOR, '#method-filter input[value="vpcme"]').click()
+    page.find_element(By.CSS_SELECTOR, '#dataset-filter input[value="yeast"]').click()
+    after = js(page, SHOWN)
+    assert after["columns"] == [c for c in before["columns"] if c != "VPCME"]
+    assert after["rows"] == [r for r in before["rows"] if r != "yeast"]
+    assert len(after["best"]) >= 11  # the best of those shown; one dataset has one method left
+    assert "vpcme" not in after["best"]
+    status = page.find_element(By.ID, "status").text
+    assert status == "Shown: 6 of 7 methods, 12 of 13 datasets."
+    # Curves of a hidden dataset go with it.
+    assert not page.find_element(By.CSS_SELECTOR, '#curves [data-dataset="yeast"]').is_displayed()
+    page.find_element(By.CSS_SELECTOR, '#method-filter [data-all=""]').click()
+    assert js(page, SHOWN)["columns"] == ["Dataset"]
+    for part in ("#method-filter", "#dataset-filter"):
+        page.find_element(By.CSS_SELECTOR, f'{part} [data-all="1"]').click()
+    assert js(page, SHOWN) == before
+
+
+def test_choosing_metric_and_test(page):
+    from selenium.webdriver.common.by import By
+
+    def metrics():
+        return [
+            part.get_attribute("data-metric")
+            for part in page.find_elements(By.CSS_SELECTOR, ".metric")
+            if part.is_displayed()
+        ]
+
+    assert metrics() == ["average_precision"]
+    page.find_element(By.CSS_SELECTOR, 'input[name="metric"][value="coverage"]').click()
+    assert metrics() == ["coverage"]
+    page.find_element(By.CSS_SELECTOR, 'input[name="metric"][value=""]').click()
+    assert metrics() == list(MEASURES)
+    marks = (
+        "return [...document.querySelectorAll('.mark')]"
+        ".filter(e => e.offsetParent && e.textContent).length"
+    )
+    paired = js(page, marks)
+    page.find_element(By.CSS_SELECTOR, 'input[name="test"][value="corrected"]').click()
+    assert 0 < js(page, marks) < paired
+    assert "Nadeau" in page.find_element(By.ID, "tests").text
+
+
+def test_dark_and_light(page):
+    from selenium.webdriver.common.by import By
+
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = js(page, colour)
+    page.find_element(By.ID, "theme").click()
+    dark = js(page, colour)
+    assert light != dark
+    media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    page.refresh()
+    assert js(page, colour) == dark
+    page.find_element(By.ID, "theme").click()
+    assert js(page, colour) == light
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_narrow_pages_do_not_scroll_sideways(page, width):
+    resize(page, width, 800)
+    js(page, "document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    js(page, 'document.querySelector(\'input[name="metric"][value=""]\').click()')
+    wide = js(
+        page,
+        "return [...document.body.querySelectorAll('*')].filter(e => !e.closest('.scroll *, .skip')"
+        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 90))",
+    )
+    assert wide == []
+    assert js(page, "return document.documentElement.scrollWidth") <= width
+    # Names of datasets stay whole, and in sight while the table moves.
+    name = js(page, "return document.querySelector('tbody th').getBoundingClientRect().width")
+    assert name > 60
+
+
+def test_every_control_is_reached_by_keyboard(page):
+    from selenium.webdriver.common.keys import Keys
+
+    reached = set()
+    for _ in range(40):
+        page.switch_to.active_element.send_keys(Keys.TAB)
+        element = js(
+            page,
+            "const e = document.activeElement; return [e.tagName, e.className, e.id, e.name ?? '']",
+        )
+        reached.add(tuple(element))
+    tags = {tag for tag, *_ in reached}
+    assert {"A", "BUTTON", "INPUT", "SUMMARY", "DIV"} <= tags
+    assert any("sort" in name for _, name, _, _ in reached)
+    assert any(name == "theme" for _, _, name, _ in reached)
+
+
+def test_no_script_but_its_own_runs(page):
+    """Should anything slip through the escaping, the page still refuses to run it."""
+    assert js(page, "return document.querySelectorAll('img').length") == 0
+    code = (
+        "const s = document.createElement('script'); s.textContent = 'window.slipped = 1';"
+        "document.body.append(s); return window.slipped ?? null"
+    )
+    assert js(page, code) is None
+    (refusal,) = page.get_log("browser")
+    assert "Content Security Policy" in refusal["message"]

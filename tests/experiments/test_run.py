@@ -1,0 +1,229 @@
+import random
+
+import numpy as np
+import pytest
+from conftest import make_data
+from experiments_samples import OWN_METHODS, figures
+
+from labelkin.experiments.run import runner as module
+from labelkin.experiments.run.factories import user_method
+from labelkin.experiments.run.live import View
+from labelkin.experiments.run.methods import METHODS, Method
+from labelkin.experiments.run.pools import run_here
+from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.runner import Plan, make_jobs, run
+from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
+from labelkin.experiments.run.store import Store
+
+
+class Made(Source):
+    """A dataset made on the spot."""
+
+    def load(self):
+        X, Y = make_data(n=60, q=3, seed=len(self.name))
+        return Dataset(self.name, X, Y)
+
+
+def plan(methods=("mlknn", "vpcme@size=1", "vpcme@size=3"), repeats=2, registry=METHODS, **more):
+    sources = (Made("small"), Made("other"))
+    return Plan("table5", sources, methods, registry, Protocol(repeats, 3, **more))
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    path = tmp_path_factory.mktemp("expected") / "results.db"
+    summary = run(plan(), path)
+    assert (summary.total, summary.before, summary.computed, summary.failed) == (36, 0, 36, 0)
+    return figures(path)
+
+
+@pytest.mark.parametrize(
+    "how", [{"jobs": 2}, {"jobs": 3, "threads": True}], ids=["processes", "threads"]
+)
+def test_same_results_however_it_runs(how, expected, tmp_path):
+    run(plan(), tmp_path / "results.db", **how)
+    assert figures(tmp_path / "results.db") == expected
+
+
+def test_same_results_in_any_order(expected, tmp_path, monkeypatch):
+    def shuffled(*args):
+        jobs = make_jobs(*args)
+        random.Random(0).shuffle(jobs)
+        return jobs
+
+    monkeypatch.setattr(module, "make_jobs", shuffled)
+    run(plan(), tmp_path / "results.db")
+    assert figures(tmp_path / "results.db") == expected
+
+
+def test_same_results_in_pieces(expected, tmp_path):
+    path = tmp_path / "results.db"
+    assert run(plan(("mlknn",), repeats=1), path).computed == 6
+    assert run(plan(("vpcme@size=3",), repeats=2), path).computed == 12
+    summary = run(plan(), path)
+    assert (summary.before, summary.computed) == (18, 18)
+    assert figures(path) == expected
+    assert run(plan(), path).computed == 0
+
+
+def test_stratified_folds_give_other_results(expected, tmp_path):
+    run(plan(stratified=True), tmp_path / "results.db")
+    assert figures(tmp_path / "results.db") != expected
+
+
+def test_sizes_share_a_job_and_others_do_not():
+    names = ("vpcme@size=1", "vpcme@threshold=0.1@size=1", "vpcme@size=3", "vpcme", "mlknn")
+    cells = [Cell("d", name, 0, 0) for name in names]
+    jobs = make_jobs(plan(names), cells)
+    assert [tuple(c.method for c in job.cells) for job in jobs] == [
+        ("vpcme@size=1", "vpcme@size=3"),
+        ("vpcme@threshold=0.1@size=1",),
+        ("vpcme",),
+        ("mlknn",),
+    ]
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Return a registry with the user's methods that fail and die."""
+    (tmp_path / "own_methods.py").write_text(OWN_METHODS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "own_methods", raising=False)
+    made = [user_method(f"{n.lower()}=own_methods:{n}") for n in ("Fails", "Dies", "Slow")]
+    return {**METHODS, **{method.name: method for method in made}}
+
+
+def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
+    path = tmp_path / "results.db"
+    failing = plan(("fails", "mlknn"), repeats=1, registry=own)
+    assert run(failing, path).failed == 6
+    with Store(path) as store:
+        assert len(store.done(failed=False)) == 6
+        errors = {why["error"] for why in store.failures().values()}
+    assert errors == {"RuntimeError: cannot predict"}
+    assert run(failing, path).computed == 0, "failures are results: not repeated unasked"
+    own["fails"] = Method("fails", "fails", METHODS["mlknn"].make, "", "")
+    with pytest.raises(ValueError, match="'fails', which was set up in another way"):
+        run(failing, path, retry=True)
+
+
+def test_retry(own, tmp_path, monkeypatch):
+    path = tmp_path / "results.db"
+    run(plan(("fails",), repeats=1, registry=own), path)
+    own_methods = __import__("sys").modules["own_methods"]
+    monkeypatch.delattr(own_methods.Fails, "predict")  # the bug is found
+    summary = run(plan(("fails",), repeats=1, registry=own), path, retry=True)
+    assert (summary.computed, summary.failed) == (6, 0)
+
+
+def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
+    path = tmp_path / "results.db"
+    summary = run(plan(("dies", "mlknn"), repeats=1, registry=own), path, jobs=2)
+    folds = Protocol(1, 3)
+    guilty = set()
+    for source in plan().sources:
+        Y = source.load().Y
+        for fold, test in enumerate(folds.test_rows(source.name, 0, Y)):
+            if np.delete(Y, test, axis=0)[:, 0].sum() % 4 == 1:
+                guilty.add(Cell(source.name, "dies", 0, fold))
+    assert 0 < len(guilty) < 4
+    assert summary.computed == 12
+    with Store(path) as store:
+        assert set(store.failures()) == guilty
+        assert {why["error"] for why in store.failures().values()} == {
+            "the worker process died: out of memory, or killed"
+        }
+
+
+def test_what_is_finished_is_written_when_a_run_is_cut_off(tmp_path, monkeypatch):
+    def cut_off(*args, **options):
+        for number, outcome in enumerate(run_here(*args, **options)):
+            if number == 5:
+                raise KeyboardInterrupt
+            yield outcome
+
+    monkeypatch.setattr(module, "run_here", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan(("mlknn",)), tmp_path / "results.db")
+    with Store(tmp_path / "results.db") as store:
+        assert len(store.done()) == 5
+
+
+def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
+    def full(self, *args):
+        raise OSError("results.db: database or disk is full.")
+
+    monkeypatch.setattr(Store, "add", full)
+    with pytest.raises(OSError, match="disk is full"):
+        run(plan(("mlknn",)), tmp_path / "results.db")
+
+
+def test_the_view_hears_of_a_cell_when_it_is_on_disk(tmp_path):
+    path = tmp_path / "results.db"
+
+    class Watch(View):
+        def show(self, progress):
+            self.progress = progress
+            self.heard = 0
+
+        def stored(self, outcome):
+            self.heard += len(outcome.rows)
+            assert self.progress.done == self.heard
+            with Store(path) as store:
+                assert set(outcome.job.cells) <= store.done()
+
+    view = Watch()
+    run(plan(repeats=1), path, view=view)
+    assert view.heard == 18
+
+
+def test_environment_is_stored(tmp_path):
+    run(plan(("mlknn",), repeats=1), tmp_path / "results.db", command="labelkin …")
+    with Store(tmp_path / "results.db") as store:
+        environment = store.environment()
+        assert store.runs()[0]["command"] == "labelkin …"
+        assert store.datasets()["small"]["labels"] == 3
+        assert store.methods()["mlknn"]["title"] == "ML-kNN"
+    assert {"python", "processor", "cores", "packages", "blas", "revision"} <= set(environment)
+    assert environment["blas_threads"] == 1
+    assert environment["packages"]["numpy"] == np.__version__
+
+
+def test_nothing_to_run():
+    with pytest.raises(ValueError, match="nothing to run"):
+        plan(())
+    twice = (Made("d"), Made("d"))
+    with pytest.raises(ValueError, match="Two datasets are called 'd'"):
+        Plan("table3", twice, ("mlknn",), METHODS, Protocol())
+
+
+# ------------------------------------------------------------------ sources
+
+
+def test_fingerprint_sees_every_value():
+    X, Y = make_data()
+    base = Dataset("d", X, Y).fingerprint
+    assert Dataset("e", X.copy(), Y).fingerprint == base
+    X[3, 2] += 1e-9
+    assert Dataset("d", X, Y).fingerprint != base
+    assert Dataset("d", make_data()[0], 1 - Y).fingerprint != base
+
+
+def test_sources(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "films.v2.csv").write_text("x,a,b\n" + "1,0,1\n2,1,0\n" * 5)
+    assert find_source("films.v2.csv").name == "films"
+    source = file_source("mine=films.v2.csv", "a,b")
+    assert source.name == "mine"
+    assert source.load().Y.tolist()[:2] == [[0, 1], [1, 0]]
+    assert np.array_equal(file_source("films.v2.csv", "-2").load().Y, source.load().Y)
+    assert find_source("Yeast").name == "yeast"
+    assert find_source("digit-scenes").load().Y.shape == (600, 10)
+    with pytest.raises(ValueError, match=r"No dataset is called 'yeats'\. Did you mean yeast"):
+        find_source("yeats")
+    with pytest.raises(ValueError, match=r"nowhere\.csv: there is no such file"):
+        file_source("nowhere.csv")
+    (tmp_path / "yeast.csv").write_text("x,a\n1,0\n")
+    with pytest.raises(ValueError, match="--data my-yeast=yeast"):
+        file_source("yeast.csv")

@@ -1,0 +1,237 @@
+import csv
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.store import COLUMNS, Store
+from labelkin.metrics import PAPER_METRICS
+
+
+def row(method="m", fold=0, status="ok", value=0.1 + 0.2, dataset="d"):
+    figures = dict.fromkeys(PAPER_METRICS, value if status == "ok" else None)
+    times = {"fit_s": 1.5, "predict_s": 0.5, "peak_mb": None}
+    place = {"dataset": dataset, "method": method, "repeat": 0, "fold": fold}
+    return {**place, **figures, **times, "status": status, "error": None if status == "ok" else "E"}
+
+
+def begin(store, protocol=None, **more):
+    given = {"started": "now", "command": "labelkin …", "environment": {"python": "3"}, **more}
+    store.begin(protocol=protocol or Protocol(), **given)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "new" / "results.db"
+    with Store(path, write=True) as store:
+        begin(store, groups=[("table3", "d", "m")])
+        store.add([row(fold=1), row(fold=0)])
+        store.add([{**row("a", status="failed"), "traceback": "Traceback …"}])
+    return path
+
+
+def test_results(path):
+    pandas = pytest.importorskip("pandas")
+    with Store(path) as store:
+        frame = store.results()
+    assert tuple(frame.columns) == COLUMNS
+    assert list(frame.method + frame.fold.astype(str)) == ["a0", "m0", "m1"]
+    assert frame.f1[1] == 0.1 + 0.2
+    assert frame.peak_mb.dtype == float
+    assert pandas.isna(frame.f1[0])
+    assert frame.error[0] == "E"
+
+
+def test_csv_reads_back_exactly(path, tmp_path):
+    with Store(path) as store:
+        store.write_csv(tmp_path / "results.csv")
+    with open(tmp_path / "results.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert float(rows[1]["f1"]) == 0.1 + 0.2
+    assert rows[0]["f1"] == ""
+    assert set(os.listdir(path.parent)) == {"results.db", "results.db-lock"}
+
+
+def test_what_else_is_told(path):
+    with Store(path) as store:
+        assert store.done() == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1), Cell("d", "a", 0, 0)}
+        assert store.done(failed=False) == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1)}
+        assert store.failures() == {
+            Cell("d", "a", 0, 0): {"error": "E", "traceback": "Traceback …"}
+        }
+        assert store.failures(among=[Cell("d", "m", 0, 0)]) == {}
+        assert store.environment() == {"python": "3"}
+        assert store.runs()[0]["cells"] == 3
+        assert store.groups() == {"table3": [("d", "m", 20)]}
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
+        assert store.metric("f1")[Cell("d", "m", 0, 1)] == 0.1 + 0.2
+        with pytest.raises(ValueError, match="no column is called 'nothing'"):
+            store.metric("nothing")
+
+
+def test_a_job_is_stored_whole_or_not_at_all(path):
+    with Store(path, write=True) as store:
+        begin(store)
+        with pytest.raises(ValueError, match="NOT NULL"):
+            store.add([row("late", 0), {**row("late", 1), "status": None}])
+        assert not any(cell.method == "late" for cell in store.done())
+        store.add([row("late", 0)])  # and the store goes on working
+        assert Cell("d", "late", 0, 0) in store.done()
+
+
+def test_a_retry_replaces(path):
+    with Store(path, write=True) as store:
+        begin(store)
+        store.add([row("a")])
+        assert store.failures() == {}
+        assert len(store.done()) == 3
+
+
+def test_two_writers_are_refused_and_readers_are_not(path):
+    with Store(path, write=True) as first:
+        begin(first)
+        with pytest.raises(ValueError, match=r"results\.db: another run is writing to this store"):
+            Store(path, write=True)
+        first.add([row("new")])
+        with Store(path) as reader:
+            assert Cell("d", "new", 0, 0) in reader.done()
+    Store(path, write=True).close()
+
+
+def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
+    path = tmp_path / "results.db"
+    code = (
+        "import os, signal, sys\n"
+        "sys.path.insert(0, sys.argv[2])\n"
+        "from test_store import Store, begin, row\n"
+        "store = Store(sys.argv[1], write=True)\n"
+        "begin(store)\n"
+        "store.add([row()])\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    here = os.path.dirname(__file__)
+    done = subprocess.run([sys.executable, "-c", code, str(path), here], check=False)
+    assert done.returncode == -9
+    with Store(path) as store:
+        assert store.done() == {Cell("d", "m", 0, 0)}
+    with Store(path, write=True) as store:
+        assert store.done() == {Cell("d", "m", 0, 0)}
+
+
+def test_durable_settings(path):
+    with Store(path, write=True) as store:
+        assert store._rows("PRAGMA journal_mode") == [("wal",)]
+        assert store._rows("PRAGMA synchronous") == [(2,)]  # FULL
+
+
+def test_reading_changes_nothing(path):
+    before = path.read_bytes()
+    with Store(path) as store, pytest.raises(OSError, match="readonly"):
+        store.add([row("new")])
+    assert path.read_bytes() == before
+
+
+def test_readable_in_a_folder_that_is_not_writable(path):
+    with Store(path, write=True) as store:
+        begin(store)
+    os.chmod(path, 0o444)
+    os.chmod(path.parent, 0o555)
+    try:
+        with Store(path) as store:
+            assert len(store.done()) == 3
+    finally:
+        os.chmod(path.parent, 0o755)
+
+
+def test_files_that_are_no_stores(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.db: there is no such store"):
+        Store(tmp_path / "none.db")
+    text = tmp_path / "text.db"
+    text.write_text("dataset,method\n" * 200)
+    foreign = tmp_path / "foreign.db"
+    with closing(sqlite3.connect(foreign)) as db, db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+    for file in (text, foreign):
+        before = file.read_bytes()
+        for write in (False, True):
+            with pytest.raises(ValueError, match=rf"{file.name}: this is not a store"):
+                Store(file, write=write)
+        assert file.read_bytes() == before
+
+
+def test_another_version(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(ValueError, match="version 99"):
+        Store(path)
+
+
+def make_first_version(path):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("ALTER TABLE protocol DROP COLUMN seed")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+def test_a_store_of_the_first_version_is_read_and_written(path):
+    make_first_version(path)
+    before = path.read_bytes()
+    with Store(path) as store:
+        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
+        assert len(store.done()) == 3
+    assert path.read_bytes() == before
+    for _ in range(2):  # brought up to date once
+        with Store(path, write=True) as store:
+            begin(store)
+    with Store(path) as store:
+        assert store._rows("PRAGMA user_version") == [(2,)]
+        assert len(store.done()) == 3
+
+
+def test_folds_of_a_seed_do_not_mix_with_others(path, tmp_path):
+    with (
+        Store(path, write=True) as store,
+        pytest.raises(ValueError, match="holds 5 random folds, but 5 random folds of seed 0 are"),
+    ):
+        begin(store, Protocol(1, 5, seed=0))
+    with Store(tmp_path / "seeded.db", write=True) as store:
+        begin(store, Protocol(1, 5, seed=0))
+        assert store.protocol()["seed"] == 0
+        begin(store, Protocol(2, 5, seed=0))
+
+
+def test_a_store_without_a_run_is_not_left_behind(tmp_path):
+    with Store(tmp_path / "results.db", write=True):
+        pass
+    assert not (tmp_path / "results.db").exists()
+
+
+def test_other_folds_are_refused(path):
+    with Store(path, write=True) as store:
+        begin(store, Protocol(repeats=3))
+        with pytest.raises(ValueError, match="holds 5 random folds, but 10 random folds are asked"):
+            begin(store, Protocol(folds=10))
+        with pytest.raises(ValueError, match="but 5 stratified folds"):
+            begin(store, Protocol(stratified=True))
+        assert store.groups() == {"table3": [("d", "m", 20)]}
+
+
+def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
+    data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
+    method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
+    with Store(path, write=True) as store:
+        begin(store, datasets=[data], methods=[method])
+        begin(store, datasets=[data], methods=[method])
+        with pytest.raises(ValueError, match=r"cells of 'd', which has other data then"):
+            begin(store, datasets=[{**data, "fingerprint": "bb"}])
+        with pytest.raises(ValueError, match=r"'m', which was set up in another way .*M\(k=1\)"):
+            begin(store, methods=[{**method, "estimator": "M(k=2)"}])
+        assert store.datasets()["d"]["features"] == 2
+        assert store.methods()["m"]["estimator"] == "M(k=1)"

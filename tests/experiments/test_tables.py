@@ -1,0 +1,336 @@
+import csv
+import io
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("scikit_posthocs", reason="needs the extra report")
+
+from experiment_results import HOSTILE, cells, full_results, paper_results
+
+from labelkin.experiments.report import findings
+from labelkin.experiments.report.comparison import (
+    COSTS,
+    MEASURES,
+    PAPER_DATASETS,
+    Comparison,
+    Sweep,
+    check_results,
+)
+from labelkin.experiments.report.published import COLUMNS, published, published_wins
+from labelkin.experiments.report.tables import (
+    latex_document,
+    measure_table,
+    sweep_table,
+    wins_table,
+)
+
+AP, HL = MEASURES["average_precision"], MEASURES["hamming_loss"]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return check_results(full_results())
+
+
+@pytest.fixture(scope="module")
+def comparison(results):
+    return Comparison.of(results)
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# -------------------------------------------------------------------------- published
+
+
+def test_published_figures_by_eye():
+    assert published("yeast", "rakel", "hamming_loss").text() == "23.15±0.76•"
+    assert published("genbase", "clr", "hamming_loss").text() == "0.21±0.07○"
+    assert published("entertainment", "cchains", "ranking_loss").text() == "24.54±3.08•"
+    assert published("social", "vpcme", "average_precision").text() == "77.40±1.08"
+    assert published("medical", "vpcme@size=1", "coverage").text() == "2.15±0.17"
+    assert published("entertainment", "vpcme@size=50", "average_precision").text() == "71.95±1.06"
+    assert published("yeast", "rakel_k3", "one_error") == published("yeast", "rakel", "one_error")
+    assert published("yeast", "vpcme", "f1") is None
+    assert published("mine", "vpcme", "coverage") is None
+
+
+def test_published_table3_is_complete():
+    five = list(MEASURES)[:5]
+    cells = [published(d, m, name) for d in PAPER_DATASETS for m in COLUMNS for name in five]
+    assert len(cells) == 360
+    assert None not in cells
+
+
+def test_table4_follows_from_the_marks_of_table3():
+    """The paper's counts of wins, ties and losses are those of its own marks."""
+    for method in COLUMNS[:-1]:
+        total = np.zeros(3, dtype=int)
+        for name in list(MEASURES)[:5]:
+            marks = [published(d, method, name).mark for d in PAPER_DATASETS]
+            counts = marks.count("•"), marks.count(""), marks.count("○")
+            assert published_wins(name, method) == counts, (name, method)
+            total += counts
+        assert published_wins("total", method) == tuple(total)
+
+
+# ------------------------------------------------------------------------- comparison
+
+
+def test_order_is_the_papers_and_users_stand_last(comparison):
+    assert comparison.methods == ["rakel_k3", "iblr", "clr", "cchains", "mlknn", "vpcme", HOSTILE]
+    assert comparison.datasets == [*PAPER_DATASETS, "my data"]
+
+
+def test_components_are_compared_on_their_own_datasets(results):
+    group = Comparison.of(results, components=True)
+    assert set(group.methods) == {"adaboost_pdt", "bagging_vpcp", "mddm", "vpcme"}
+    assert group.datasets == ["yeast", "scene", "entertainment"]
+
+
+def test_marks_and_wins():
+    rng = np.random.default_rng(0)
+    frame = check_results(
+        pd.DataFrame(
+            cells("a", "vpcme", rng)
+            + cells("a", "worse", rng, like="vpcme", shift=-0.05)
+            + cells("a", "better", rng, like="vpcme", shift=0.05)
+        )
+    )
+    same = frame[frame["method"] == "vpcme"].assign(method="same")
+    found = Comparison.of(check_results(pd.concat([frame, same])))
+    for measure in (AP, HL):  # whichever way the metric runs
+        assert found.mark("a", "worse", measure) == "•"
+        assert found.mark("a", "better", measure) == "○"
+        assert found.mark("a", "same", measure) == ""
+        assert found.mark("a", "vpcme", measure) == ""
+        assert found.wins("worse", measure) == (1, 0, 0)
+        assert found.wins("same", measure) == (0, 1, 0)
+        assert found.wins("better", measure) == (0, 0, 1)
+        fair = found.p_value("a", "worse", measure, "corrected")
+        assert fair > found.p_value("a", "worse", measure, "paired")
+
+
+def test_only_shared_folds_are_paired():
+    """A method with more repeats is compared on the folds the other has too."""
+    rng = np.random.default_rng(0)
+    many = pd.DataFrame(cells("a", "vpcme", rng, n_repeats=4))
+    few = pd.DataFrame(cells("a", "few", rng, like="vpcme", shift=-0.03, n_repeats=1))
+    frame = check_results(pd.concat([many, few]))
+    far = frame["method"].eq("vpcme") & frame["repeat"].gt(0)
+    frame.loc[far, "average_precision"] = 0.0  # must not be looked at
+    assert Comparison.of(frame).mark("a", "few", AP) == "•"
+
+
+def test_bad_results_get_one_sentence():
+    good = paper_results(["yeast"], ["vpcme"])
+    with pytest.raises(ValueError, match="no column 'fold'"):
+        check_results(good.drop(columns="fold"))
+    with pytest.raises(ValueError, match="no cell"):
+        check_results(good[:0])
+    with pytest.raises(ValueError, match="no metric"):
+        check_results(good.drop(columns=list(MEASURES)))
+    with pytest.raises(ValueError, match=r"more than once.*yeast.*vpcme"):
+        check_results(pd.concat([good, good[:1]]))
+
+
+def test_figures_of_failed_cells_do_not_count():
+    frame = paper_results(["yeast"], ["vpcme"], n_repeats=1)
+    frame.loc[0, ["status", "average_precision"]] = ["failed", 99.0]
+    found = Comparison.of(check_results(frame))
+    assert found.cells("yeast", "vpcme") == (5, 1)
+    assert len(found.values("yeast", "vpcme", AP)) == 4
+    assert found.means(AP).loc["yeast", "vpcme"] < 1
+
+
+# ----------------------------------------------------------------------------- tables
+
+
+def test_measure_table_holds_means_marks_and_printed_figures(comparison, results):
+    table = measure_table(comparison, AP)
+    cell = table.cells["yeast", "rakel_k3"]
+    picked = results[(results["dataset"] == "yeast") & (results["method"] == "rakel_k3")]
+    values = 100 * picked["average_precision"]
+    assert cell.text == f"{values.mean():.2f}±{values.std():.2f}"
+    assert cell.mark == "•"
+    assert cell.published == "70.82±1.54•"
+    assert table.cells["yeast", "vpcme"].best
+    assert not cell.best
+    assert table.cells["enron", "clr"].text == "failed"
+    assert table.cells["scene", HOSTILE].text == "–"
+    assert table.cells["science", "clr"].text.endswith("†")
+    assert "1 failed" in table.cells["science", "clr"].hint
+    assert table.rows["foot"] == "average rank (11 datasets)"
+
+
+def test_markdown(comparison):
+    text = measure_table(comparison, HL).to_markdown()
+    lines = text.splitlines()
+    assert lines[0] == "**Table 3: Hamming loss ↓ (%)**"
+    assert r"\|method |" in lines[2]
+    assert "<img" not in text
+    yeast = next(line for line in lines if line.startswith("| yeast"))
+    assert yeast.replace(r"\|", "").count("|") == len(comparison.methods) + 2
+    assert "<br><small>17.57±0.18</small>" in yeast
+    assert "**" in yeast
+    assert "•/○: VPCME is better/worse" in lines[-1]
+
+
+def test_csv_has_numbers(comparison):
+    table = rows_of(measure_table(comparison, AP).to_csv())
+    yeast = table[0]
+    assert yeast["dataset"] == "yeast"
+    assert float(yeast["vpcme mean"]) == pytest.approx(80.41, abs=1)
+    assert float(yeast["vpcme published"]) == 80.41
+    assert yeast["rakel_k3 mark"] == yeast["rakel_k3 published mark"] == "•"
+    assert yeast["vpcme n"] == "5"
+    assert table[-1]["dataset"].startswith("average rank")
+    assert next(row for row in table if row["dataset"] == "enron")["clr mean"] == ""
+
+
+def test_wins_table(comparison):
+    table = wins_table(comparison)
+    assert table.cells["hamming_loss", "mlknn"].published == "5/7/0"
+    assert table.cells["total", "cchains"].published == "54/5/1"
+    assert table.cells["hamming_loss", "clr"].published == "7/3/1"  # enron, a tie, failed here
+    assert table.cells["f1", "mlknn"].published == ""
+    win, tie, loss = comparison.wins("mlknn", AP)
+    assert table.cells["average_precision", "mlknn"].text == f"{win}/{tie}/{loss}"
+    assert win + tie + loss == 13
+    five = np.sum([comparison.wins("iblr", MEASURES[n]) for n in list(MEASURES)[:5]], axis=0)
+    assert table.cells["total", "iblr"].text == "/".join(map(str, five))
+    row = rows_of(table.to_csv())[0]
+    assert row["mlknn loss"] == "0"  # a zero is a number, not a gap
+    fair = wins_table(comparison, "corrected")
+    assert fair.name != table.name
+    assert fair.cells["total", "iblr"].value <= table.cells["total", "iblr"].value
+
+
+def test_printed_marks_and_wins_stand_only_beside_vpcmes(results):
+    other = Comparison.of(results, "mlknn")
+    assert other.reference == "mlknn"
+    assert not any(cell.published for cell in wins_table(other).cells.values())
+    assert measure_table(other, HL).cells["yeast", "iblr"].published == "19.37±1.04"
+
+
+def test_sweep_tables(results):
+    names = [sweep_table(sweep).name for sweep in Sweep.all_of(results)]
+    assert names == [
+        "figure1_yeast", "figure1_business", "table5_medical", "table5_entertainment",
+    ]  # fmt: skip
+    first, _, medical, _ = Sweep.all_of(results)
+    assert first.settings[0] == "0.1"
+    assert first.settings[-1] == "1.0"
+    table = sweep_table(medical)
+    assert list(table.columns.values())[:2] == ["S = 1", "S = 10"]  # by value, not by text
+    assert table.cells["average_precision", "1"].published == "86.21±1.09"
+    best = [s for s in medical.settings if table.cells["hamming_loss", s].best]
+    assert best
+    assert "1" not in best
+
+
+def test_sweep_of_a_users_own_parameter():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        cells("a", "own@depth=deep", rng, like="vpcme") + cells("a", "own@depth=2", rng)
+    )
+    (sweep,) = Sweep.all_of(check_results(frame))
+    assert sweep.settings == ["2", "deep"]
+    assert sweep_table(sweep).name == "sweep_own_depth_a"
+
+
+def test_cost_table_has_no_marks(comparison):
+    table = measure_table(comparison, COSTS["fit_s"], name="cost")
+    assert not any(cell.mark for cell in table.cells.values())
+    assert "±" not in table.cells["yeast", "vpcme"].text
+    assert table.rows["foot"].startswith("mean")
+
+
+def test_latex_compiles(comparison, results, tmp_path):
+    tables = [
+        measure_table(comparison, HL),
+        wins_table(comparison),
+        findings.friedman_table(comparison),
+        findings.wilcoxon_table(comparison),
+        findings.agreement_table(comparison),
+        *map(sweep_table, Sweep.all_of(results)),
+    ]
+    odd = pd.DataFrame(cells("数据 #1_{x}^~$%\\", "vpcme", np.random.default_rng(0)))
+    tables.append(measure_table(Comparison.of(check_results(odd)), HL))
+    text = latex_document(tables)
+    assert r"\toprule" in text
+    assert r"\textbf{" in text
+    assert r"$\bullet$" in text
+    assert "{\\scriptsize 17.57$\\pm$0.18}" in text
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    (tmp_path / "all.tex").write_text(text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+# --------------------------------------------------------------------------- findings
+
+
+def test_headline_over_datasets(comparison):
+    text = findings.headline(comparison)
+    assert text.startswith("VPCME has the best average rank in average precision, 1.")
+    assert "among 6 methods on 11 datasets" in text
+    assert "Friedman" in text
+    assert "Nemenyi" in text
+
+
+@pytest.mark.parametrize(
+    ("datasets", "methods", "words"),
+    [
+        (["yeast"], ["vpcme"], "VPCME was run on 1 dataset, with no other"),
+        (["yeast"], ["mlknn", "vpcme"], "On yeast, VPCME ("),
+        (PAPER_DATASETS, ["mlknn", "vpcme"], "a significant lead over ML-kNN (Wilcoxon"),
+    ],
+)
+def test_headline_of_little(datasets, methods, words):
+    frame = check_results(paper_results(datasets, methods))
+    assert words in findings.headline(Comparison.of(frame))
+
+
+def test_headline_where_nothing_can_be_told_apart():
+    rng = np.random.default_rng(1)
+    frame = [r for d in "abc" for m in ("x", "y", "z") for r in cells(d, m, rng, n_repeats=1)]
+    text = findings.headline(Comparison.of(check_results(pd.DataFrame(frame))))
+    assert "cannot be told apart" in text
+
+
+def test_gaps_are_said(comparison):
+    text = " ".join(findings.gaps(comparison))
+    assert "CLR failed on enron (5 of 5 cells) and science (1 of 5 cells)." in text
+    assert "RAkEL (k = 3), IBLR-ML, CLR and CChains were not run on my data." in text
+    assert f"{HOSTILE} was only run on yeast." in text
+    assert "leave out" in text
+    full = Comparison.of(check_results(paper_results(["yeast", "scene"])))
+    assert findings.gaps(full) == []
+
+
+def test_agreement_with_the_paper(comparison):
+    """The cells are drawn around the printed figures, so nearly all agree."""
+    near, wins = findings.agreement(comparison)
+    assert near.split()[2] == "355"
+    assert "published wins of VPCME" in wins
+    table = findings.agreement_table(comparison)
+    assert list(table.rows) == ["rakel_k3", "iblr", "clr", "cchains", "mlknn", "vpcme"]
+    assert abs(table.cells["mlknn", "average_precision"].value) < 0.5
+
+
+def test_wilcoxon_marks_follow_the_direction():
+    frame = check_results(paper_results())
+    table = findings.wilcoxon_table(Comparison.of(frame))
+    for name in ("ranking_loss", "average_precision"):
+        assert table.cells[name, "cchains"].mark == "•"
+    turned = findings.wilcoxon_table(Comparison.of(frame, "cchains"))
+    for name in ("ranking_loss", "average_precision"):
+        assert turned.cells[name, "vpcme"].mark == "○"

@@ -1,0 +1,53 @@
+import pytest
+
+from labelkin.experiments.run.groups import GROUPS, find_group
+from labelkin.experiments.run.methods import COMPARED, METHODS
+from labelkin.experiments.run.variants import Variant, check_method, did_you_mean, parse_variant
+
+
+def test_parse():
+    assert parse_variant("vpcme") == Variant("vpcme")
+    assert parse_variant("vpcme@threshold=0.1@voting=soft@size=10") == Variant(
+        "vpcme", (("threshold", 0.1), ("voting", "soft")), 10
+    )
+
+
+@pytest.mark.parametrize("name", ["vpcme@", "vpcme@threshold", "vpcme@=3", "@a=1", "vpcme@size=0"])
+def test_malformed(name):
+    with pytest.raises(ValueError, match=r"vpcme|@a=1"):
+        parse_variant(name)
+
+
+def test_make():
+    variant = parse_variant("vpcme@threshold=0.1@size=3")
+    model = variant.make(METHODS["vpcme"], 5, n_members=7)
+    assert (model.threshold, model.n_estimators, model.random_state) == (0.1, 7, 5)
+    assert METHODS["vpcme"].make(0).threshold == 0.6
+
+
+def test_unknown_names_are_answered_with_near_ones():
+    with pytest.raises(ValueError, match=r"No method is called 'vpcm'\. Did you mean vpcme"):
+        check_method("vpcm@threshold=0.1", METHODS)
+    with pytest.raises(ValueError, match=r"no parameter 'treshold'\. Did you mean threshold"):
+        check_method("vpcme@treshold=0.1", METHODS)
+    with pytest.raises(ValueError, match="MLkNNClassifier is no ensemble"):
+        check_method("mlknn@size=3", METHODS)
+    with pytest.raises(ValueError, match=r"'tabel3' to reproduce\. Did you mean table3"):
+        find_group("tabel3")
+    assert did_you_mean("xyzzy", METHODS) == ""
+
+
+@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
+def test_groups_name_what_exists(group):
+    from labelkin.datasets import dataset_names
+
+    assert set(group.datasets) <= set(dataset_names(paper=True))
+    for name in group.methods:
+        check_method(name, COMPARED)
+
+
+def test_groups_are_the_papers():
+    assert len(GROUPS["table3"].datasets) == 12
+    thresholds = [dict(parse_variant(m).parameters)["threshold"] for m in GROUPS["figure1"].methods]
+    assert thresholds == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    assert [parse_variant(m).size for m in GROUPS["table5"].methods] == [1, 10, 20, 30, 40, 50]

@@ -1,0 +1,565 @@
+"""Kernel ridge: its leave-one-out scores against refits, its choices against brute force."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import make_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
+
+from labelkin import MLkNNClassifier, VPCMEClassifier
+from labelkin.calibration._curves import SlopeCalibration, bend, better_curve
+from labelkin.kernel._classifier import KernelRidgeLOOClassifier
+from labelkin.kernel._distances import RadialRidge, Rows, column_spread, find_width, radial
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_ridge
+
+KERNELS = ["rbf", "laplacian", "linear", "cosine"]
+
+
+def noisy(n=50, k=5, q=4, seed=0):
+    """Labels that depend on the features, one of them rare, one of them hardly."""
+    X, Y = make_data(n, k, q, seed)
+    rng = np.random.RandomState(seed)
+    Y[:, 0] = X[:, 0] > np.sort(X[:, 0])[-4]
+    Y[:, 1] = rng.rand(n) < 0.3
+    return X, Y
+
+
+def ridge_without(K, Y, ridge, left_out):
+    """Fit kernel ridge with an intercept on all rows but one; return its score.
+
+    The intercept and the coefficients solve the equations of the problem as it is written,
+    without centring.
+    """
+    n = len(K)
+    rest = np.delete(np.arange(n), left_out)
+    scores = []
+    for label, value in enumerate(ridge):
+        A = np.zeros((n, n))
+        A[:-1, :-1] = K[np.ix_(rest, rest)] + value * np.eye(n - 1)
+        A[-1, :-1] = A[:-1, -1] = 1
+        solution = np.linalg.solve(A, np.append(Y[rest, label], 0))
+        scores.append(K[left_out, rest] @ solution[:-1] + solution[-1])
+    return scores
+
+
+# ---------------------------------------------------------------------- leave one out
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("k", [5, 80])  # k < n: linear and cosine on features
+def test_leave_one_out_scores_are_those_of_refits(kernel, k):
+    X, Y = noisy(k=k)
+    model = KernelRidgeLOOClassifier(kernel, random_state=0, scale=False).fit(X, Y)
+    if kernel in ("rbf", "laplacian"):
+        d2 = ((X[:, None] - X) ** 2).sum(axis=2)
+        width = model.width_
+        K = np.exp(-d2 / (2 * width**2)) if kernel == "rbf" else np.exp(-np.sqrt(d2) / width)
+    else:
+        K = linear_kernel(X) if kernel == "linear" else cosine_similarity(X)
+    refits = [ridge_without(K, Y, model.ridge_, i) for i in range(len(X))]
+    np.testing.assert_allclose(model.loo_scores_, refits, atol=1e-8)
+
+
+def test_leave_one_out_with_landmarks():
+    X, Y = noisy(60)
+    model = KernelRidgeLOOClassifier(max_exact=50, n_landmarks=15, random_state=0).fit(X, Y)
+    assert len(model.landmarks_) == 15
+    Z = X if model.scale_ is None else X / model.scale_
+    L = Z[model.landmarks_]
+    gamma = 0.5 / model.width_**2
+    # The approximate kernel, written as Nyström did.
+    C = rbf_kernel(Z, L, gamma=gamma)
+    K = C @ np.linalg.pinv(rbf_kernel(L, gamma=gamma), rcond=1e-13, hermitian=True) @ C.T
+    refits = [ridge_without(K, Y, model.ridge_, i) for i in range(len(X))]
+    np.testing.assert_allclose(model.loo_scores_, refits, atol=1e-7)
+
+
+def test_all_rows_as_landmarks_is_exact():
+    X, Y = noisy(60)
+    settings = {"width": 2.0, "random_state": 0}
+    exact = KernelRidgeLOOClassifier(**settings).fit(X, Y)
+    approximate = KernelRidgeLOOClassifier(max_exact=10, n_landmarks=60, **settings).fit(X, Y)
+    np.testing.assert_allclose(approximate.loo_scores_, exact.loo_scores_, atol=1e-6)
+    np.testing.assert_allclose(
+        approximate.predict_proba(X + 1), exact.predict_proba(X + 1), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", ["twins", "indefinite", "zero"])
+def test_landmarks_of_any_rank(kind):
+    X, Y = noisy(60)
+    L = X[np.r_[:10, :10]]  # each twice: K has rank 10
+    C, K = rbf_kernel(X, L), rbf_kernel(L)
+    if kind == "indefinite":  # no kernel, but a user may give one
+        C, K = C - 0.5, K - 0.5
+        assert np.linalg.eigvalsh(K)[0] < -0.1
+    elif kind == "zero":
+        C, K = 0 * C, 0 * K
+    values, vectors = np.linalg.eigh(K)
+    kept = values > 1e-9
+    Z = C @ vectors[:, kept] / np.sqrt(values[kept])
+    expected = loo_ridge(RidgeSpectrum.of_features(Z), Y)
+    model = loo_ridge(RidgeSpectrum.of_landmarks(K, [C[:25], C[25:26], C[26:]]), Y)
+    np.testing.assert_allclose(model.loo_scores, expected.loo_scores, atol=1e-6)
+    np.testing.assert_allclose(C @ model.coef + model.intercept, expected.scores(Z), atol=1e-6)
+
+
+def test_predictions_are_those_of_scikit_learns_ridge():
+    X, Y = noisy(60)
+    model = KernelRidgeLOOClassifier("linear", ridges=[0.3], scale=False).fit(X[:50], Y[:50])
+    expected = Ridge(alpha=model.ridge_[0]).fit(X[:50], Y[:50]).predict(X[50:])
+    np.testing.assert_allclose(model._scores(X[50:]), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_features_and_kernel_give_the_same(form):
+    """Fewer features than rows: the ridge on features equals that on the kernel."""
+    X, Y = noisy(60)
+    X = np.rint(2 * X) + 3
+    primal = KernelRidgeLOOClassifier("linear").fit(form(X[:50]), Y[:50])
+    dual = KernelRidgeLOOClassifier(lambda A, B: A @ B.T).fit(X[:50], Y[:50])
+    if primal.scale_ is not None:
+        dual = KernelRidgeLOOClassifier(
+            lambda A, B: (A / primal.scale_) @ (B / primal.scale_).T
+        ).fit(X[:50], Y[:50])
+    np.testing.assert_allclose(primal.ridge_, dual.ridge_)
+    np.testing.assert_allclose(primal.loo_scores_, dual.loo_scores_, atol=1e-9)
+    np.testing.assert_allclose(primal._scores(form(X[50:])), dual._scores(X[50:]), atol=1e-9)
+
+
+def test_precomputed_and_callable_equal_rbf():
+    X, Y = noisy(60)
+    rbf = KernelRidgeLOOClassifier(width=1.5).fit(X[:50], Y[:50])
+    K = rbf_kernel(X, X[:50], gamma=0.5 / 1.5**2)
+    given = KernelRidgeLOOClassifier("precomputed").fit(K[:50], Y[:50])
+    called = KernelRidgeLOOClassifier(lambda A, B: rbf_kernel(A, B, gamma=0.5 / 1.5**2))
+    called.fit(X[:50], Y[:50])
+    for model, queries in ((given, K[50:]), (called, X[50:])):
+        np.testing.assert_allclose(model.loo_proba_, rbf.loo_proba_, atol=1e-9)
+        np.testing.assert_allclose(
+            model.predict_proba(queries), rbf.predict_proba(X[50:]), atol=1e-9
+        )
+
+
+# ------------------------------------------------------------------- what it chooses
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 7.0, np.inf])
+def test_ridges_minimise_the_leave_one_out_error(shrinkage):
+    X, Y = noisy(40)
+    K = rbf_kernel(X, gamma=0.1)
+    centred = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    ridges = RIDGES[::3]
+    errors = np.zeros((len(ridges), Y.shape[1]))
+    for r, ridge in enumerate(ridges * np.trace(centred) / 40):
+        for i in range(40):
+            errors[r] += (ridge_without(K, Y, [ridge] * 4, i) - Y[i]) ** 2 / 40
+    relative = errors / Y.var(axis=0)
+    smaller = np.minimum(Y.sum(axis=0), 40 - Y.sum(axis=0))
+    pooled = relative.mean(axis=1, keepdims=True)
+    criterion = (
+        smaller * relative + shrinkage * pooled if shrinkage < np.inf else pooled + 0 * relative
+    )
+    best = criterion.argmin(axis=0)
+    model = loo_ridge(RidgeSpectrum.of_kernel(K), Y, ridges, shrinkage)
+    np.testing.assert_allclose(model.ridge, ridges[best] * np.trace(centred) / 40)
+    np.testing.assert_allclose(model.error, errors[best, range(4)].sum())
+    if shrinkage == 0:
+        assert len(set(best)) > 1
+
+
+def test_rare_labels_lean_on_the_others_more():
+    X, Y = noisy(200, q=6)
+    K = RidgeSpectrum.of_kernel(rbf_kernel(X, gamma=0.1))
+    shared = loo_ridge(K, Y, shrinkage=np.inf).ridge
+    own = loo_ridge(K, Y, shrinkage=0).ridge
+    drawn = loo_ridge(K, Y, shrinkage=50).ridge
+    away = np.abs(np.log(drawn / shared)) <= np.abs(np.log(own / shared)) + 1e-12
+    assert away.all()
+    assert Y[:, 0].sum() < 10
+    assert abs(np.log(drawn / shared))[0] < abs(np.log(own / shared))[0]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_width_is_a_minimum_of_the_error(kernel):
+    X, Y = noisy(120)
+    distances = Rows(X).squared_distances()
+    found = find_width(distances, Y, kernel)
+
+    def error(width):
+        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
+        return loo_ridge(spectrum, Y, RIDGES[::3]).error
+
+    assert found.error == pytest.approx(error(found.width))
+    for factor in (2**-0.25, 2**0.25, 0.5, 2):
+        assert found.error <= error(found.width * factor)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_scale_is_chosen_when_it_helps(kernel):
+    X, Y = make_data(150, 4)
+    plain = KernelRidgeLOOClassifier(kernel, random_state=0)
+    assert plain.fit(X, Y).scale_ is None
+    stretched = X * [1, 1, 1, 1] + 0
+    noise = np.random.RandomState(0).standard_normal((150, 3)) * 1000
+    model = plain.fit(np.hstack([stretched, noise]), Y)
+    np.testing.assert_allclose(model.scale_, np.hstack([X, noise]).std(axis=0))
+    given = KernelRidgeLOOClassifier(kernel, scale=False, random_state=0)
+    assert given.fit(np.hstack([X, noise]), Y).scale_ is None
+    always = KernelRidgeLOOClassifier(kernel, scale=True, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(always.scale_, X.std(axis=0))
+
+
+def test_a_column_without_spread_is_left_alone():
+    X = np.column_stack([np.full(9, 0.1), np.arange(9.0), np.zeros(9)])
+    for form in (np.asarray, sparse.csr_matrix):
+        np.testing.assert_allclose(column_spread(form(X)), [1, np.arange(9).std(), 1])
+
+
+# ------------------------------------------------------------------------- calibration
+
+
+def scores_and_labels(n=4000, seed=0):
+    """Scores of frequent labels and of a rare one, their log odds linear in the scores.
+
+    As those of a regression do, scores spread less for a rare label.
+    """
+    rng = np.random.RandomState(seed)
+    S = rng.standard_normal((n, 4)) * [0.3, 0.3, 0.3, 0.015]
+    slopes, intercepts = np.array([4.0, 8.0, 3.0, 50.0]), np.array([0.0, -1.0, -1.0, -6.5])
+    Y = rng.rand(n, 4) < 1 / (1 + np.exp(-(slopes * S + intercepts)))
+    return S, Y.astype(np.uint8)
+
+
+def test_without_shrinkage_it_is_a_logistic_regression():
+    S, Y = scores_and_labels()
+    calibration = SlopeCalibration(precision=0).fit(S, Y)
+    for label in range(4):
+        oracle = LogisticRegression(C=np.inf, tol=1e-10).fit(S[:, [label]], Y[:, label])
+        np.testing.assert_allclose(calibration.slope_[label], oracle.coef_[0, 0], rtol=1e-4)
+        np.testing.assert_allclose(calibration.intercept_[label], oracle.intercept_[0], rtol=1e-4)
+
+
+def test_shrinkage_moves_rare_labels_only():
+    S, Y = scores_and_labels()
+    assert Y[:, 3].sum() < 15
+    free, drawn = (SlopeCalibration(precision=p).fit(S, Y) for p in (0, 1))
+    share = Y.mean(axis=0)
+    unit = np.sqrt(share * (1 - share))
+    shared = drawn.shared_slope_
+    np.testing.assert_allclose(drawn.slope_[:3], free.slope_[:3], rtol=0.05)
+    before, after = (abs(c.slope_[3] * unit[3] - shared) for c in (free, drawn))
+    assert after < 0.75 * before
+    tied = SlopeCalibration(precision=1e9).fit(S, Y)
+    np.testing.assert_allclose(tied.slope_ * unit, shared, rtol=1e-4)
+
+
+def test_shared_slope_is_that_of_one_regression():
+    """One logistic regression on all labels' scores, with an indicator of each label."""
+    S, Y = scores_and_labels(500)
+    S, Y = S[:, :3], Y[:, :3]
+    share = Y.mean(axis=0)
+    long = np.zeros((1500, 4))
+    for label in range(3):
+        rows = slice(500 * label, 500 * label + 500)
+        long[rows, 0] = S[:, label] / np.sqrt(share[label] * (1 - share[label]))
+        long[rows, 1 + label] = 1
+    oracle = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(long, Y.T.ravel())
+    calibration = SlopeCalibration().fit(S, Y)
+    assert calibration.shared_slope_ == pytest.approx(oracle.coef_[0, 0], rel=1e-3)
+
+
+def test_penalised_likelihood_is_at_its_minimum():
+    S, Y = scores_and_labels(300, seed=3)
+    calibration = SlopeCalibration(precision=2.0).fit(S, Y)
+    p = calibration(S)
+    share = Y.mean(axis=0)
+    unit = np.sqrt(share * (1 - share))
+    away = calibration.slope_ * unit - calibration.shared_slope_
+    np.testing.assert_allclose(p.mean(axis=0), share, rtol=1e-6)
+    np.testing.assert_allclose(((p - Y) * S / unit).sum(axis=0) + 2 * away, 0, atol=1e-5)
+
+
+def test_scores_that_point_the_wrong_way_are_ignored():
+    S, Y = scores_and_labels()
+    S[:, 0] *= -1
+    calibration = SlopeCalibration().fit(S, Y)
+    assert calibration.slope_[0] == 0
+    np.testing.assert_allclose(calibration(S)[:, 0], Y[:, 0].mean())
+    # All of them: nothing but priors.
+    calibration = SlopeCalibration().fit(-np.abs(Y - 0.1), Y)
+    np.testing.assert_allclose(calibration(S), np.tile(Y.mean(axis=0), (len(Y), 1)))
+
+
+def test_separable_and_constant_scores_are_finite():
+    Y = np.repeat([[0, 0, 1, 0], [1, 0, 1, 0]], 20, axis=0)
+    Y[0, 1] = 1
+    S = np.column_stack([Y[:, 0], np.zeros(40), np.ones(40), np.arange(40.0)])
+    calibration = SlopeCalibration().fit(S, Y)
+    P = calibration(S)
+    assert np.isfinite(calibration.slope_).all()
+    assert (P > 0).all()
+    assert (P < 1).all()
+    assert ((P[:, 0] > 0.5) == Y[:, 0]).all()
+    np.testing.assert_allclose(P[:, 1], Y[:, 1].mean())
+    np.testing.assert_allclose(logit(P[:, 2]), np.log(41))
+    np.testing.assert_allclose(logit(P[:, 3]), -np.log(41))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.3, 30), st.floats(-5, 5))
+def test_calibration_does_not_depend_on_the_units_of_scores(seed, factor, shift):
+    """Each label's scores moved: the same probabilities; all multiplied: nearly so."""
+    S, Y = scores_and_labels(120, seed)
+    Y[:2] = [[0] * 4, [1] * 4]
+    P = SlopeCalibration(precision=0.5).fit(S, Y)(S)
+    moved = SlopeCalibration(precision=0.5).fit(S + shift, Y)(S + shift)
+    np.testing.assert_allclose(moved, P, atol=1e-6)
+    stretched = SlopeCalibration(precision=0.5 * factor**2).fit(S * factor, Y)(S * factor)
+    np.testing.assert_allclose(stretched, P, atol=0.01)
+
+
+def test_bent_scores_are_near_log_odds():
+    share = np.array([0.01, 0.3, 0.7])
+    grid = np.linspace(-1, 2, 301)[:, None] + np.zeros(3)
+    bent = bend(grid, share)
+    assert (np.diff(bent, axis=0) > 0).all()
+    # Well above a small share, log(score / share); in proportion around 0; mirrored.
+    np.testing.assert_allclose(bend(np.array([[0.5]]), share[:1]), np.log(0.5 / 0.01), atol=1e-3)
+    np.testing.assert_allclose(bend(np.array([[1e-4]]), share[:1]), 1e-4 / 0.02, rtol=1e-4)
+    np.testing.assert_allclose(bent[:, 2], -bend(1 - grid, 1 - share)[:, 2])
+
+
+def test_bent_curves_fit_scores_that_are_probabilities():
+    """What scores say plainly, rare labels too; a straight curve cannot follow them."""
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(4000, 6))
+    P[:, 5] = 1 - P[:, 5]
+    Y = rng.rand(*P.shape) < P
+    straight, bent = (SlopeCalibration(scale=z).fit(P, Y) for z in ("deviation", "bent"))
+    loss = [np.abs(c(P) - P).mean() for c in (straight, bent)]
+    assert loss[1] < 0.5 * loss[0]
+    assert np.abs(bent(P) - P).max() < 0.25
+    np.testing.assert_allclose(bent(P).mean(axis=0), Y.mean(axis=0), atol=1e-6)
+
+
+def test_the_curve_that_foretells_better_is_taken():
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(1500, 4))
+    S, Y = scores_and_labels(1500)
+    assert better_curve(P, rng.rand(*P.shape) < P).bent
+    assert not better_curve(S, Y).bent
+    for n in (1, 2, 7):
+        assert np.isfinite(better_curve(S[:n], Y[:n])(S)).all()
+
+
+def test_log_odds_are_left_as_they_are_if_they_are_right():
+    """Of rare labels too: the slope that all share is 1, whatever the labels' shares."""
+    rng = np.random.RandomState(0)
+    odds = rng.standard_normal((4000, 5)) * 2 - np.array([0, 1, 3, 5, 6])
+    Y = rng.rand(*odds.shape) < expit(odds)
+    calibration = SlopeCalibration(30.0, "odds").fit(odds, Y)
+    assert calibration.shared_slope_ == pytest.approx(1, abs=0.05)
+    np.testing.assert_allclose(calibration.slope_, 1, atol=0.15)
+    np.testing.assert_allclose(calibration.odds(odds), odds, atol=1.0)
+
+
+@pytest.mark.parametrize("scale", ["deviation", "bent"])
+def test_both_curves_reach_new_samples(scale, monkeypatch):
+    X, Y = noisy(80)
+
+    def curve(scores, Y, precision):
+        return SlopeCalibration(precision, scale).fit(scores, Y)
+
+    monkeypatch.setattr("labelkin.kernel._classifier.better_curve", curve)
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    expected = SlopeCalibration(1.0, scale).fit(model.loo_scores_, Y)
+    np.testing.assert_allclose(model.predict_proba(X), expected(model._scores(X)), rtol=1e-9)
+
+
+def test_a_label_of_all_or_none_has_no_curve():
+    S, Y = scores_and_labels(60)
+    Y[:, 0], Y[:, 1] = 0, 1
+    calibration = SlopeCalibration(scale="bent").fit(S, Y)
+    np.testing.assert_array_equal(calibration.share_[:2], 0.5)
+    np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
+
+
+# ----------------------------------------------------------------------- the estimator
+
+
+def test_honest_probabilities_are_returned():
+    X, Y = noisy(80)
+    model = KernelRidgeLOOClassifier(random_state=0)
+    proba = model.fit_loo_proba(X, Y)
+    np.testing.assert_array_equal(proba, model.loo_proba_)
+    scores = model.loo_scores_
+    if model.share_ is not None:
+        scores = bend(scores, Y.mean(axis=0))
+    np.testing.assert_allclose(logit(proba), model.slope_ * scores + model.intercept_, rtol=1e-6)
+    np.testing.assert_allclose(proba.mean(axis=0), Y.mean(axis=0), atol=1e-6)
+
+
+def test_leave_one_out_error_foretells_the_test_error():
+    X, Y = make_data(600, 6, 5, seed=1)
+    Y ^= np.random.RandomState(0).rand(*Y.shape) < 0.1
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X[:300], Y[:300])
+    promised = np.mean((model.loo_proba_ - Y[:300]) ** 2)
+    kept = np.mean((model.predict_proba(X[300:]) - Y[300:]) ** 2)
+    seen = np.mean((model.predict_proba(X[:300]) - Y[:300]) ** 2)
+    assert abs(promised - kept) < 0.02
+    assert seen < promised
+
+
+def test_labels_without_signal_keep_their_share():
+    rng = np.random.RandomState(0)
+    X, Y = rng.standard_normal((300, 5)), (rng.rand(300, 3) < [0.5, 0.2, 0.03]).astype(int)
+    proba = KernelRidgeLOOClassifier(random_state=0).fit(X, Y).predict_proba(rng.rand(50, 5))
+    np.testing.assert_allclose(proba, np.tile(Y.mean(axis=0), (50, 1)), atol=0.15)
+
+
+def test_it_is_a_base_of_the_ensemble():
+    X, Y = make_data(80)
+    base = KernelRidgeLOOClassifier(random_state=0)
+    model = VPCMEClassifier(base, n_estimators=3, random_state=0).fit(X, Y)
+    assert (model.predict(X) == Y).mean() > 0.8
+    assert 0 < model.errors_[0] < 1
+
+
+def test_single_precision_is_kept():
+    X, Y = noisy(100, k=8)
+    exact = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X.astype(np.float32), Y)
+    assert model.loo_scores_.dtype == model._coef.dtype == np.float32
+    np.testing.assert_allclose(model.loo_proba_, exact.loo_proba_, atol=0.02)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sparse_equals_dense_for_every_kernel(kernel):
+    X, Y = noisy(60, k=7)
+    X = np.rint(X)
+    dense = KernelRidgeLOOClassifier(kernel, scale=True).fit(X[:50], Y[:50])
+    csr = KernelRidgeLOOClassifier(kernel, scale=True).fit(sparse.csr_matrix(X[:50]), Y[:50])
+    expected = dense.predict_proba(X[50:])
+    for model in (dense, csr):
+        for queries in (X[50:], sparse.csr_array(X[50:])):
+            np.testing.assert_allclose(model.predict_proba(queries), expected, atol=1e-8)
+
+
+def test_far_from_the_origin():
+    X, Y = noisy(60)
+    near = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    far = KernelRidgeLOOClassifier(random_state=0).fit(X + 1e6, Y)
+    np.testing.assert_allclose(far.loo_proba_, near.loo_proba_, atol=1e-5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(KERNELS), st.floats(0.01, 100))
+def test_units_and_order_do_not_matter(seed, kernel, unit):
+    """All features in another unit, rows and labels in another order: the same model."""
+    rng = np.random.RandomState(seed)
+    X, Y = make_data(40, 3, 4, seed)
+    rows, labels = rng.permutation(40), rng.permutation(4)
+    P = KernelRidgeLOOClassifier(kernel).fit(X, Y).loo_proba_
+    other = KernelRidgeLOOClassifier(kernel).fit(unit * X[rows], Y[np.ix_(rows, labels)])
+    np.testing.assert_allclose(other.loo_proba_, P[np.ix_(rows, labels)], atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 3), st.sampled_from(KERNELS))
+def test_tiny_data(seed, n, q, kernel):
+    """A few rows, many of them equal: finite probabilities whatever the labels."""
+    rng = np.random.RandomState(seed)
+    X, Y = rng.randint(0, 2, (n, 2)).astype(float), rng.randint(0, 2, (n, q))
+    model = KernelRidgeLOOClassifier(kernel).fit(X, Y)
+    for proba in (model.loo_proba_, model.predict_proba(X)):
+        assert np.isfinite(proba).all()
+        assert (proba > 0).all()
+        assert (proba < 1).all()
+
+
+def test_shared_distances_serve_several_members():
+    X, Y = noisy(60)
+    rows = Rows(X[:50])
+    distances, queries = rows.squared_distances(), rows.squared_distances(X[50:])
+    for kernel in ("rbf", "laplacian"):
+        member = RadialRidge(distances, Y[:50], kernel, shrinkage=50)
+        model = KernelRidgeLOOClassifier(kernel, scale=False).fit(X[:50], Y[:50])
+        assert member.width == pytest.approx(model.width_)
+        np.testing.assert_allclose(member.loo_scores, model.loo_scores_, atol=1e-9)
+        np.testing.assert_allclose(member.scores(queries), model._scores(X[50:]), atol=1e-9)
+
+
+def test_pickles_with_each_form():
+    X, Y = noisy(50)
+    for model in (
+        KernelRidgeLOOClassifier("linear"),
+        KernelRidgeLOOClassifier(rbf_kernel),
+        KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),
+    ):
+        proba = model.fit(X, Y).predict_proba(X)
+        restored = pickle.loads(pickle.dumps(model))
+        np.testing.assert_allclose(restored.predict_proba(X), proba, rtol=1e-12)
+
+
+def test_blocks_of_queries_change_nothing(monkeypatch):
+    X, Y = noisy(60)
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    expected = model.predict_proba(X)
+    monkeypatch.setattr("labelkin.kernel._classifier._BLOCK_CELLS", 7 * 60)
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+
+
+# --------------------------------------------------------------------------- bad input
+
+
+def test_bad_parameters():
+    X, Y = noisy(30)
+    with pytest.raises(ValueError, match="square"):
+        KernelRidgeLOOClassifier("precomputed").fit(X, Y)
+    for ridges in ([], [0.0, 1.0], [-1.0], [np.inf]):
+        with pytest.raises(ValueError, match="ridges must hold positive numbers"):
+            KernelRidgeLOOClassifier(ridges=ridges).fit(X, Y)
+    for bad in ({"width": 0.0}, {"scale": "yes"}, {"kernel": "poly"}, {"n_landmarks": 0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            KernelRidgeLOOClassifier(**bad).fit(X, Y)
+
+
+# ---------------------------------------------------------------- on the paper's data
+
+
+def test_far_better_than_ml_knn_on_medical(paper_data):
+    from labelkin.metrics import evaluate
+
+    X, Y, folds = paper_data("medical")
+    test = folds[0]
+    train = np.setdiff1d(np.arange(len(Y)), test)
+    figures = {}
+    for model in (KernelRidgeLOOClassifier(random_state=0), MLkNNClassifier()):
+        model.fit(X[train], Y[train])
+        figures[type(model)] = evaluate(
+            Y[test], model.predict_proba(X[test]), model.predict(X[test])
+        )
+    ours, theirs = figures.values()
+    assert ours["average_precision"] > theirs["average_precision"] + 0.05
+    assert ours["hamming_loss"] < 0.8 * theirs["hamming_loss"]
+    assert ours["ranking_loss"] < 0.8 * theirs["ranking_loss"]
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_rounding_of_the_samples_is_not_heard(kernel):
+    """Few features: most eigenvalues are next to 0, and their vectors are noise."""
+    rng = np.random.RandomState(0)
+    X, Q = rng.standard_normal((300, 2)), rng.standard_normal((50, 2))
+    Y = (X @ rng.standard_normal((2, 3)) + 0.3 * rng.standard_normal((300, 3)) > 0).astype(int)
+    scores = [
+        KernelRidgeLOOClassifier(kernel, width=1.0).fit(X * factor, Y)._scores(Q)
+        for factor in (1, 1 + 1e-14)
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-8)

@@ -1,0 +1,202 @@
+"""Shares of features, the selector, and random subsets."""
+
+import numpy as np
+import pytest
+from conftest import make_data
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
+from labelkin.projection._pairwise import scatter_difference
+from labelkin.projection._selection import (
+    SelectByConstraints,
+    draw_features,
+    feature_importances,
+    feature_shares,
+    subset_size,
+)
+
+
+def informative(n=200, k=8, seed=0):
+    """Features 1 and 4 make the labels; 6 is a copy of 4 but for noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, k))
+    X[:, 6] = X[:, 4] + 0.05 * rng.standard_normal(n)
+    return X, np.column_stack([X[:, 1] > 0, X[:, 4] > 0.5]).astype(int)
+
+
+# ---------------------------------------------------------------------------------- shares
+
+
+def test_shares_are_the_diagonal_of_the_positive_part():
+    X, Y = make_data(80, 6)
+    projection = PairwiseConstraintProjection(random_state=0).fit(X, Y)
+    difference, _ = scatter_difference(X, projection.must_link_, projection.cannot_link_)
+    values, vectors = np.linalg.eigh(difference)
+    positive = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+    expected = np.diag(positive) / np.trace(positive)
+    np.testing.assert_allclose(feature_shares(projection), expected, atol=1e-10)
+
+
+def test_more_features_than_samples_change_nothing_but_the_way():
+    X, Y = make_data(30, 6)
+    wide = np.hstack([X, np.zeros((30, 40))])  # learned in the row space
+    shares = feature_shares(PairwiseConstraintProjection(random_state=0).fit(wide, Y))
+    plain = feature_shares(PairwiseConstraintProjection(random_state=0).fit(X, Y))
+    np.testing.assert_allclose(shares[:6], plain, atol=1e-10)
+    np.testing.assert_allclose(shares[6:], 0, atol=1e-12)
+
+
+def test_importances_of_an_ensemble_are_the_mean_over_its_members():
+    X, Y = informative()
+    model = BaggingVPCPClassifier(n_estimators=4, random_state=0).fit(X, Y)
+    importances = feature_importances(model)
+    expected = sum(feature_shares(p) for p in model.projections_) / 4
+    np.testing.assert_allclose(importances, expected)
+    assert importances.sum() == pytest.approx(1)
+    assert set(np.argsort(importances)[-3:]) == {1, 4, 6}
+
+
+@pytest.mark.filterwarnings("ignore:No two samples are a cannot-link:UserWarning")
+@pytest.mark.parametrize("ranking", ["share", "greedy"])
+def test_without_cannot_links_all_features_are_equal(ranking):
+    X, _ = make_data(20, 4)
+    selector = SelectByConstraints(2, ranking=ranking).fit(X, np.ones((20, 2), dtype=int))
+    np.testing.assert_allclose(selector.scores_, 0.25)
+    assert selector.transform(X).shape == (20, 2)
+
+
+# -------------------------------------------------------------------------------- selector
+
+
+@parametrize_with_checks([SelectByConstraints(), SelectByConstraints(ranking="greedy")])
+@pytest.mark.filterwarnings("ignore:No two samples are a (cannot|must)-link:UserWarning")
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_it_finds_the_features_that_make_the_labels():
+    X, Y = informative()
+    selector = SelectByConstraints(3, random_state=0).fit(X, Y)
+    assert selector.get_support(indices=True).tolist() == [1, 4, 6]
+    assert sorted(selector.ranking_) == list(range(1, 9))
+    assert (np.argsort(selector.ranking_) == np.argsort(-selector.scores_)).all()
+    assert selector.scores_.sum() == pytest.approx(1)
+
+
+def test_greedy_takes_no_copies():
+    X, Y = informative()
+    chosen = SelectByConstraints(2, ranking="greedy", random_state=0).fit(X, Y)
+    assert chosen.get_support()[1]
+    assert chosen.get_support()[[4, 6]].sum() == 1
+    # Selecting by hand: the largest remaining diagonal, then its part removed from the rest.
+    p = chosen.projection_
+    remaining = p.components_.T @ np.diag(p.eigenvalues_) @ p.components_
+    for rank in range(1, 1 + len(p.eigenvalues_)):
+        best = int(np.argmax(np.diag(remaining)))
+        assert chosen.ranking_[best] == rank
+        column = remaining[:, best]
+        remaining = remaining - np.outer(column, column) / column[best]
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_standardised_shares_do_not_depend_on_units(factor):
+    X, Y = make_data(100, 5)
+    units = X * np.array([factor, 1, 1, 1, 1])
+    scores = [SelectByConstraints(scale=1, random_state=0).fit(A, Y).scores_ for A in (X, units)]
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+    as_given = SelectByConstraints(scale=0, random_state=0).fit(units, Y).scores_
+    assert np.abs(as_given - scores[0]).max() > 0.02
+
+
+def test_sparse_equals_dense_and_frames_keep_their_names():
+    pd = pytest.importorskip("pandas")
+    X, Y = informative()
+    X = np.rint(X)
+    dense = SelectByConstraints(3, random_state=0).fit(X, Y)
+    thin = SelectByConstraints(3, random_state=0).fit(sparse.csr_array(X), sparse.csr_array(Y))
+    np.testing.assert_allclose(thin.scores_, dense.scores_, atol=1e-10)
+    kept = thin.transform(sparse.csr_array(X))
+    assert sparse.issparse(kept)
+    np.testing.assert_array_equal(kept.toarray(), dense.transform(X))
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    framed = SelectByConstraints(3, random_state=0).set_output(transform="pandas")
+    columns = framed.fit_transform(frame, Y).columns
+    assert list(columns) == [
+        c for c, kept in zip("abcdefgh", dense.get_support(), strict=True) if kept
+    ]
+    assert list(framed.get_feature_names_out()) == list(columns)
+    np.testing.assert_array_equal(
+        dense.inverse_transform(dense.transform(X)) != 0, X * dense.get_support() != 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "count"), [(None, 4), (3, 3), (100, 8), (0.25, 2), (1.0, 8), (0.01, 1)]
+)
+def test_how_many_are_kept(size, count):
+    X, Y = informative()
+    assert SelectByConstraints(size, random_state=0).fit(X, Y).get_support().sum() == count
+
+
+def test_in_a_pipeline():
+    X, Y = informative()
+    model = make_pipeline(SelectByConstraints(3, random_state=0), MLkNNClassifier())
+    assert model.fit(X[:150], Y[:150]).predict(X[150:]).shape == (50, 2)
+
+
+def test_bad_input():
+    X, Y = informative()
+    with pytest.raises(ValueError, match="requires y"):
+        SelectByConstraints().fit(X, None)
+    with pytest.raises(ValueError, match="must hold only 0 and 1"):
+        SelectByConstraints().fit(X, Y + 1)
+    with pytest.raises(ValueError, match="n_features_to_select"):
+        SelectByConstraints(0).fit(X, Y)
+
+
+# --------------------------------------------------------------------------------- subsets
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.one_of(st.none(), st.integers(1, 15), st.floats(0.01, 1)),
+    st.sampled_from(["uniform", "importance"]),
+)
+def test_subsets_have_the_size_and_no_repeats(scores, size, how):
+    chosen = draw_features(scores, size, how, 0)
+    assert len(chosen) == subset_size(size, len(scores))
+    assert (np.diff(chosen) > 0).all()
+    assert chosen.min() >= 0
+    assert chosen.max() < len(scores)
+    np.testing.assert_array_equal(chosen, draw_features(scores, size, how, 0))
+
+
+def test_importance_weighs_and_uniform_does_not():
+    rng = np.random.RandomState(0)
+    scores = np.array([0.0, 0.1, 0.2, 0.7])
+    drawn = {
+        how: np.bincount(
+            np.concatenate([draw_features(scores, 1, how, rng) for _ in range(4000)]), minlength=4
+        )
+        / 4000
+        for how in ("uniform", "importance")
+    }
+    np.testing.assert_allclose(drawn["uniform"], 0.25, atol=0.03)
+    np.testing.assert_allclose(drawn["importance"], scores, atol=0.03)
+    assert (drawn["importance"] == 0).tolist() == [True, False, False, False]
+    # The second of a pair goes by what is left: P(1 and 3) of 0.1·0.7/0.9 + 0.7·0.1/0.3.
+    pairs = [tuple(draw_features(scores, 2, "importance", rng)) for _ in range(4000)]
+    assert pairs.count((1, 3)) / 4000 == pytest.approx(0.07 / 0.9 + 0.07 / 0.3, abs=0.03)
+    assert len(draw_features(scores, 4, "importance", rng)) == 4
+
+
+def test_bad_subsets():
+    with pytest.raises(ValueError, match="none of them negative"):
+        draw_features([-1.0, 1.0], 1)
+    with pytest.raises(ValueError, match="'uniform' or 'importance'"):
+        draw_features([1.0], 1, "best")

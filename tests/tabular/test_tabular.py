@@ -1,0 +1,183 @@
+"""Tables to features: what a column is taken for, and what the pipeline makes of it."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import make_data
+from scipy import sparse
+
+from labelkin import MLkNNClassifier
+from labelkin.tabular._pipeline import (
+    AsStrings,
+    Columns,
+    LabelColumns,
+    Schema,
+    fit_pipeline,
+    make_pipeline,
+)
+from labelkin.tabular._raw import ArrowTable, MatrixTable, Reading, read_raw_table
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+
+def table(**columns):
+    return ArrowTable("t.csv", pa.table(columns))
+
+
+def find(data, labels="y", said=Columns(), notes=None):  # noqa: B008
+    found = LabelColumns.find(data, labels)
+    return Schema.find(data, found, said, [] if notes is None else notes)
+
+
+def test_strings_of_any_cells():
+    cells = [["a", None], [np.nan, pd.NA], [1, "nan"]]
+    expected = [["a", ""], ["", ""], ["1", "nan"]]
+    assert AsStrings().fit_transform(np.array(cells, dtype=object)).tolist() == expected
+    series = pd.Series(["x", None, np.nan], dtype=object)
+    assert AsStrings().fit_transform(series).tolist() == ["x", "", ""]
+    assert AsStrings().fit_transform(pd.Series(["x", None], dtype="string")).tolist() == ["x", ""]
+
+
+def test_kinds_are_told_apart():
+    n = 60
+    data = table(
+        number=np.arange(n) / 7,
+        whole=list(range(n)),
+        truth=[True, False] * (n // 2),
+        colour=["red", "green", None] * (n // 3),
+        code=[f"0{i % 4}" for i in range(n)],
+        words=[f"all sorts of words {i}" for i in range(n)],
+        y=[0, 1] * (n // 2),
+    )
+    schema = find(data, said=Columns(text=("words",)))
+    assert schema.columns == {
+        "number": "numeric", "whole": "numeric", "truth": "numeric",
+        "colour": "category", "code": "category", "words": "text",
+    }  # fmt: skip
+    assert schema.scale == "standard"
+    with pytest.raises(ValueError, match="60 different ones in 60 rows; say --text words"):
+        find(data)
+    again = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert again == schema
+    frame = schema.read(data, [])
+    assert list(frame.columns) == list(schema.columns)
+    assert frame["truth"].tolist()[:2] == [1.0, 0.0]
+    assert frame["colour"][2] is None
+
+
+@pytest.mark.parametrize(("distinct", "fits"), [(20, True), (21, False)])
+def test_many_words_are_no_category(distinct, fits):
+    data = table(w=[f"w{i % distinct}" for i in range(41)], y=[0, 1] * 20 + [1])
+    if fits:
+        assert find(data).columns == {"w": "category"}
+    else:
+        with pytest.raises(ValueError, match="column 'w' holds words"):
+            find(data)
+
+
+def test_a_few_sentences_are_no_category():
+    data = table(w=["a dog ran home", "the cat sat down", "it was late again"], y=[0, 1, 1])
+    with pytest.raises(ValueError, match="say --text w"):
+        find(data)
+    assert find(data, said=Columns(category=("w",))).columns == {"w": "category"}
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_missing_values_of_a_matrix(form):
+    X, Y = make_data(20)
+    full = MatrixTable("full.npz", form(X), None, list("abcd"), Y)
+    holed = X.copy()
+    holed[3, 2] = np.nan
+    gaps = MatrixTable("gaps.npz", form(holed), None, list("abcd"), Y)
+    labels = LabelColumns.find(full)
+    with pytest.raises(ValueError, match="fitted on data without any"):
+        Schema.find(full, labels, Columns(), []).read(gaps, [])
+    with pytest.raises(ValueError, match="are to be refused"):
+        Schema.find(gaps, labels, Columns(missing="refuse"), []).read(gaps, [])
+    notes = []
+    schema = Schema.find(gaps, labels, Columns(), [])
+    pipeline = make_pipeline(schema, MLkNNClassifier())
+    fit_pipeline(pipeline, schema.read(gaps, notes), Y, list("abcd"))
+    assert "1 missing" in notes[0]
+    assert pipeline.predict(schema.read(full, [])).shape == Y.shape
+
+
+def test_the_median_is_the_training_rows():
+    pipeline = make_pipeline(Schema({"x": "numeric"}), MLkNNClassifier(n_neighbors=1))
+    frame = pd.DataFrame({"x": [1.0, 2.0, 9.0, np.nan]})
+    fit_pipeline(pipeline, frame, np.array([[1, 0], [0, 1], [1, 1], [0, 1]]), ["a", "b"])
+    Z = pipeline[:-1].transform(pd.DataFrame({"x": [np.nan]}))
+    assert Z.tolist() == [[2.0]]
+
+
+def test_words_categories_and_numbers_side_by_side():
+    schema = Schema({"t": "text", "c": "category", "x": "numeric"}, scale="standard")
+    frame = pd.DataFrame(
+        {"t": ["red car", "blue car", None], "c": ["p", None, "q"], "x": [0.0, 2.0, 1.0]}
+    )
+    pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
+    fit_pipeline(pipeline, frame, np.eye(3, dtype=int), list("abc"))
+    Z = pipeline[:-1].transform(frame)
+    names = list(pipeline[:-1].get_feature_names_out())
+    assert names == ["x", "c_", "c_p", "c_q", "blue", "car", "red"]
+    dense = Z.toarray() if sparse.issparse(Z) else Z
+    assert dense[:, 1:4].tolist() == [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
+    assert dense[2, 4:].tolist() == [0, 0, 0]
+    assert dense[:, 0].mean() == pytest.approx(0)
+    assert pipeline.predict(frame).shape == (3, 3)
+
+
+def test_two_text_columns_may_share_words():
+    schema = Schema({"s": "text", "t": "text"})
+    frame = pd.DataFrame({"s": ["one two", "two"], "t": ["two", "three"]})
+    pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
+    fit_pipeline(pipeline, frame, np.eye(2, dtype=int), list("ab"))
+    assert pipeline[:-1].transform(frame).shape == (2, 4)
+
+
+def test_a_matrix_is_left_as_it_is():
+    X, Y = make_data(20)
+    data = MatrixTable("m.npz", X, None, list("abcd"), Y)
+    labels = LabelColumns.find(data)
+    schema = Schema.find(data, labels, Columns(), [])
+    assert schema.columns is None
+    assert schema.read(data, []) is X
+    assert [name for name, _ in make_pipeline(schema, MLkNNClassifier()).steps] == ["classifier"]
+    np.testing.assert_array_equal(labels.read(data, []), Y)
+
+
+def test_columns_of_a_matrix_are_found_by_name():
+    X = sparse.csr_matrix(np.arange(12.0).reshape(3, 4))
+    data = MatrixTable("m.arff", X, list("pqry"), ["y"])
+    schema = Schema(columns=None, names=("r", "p"), n_features=2)
+    np.testing.assert_array_equal(schema.read(data, []).toarray(), X.toarray()[:, [2, 0]])
+
+
+def test_labels_by_name_where_files_list_others():
+    target = np.array([[1, 0], [0, 1]])
+    data = MatrixTable("m.svm", np.eye(2), None, ["b", "z"], target)
+    notes = []
+    found = LabelColumns(("a", "b")).read(data, notes)
+    assert found.tolist() == [[0, 1], [0, 0]]
+    assert len(notes) == 2
+
+
+def test_tags():
+    data = table(tags=["a; b", "", None, "b;;a;b", " c "], x=[1, 2, 3, 4, 5])
+    labels = LabelColumns.find(data, column="tags")
+    assert labels.names == ("a", "b", "c")
+    assert labels.read(data, []).tolist() == [[1, 1, 0], [0] * 3, [0] * 3, [1, 1, 0], [0, 0, 1]]
+
+
+def test_yes_and_no_are_labels():
+    data = table(y=["yes", "No", "TRUE", "0"], x=[1, 2, 3, 4])
+    assert data.marks("y").tolist() == [1, 0, 1, 0]
+
+
+def test_strings_stay_as_written(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("zip,x\n007,1\n,2\n")
+    reading = Reading(as_strings=frozenset({"zip", "absent"}))
+    assert read_raw_table(str(path), reading).strings("zip").tolist() == ["007", None]
