@@ -321,7 +321,7 @@ def test_half_of_the_votes_is_a_tie(library, n_members):
 STACKED = [
     {},
     {"threshold": (0.2, 0.9), "n_must_link": 30},
-    {"base_estimator": MLkNNClassifier(3, smoothing=0)},
+    {"estimator": MLkNNClassifier(3, smoothing=0)},
     {"bag": 0.6, "vote_weights": "oob", "calibrate": True},
     {"threshold": "auto", "n_estimators": 8},
 ]

@@ -81,10 +81,10 @@ def expected_failures(estimator):
     failures = EXPECTED_FAILURES.get(type(estimator).__name__, {})
     if isinstance(estimator, ConstraintEnsemble):
         failures = failures | dict.fromkeys(WEIGHT_CHECKS, DRAWN)
-    elif has_fit_parameter(estimator, "sample_weight") and hasattr(estimator, "base_estimator"):
+    elif has_fit_parameter(estimator, "sample_weight") and hasattr(estimator, "estimator"):
         failures = failures | dict.fromkeys(WEIGHT_CHECKS, NAMED)
     soft = getattr(estimator, "voting", "hard") == "soft"
-    smooth = isinstance(getattr(estimator, "base_estimator", None), LogisticRegression)
+    smooth = isinstance(getattr(estimator, "estimator", None), LogisticRegression)
     settled = [HARD] * soft + [PURE] * smooth
     return {
         check: why
@@ -131,7 +131,7 @@ WEIGHTED = [
     model
     for model in ESTIMATORS
     if has_fit_parameter(model, "sample_weight")
-    and hasattr(model, "base_estimator")
+    and hasattr(model, "estimator")
     and not isinstance(model, ConstraintEnsemble)
 ]
 

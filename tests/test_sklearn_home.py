@@ -229,7 +229,7 @@ def test_grid_search(y_form, data):
 def test_nested_parameters_of_the_base(data):
     X, Y = data
     model = VPCMEClassifier(MLkNNClassifier(), n_estimators=2, random_state=0)
-    space = {"base_estimator__n_neighbors": range(1, 9), "voting": ["hard", "soft"]}
+    space = {"estimator__n_neighbors": range(1, 9), "voting": ["hard", "soft"]}
     search = RandomizedSearchCV(
         model, space, n_iter=3, cv=2, scoring=score_all, refit="neg_hamming_loss", random_state=0
     )
@@ -479,7 +479,7 @@ def test_weights_through_a_search_of_members(data, routing):
     weight = np.random.default_rng(0).random(len(X))
     model = ChainClassifier(asking(LogisticRegression()))
     search = GridSearchCV(
-        model, {"base_estimator__C": [0.1, 1.0]}, scoring=SCORERS["average_precision"], cv=2
+        model, {"estimator__C": [0.1, 1.0]}, scoring=SCORERS["average_precision"], cv=2
     ).fit(X, Y, sample_weight=weight)
     expected = clone(search.best_estimator_).fit(X, Y, sample_weight=weight)
     np.testing.assert_array_equal(search.predict_proba(X), expected.predict_proba(X))
@@ -523,6 +523,5 @@ def test_diagram_of_a_fitted_ensemble(data):
     assert "MLkNNClassifier" in html
     assert "fitted" in html
     assert (
-        repr(model)
-        == "VPCMEClassifier(base_estimator=MLkNNClassifier(n_neighbors=5), n_estimators=2)"
+        repr(model) == "VPCMEClassifier(estimator=MLkNNClassifier(n_neighbors=5), n_estimators=2)"
     )

@@ -57,7 +57,7 @@ def floats(X: Any) -> tuple[Any, Any]:
     return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
-def label_matrix(Y: Any, name: str = "Y", keep_sparse: bool = False) -> Matrix:
+def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
     """Return a multi-label target, an (n, q) matrix of 0 and 1, on the host.
 
     It is dense; or, where that is asked for and it came sparse, a CSR array.
@@ -173,7 +173,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}. For several labels per sample give Y as a matrix of 0 "
+                f"{type_of_target(y)}. For several labels per sample give y as a matrix of 0 "
                 "and 1, one column per label."
             )
         # A single class is a label that always applies.

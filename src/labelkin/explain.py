@@ -242,7 +242,7 @@ def _members(model: Any, row: Matrix) -> list[tuple[Any, Matrix]]:
         raise ValueError(
             f"{type(model.estimators_[0]).__name__} does not look at neighbours, so that there "
             "are none to show: explain works with MLkNNClassifier or IBLRClassifier as "
-            "base_estimator."
+            "estimator."
         )
     projected = [row @ projection.components_.T for projection in model.projections_]
     return list(zip(model.estimators_, projected, strict=True))

@@ -36,20 +36,13 @@ FORMAT = 1
 _HEAD = "labelkin.json"
 # Modules whose classes may stand in a file. None of these classes does anything when it is
 # made but keep its arguments.
-_HELPERS = (
-    "_approximate",
-    "_calibration",
-    "_kernels",
-    "_kin_members",
-    "_members",
-    "_ridge",
-    "_search",
-    "_stacking",
-    "_views",
-    "constraints",
-    "tabular",
+_MODULES = tuple(
+    f"labelkin.{room}."
+    for room in (
+        "calibration constraints decisions ensemble kernel kin neighbors projection tabular "
+        "transformation tree"
+    ).split()
 )
-_MODULES = {"labelkin." + module for module in {*_HELPERS, *labelkin._HOME.values()}}
 # What else known models hold. No other function: it may be called with what the file says.
 _NAMES = {
     "labelkin.experiments.run.methods._dense",
@@ -289,7 +282,7 @@ def _is_ours(name: str) -> bool:
     if name in _NAMES:
         return True
     module, _, attribute = name.rpartition(".")
-    if module not in _MODULES:
+    if not module.startswith(_MODULES):
         return False
     found = getattr(importlib.import_module(module), attribute, None)
     return inspect.isclass(found) and found.__module__ == module

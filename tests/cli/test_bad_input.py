@@ -159,7 +159,7 @@ fit n.csv --labels a,b --set n_estimators=2.5       # n_estimators
 fit n.csv --labels a,b --set n_estimators=5 --set n_estimators=6   # set twice
 fit n.csv --labels a,b --set threshold=7            # threshold
 fit n.csv --labels a,b --set voting=loud            # voting
-fit n.csv --labels a,b --set base_estimator=tree    # base_estimator
+fit n.csv --labels a,b --set estimator=tree    # estimator
 fit n.csv --labels a,b --set random_state=x         # random_state
 fit n.csv --labels a,b --model mlknn --set n_neighbors=0        # n_neighbors
 fit n.csv --labels a,b --model mlknn --set n_estimators=5       # no such parameter

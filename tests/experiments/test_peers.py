@@ -35,9 +35,9 @@ def predictions(method, X, Y, test, monkeypatch):
     """Run one cell; return the scores and labels that were measured in it."""
     seen = []
 
-    def measure(Y_true, scores, labels):
+    def measure(y_true, scores, labels):
         seen.append((np.array(scores), np.array(labels)))
-        return evaluate(Y_true, scores, labels)
+        return evaluate(y_true, scores, labels)
 
     evaluate = cells.evaluate
     with monkeypatch.context() as patch:

@@ -394,17 +394,17 @@ def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix():
     [
         ([[1, 0]], [[0.1, 0.2, 0.3]], r"same shape, but have \(1, 2\) and \(1, 3\)"),
         ([[1, 0]], [[0.1, 0.2], [0.3, 0.4]], "same shape"),
-        ([[1, 2]], [[0.1, 0.2]], "Y_true must hold only 0 and 1, but holds 2"),
-        ([[1, np.nan]], [[0.1, 0.2]], "Y_true must hold only 0 and 1, but holds nan"),
-        ([["a", "b"]], [[0.1, 0.2]], "Y_true must hold only 0 and 1, but holds a"),
-        ([[1, 0]], [[0.1, np.nan]], "Y_score must be finite"),
-        ([[1, 0]], [[0.1, np.inf]], "Y_score must be finite"),
-        ([[1, 0]], [["a", "b"]], "Y_score must hold numbers"),
-        ([], [], "Y_true is empty"),
-        (np.zeros((0, 3)), np.zeros((0, 3)), r"Y_true is empty: its shape is \(0, 3\)"),
-        ([[1], [0, 1]], [[0.1, 0.2]], "Y_true must be a matrix"),
+        ([[1, 2]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds 2"),
+        ([[1, np.nan]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds nan"),
+        ([["a", "b"]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds a"),
+        ([[1, 0]], [[0.1, np.nan]], "y_score must be finite"),
+        ([[1, 0]], [[0.1, np.inf]], "y_score must be finite"),
+        ([[1, 0]], [["a", "b"]], "y_score must hold numbers"),
+        ([], [], "y_true is empty"),
+        (np.zeros((0, 3)), np.zeros((0, 3)), r"y_true is empty: its shape is \(0, 3\)"),
+        ([[1], [0, 1]], [[0.1, 0.2]], "y_true must be a matrix"),
         (np.zeros((1, 2, 2)), [[0.1, 0.2]], "not 3 dimensions"),
-        ([[1, 0]], None, "Y_score must"),
+        ([[1, 0]], None, "y_score must"),
     ],
 )
 @pytest.mark.parametrize("name", ["ranking_loss", "one_error", "log_loss"])
@@ -414,7 +414,7 @@ def test_bad_input_gets_one_sentence(name, Y, S, sentence):
 
 
 def test_other_refusals():
-    with pytest.raises(ValueError, match=r"Y_pred must hold only 0 and 1, but holds 0\.5"):
+    with pytest.raises(ValueError, match=r"y_pred must hold only 0 and 1, but holds 0\.5"):
         METRICS["f1"]([[1, 0]], [[0.5, 0]])
     with pytest.raises(ValueError, match="probabilities"):
         METRICS["log_loss"]([[1, 0]], [[2.0, 0]])

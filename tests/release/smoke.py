@@ -26,14 +26,14 @@ def make(name):
     parameters = estimator.get_params()
     if "random_state" in parameters:
         estimator.set_params(random_state=0)
-    if parameters.get("n_estimators") and "base_estimator" in parameters:
+    if parameters.get("n_estimators") and "estimator" in parameters:
         estimator.set_params(n_estimators=3)
     if (
         CORE
         and not name.endswith(("VPCMEClassifier", "VPCPClassifier"))
-        and ("base_estimator" in parameters)
+        and ("estimator" in parameters)
     ):
-        estimator.set_params(base_estimator=DecisionTreeClassifier(max_depth=5))
+        estimator.set_params(estimator=DecisionTreeClassifier(max_depth=5))
     return estimator
 
 

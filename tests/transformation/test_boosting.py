@@ -218,5 +218,5 @@ def test_progress(data, capsys):
 def test_impossible_parameters_are_named(data):
     with pytest.raises(ValueError, match="'n_estimators' parameter"):
         AdaBoostPDTClassifier(n_estimators=0).fit(*data)
-    with pytest.raises(ValueError, match="'base_estimator' parameter"):
+    with pytest.raises(ValueError, match="'estimator' parameter"):
         AdaBoostPDTClassifier("J48").fit(*data)

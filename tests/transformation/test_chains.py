@@ -129,7 +129,7 @@ BASES = [None, LogisticRegression(), RidgeClassifier(), DecisionTreeClassifier(r
 def test_labels_always_on_and_always_off(model, base):
     X, Y = make_data(60, 4, 2)
     Y = np.column_stack([np.ones(60), Y[:, 0], np.zeros(60), Y[:, 1]]).astype(int)
-    model = clone(model).set_params(base_estimator=base, random_state=0).fit(X, Y)
+    model = clone(model).set_params(estimator=base, random_state=0).fit(X, Y)
     labels, proba = model.predict(X), model.predict_proba(X)
     assert labels[:, 0].all()
     assert not labels[:, 2].any()
@@ -241,8 +241,8 @@ def test_other_refusals():
     for order in ("natural", [3, 2, 1, 0]):
         with pytest.raises(ValueError, match="would make all 5 chains the same"):
             ChainClassifier(order=order, n_estimators=5).fit(X, Y)
-    with pytest.raises(ValueError, match="'base_estimator' parameter of ChainClassifier"):
-        ChainClassifier(base_estimator=3).fit(X, Y)
+    with pytest.raises(ValueError, match="'estimator' parameter of ChainClassifier"):
+        ChainClassifier(estimator=3).fit(X, Y)
 
 
 def test_many_labels():

@@ -244,7 +244,7 @@ def test_constant_labels(data):
         ({"overlapping": False, "n_estimators": 2}, "must be None when overlapping=False"),
         ({"voting_threshold": 0.0}, "'voting_threshold' parameter"),
         ({"labelset_size": 0}, "'labelset_size' parameter"),
-        ({"base_estimator": 3}, "'base_estimator' parameter"),
+        ({"estimator": 3}, "'estimator' parameter"),
     ],
 )
 def test_impossible_parameters_are_named(parameters, message, data):

@@ -226,8 +226,8 @@ def test_progress_is_about_ten_lines(capsys):
 
 
 def test_a_wrong_base_is_named(data):
-    with pytest.raises(ValueError, match="'base_estimator' parameter"):
-        CLR(base_estimator="tree").fit(*data)
+    with pytest.raises(ValueError, match="'estimator' parameter"):
+        CLR(estimator="tree").fit(*data)
     with pytest.raises(ValueError, match="'confidence' parameter"):
         CLR(C45TreeClassifier(confidence=2)).fit(*data)
 

@@ -33,7 +33,7 @@ def as_matrix(values: Any, name: str) -> Any:
 def as_target(Y: Any) -> Any:
     """Return a target as an array, one that has dimensions as it came; refuse lists of sets."""
     cure = (
-        "Y must be a matrix of 0 and 1, one column a label, not a list of label sets: "
+        "y must be a matrix of 0 and 1, one column a label, not a list of label sets: "
         "encode them with sklearn.preprocessing.MultiLabelBinarizer."
     )
     try:

@@ -415,7 +415,7 @@ class ConstraintSampler:
 
 def _label_sets(Y: Any) -> sparse.csr_array:
     """Return label sets as CSR, every stored entry 1."""
-    return sparse.csr_array(check_labels(to_numpy(Y), "Y"), dtype=np.int64)
+    return sparse.csr_array(check_labels(to_numpy(Y), "y"), dtype=np.int64)
 
 
 def _distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:

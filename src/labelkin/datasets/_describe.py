@@ -110,13 +110,13 @@ class Description:
 
 
 def describe(
-    Y: ArrayLike, X: ArrayLike | None = None, *, label_names: ArrayLike | None = None
+    y: ArrayLike, X: ArrayLike | None = None, *, label_names: ArrayLike | None = None
 ) -> Description:
     """Describe the labels of a dataset (and count its features).
 
     Parameters
     ----------
-    Y : {array-like, sparse matrix, DataFrame} of shape (n, q)
+    y : {array-like, sparse matrix, DataFrame} of shape (n, q)
         Labels, 0 or 1 (or booleans).
     X : {array-like, sparse matrix, DataFrame} of shape (n, k), default=None
         Features; only their number is used.
@@ -151,14 +151,14 @@ def describe(
     >>> figures.cardinality, figures.distinct, figures.irlbl
     (1.0, 3, (1.0, 3.0))
     """
-    names = _names(Y, label_names)
-    labels = as_label_matrix(Y)
+    names = _names(y, label_names)
+    labels = as_label_matrix(y)
     n, q = labels.shape
     if X is not None and _shape(X)[0] != n:
-        raise ValueError(f"X has {_shape(X)[0]} rows and Y has {n}; they must be the same rows.")
+        raise ValueError(f"X has {_shape(X)[0]} rows and y has {n}; they must be the same rows.")
     names = tuple(str(j) for j in range(q)) if names is None else names
     if len(names) != q:
-        raise ValueError(f"label_names has {len(names)} names and Y has {q} columns.")
+        raise ValueError(f"label_names has {len(names)} names and y has {q} columns.")
 
     counts = np.bincount(labels.indices, minlength=q)
     sizes = np.diff(labels.indptr)
@@ -189,17 +189,17 @@ def describe(
     )
 
 
-def as_label_matrix(Y: ArrayLike) -> sp.csr_array:
-    """Y as a canonical CSR matrix of ones, or one sentence on what is wrong with it."""
-    shape = _shape(Y)
+def as_label_matrix(y: ArrayLike) -> sp.csr_array:
+    """Return y as a canonical CSR matrix of ones, or one sentence on what is wrong with it."""
+    shape = _shape(y)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
-            f"Y must be a table of rows and labels, neither of them empty; its shape is {shape}."
+            f"y must be a table of rows and labels, neither of them empty; its shape is {shape}."
         )
-    checked = check_array(Y, accept_sparse="csr", dtype=None, input_name="Y")
+    checked = check_array(y, accept_sparse="csr", dtype=None, input_name="y")
     labels = sp.csr_array(checked)
     if not np.isin(labels.data, (0, 1)).all():
-        raise ValueError("Y must hold only 0 and 1 (or booleans).")
+        raise ValueError("y must hold only 0 and 1 (or booleans).")
     labels = labels.astype(np.int64)
     labels.sum_duplicates()
     labels.eliminate_zeros()
@@ -218,8 +218,8 @@ def _scumble(labels: sp.csr_array, sizes: np.ndarray, irlbl: np.ndarray) -> floa
     return float(np.sum(1 - geometric / arithmetic) / len(sizes))
 
 
-def _names(Y: ArrayLike, label_names: ArrayLike | None) -> tuple[str, ...] | None:
-    chosen = getattr(Y, "columns", None) if label_names is None else label_names
+def _names(y: ArrayLike, label_names: ArrayLike | None) -> tuple[str, ...] | None:
+    chosen = getattr(y, "columns", None) if label_names is None else label_names
     return None if chosen is None else tuple(str(name) for name in np.asarray(chosen).tolist())
 
 

@@ -25,7 +25,7 @@ _BLUE, _ORANGE = "#0072B2", "#D55E00"  # of the Okabe-Ito palette
 
 
 def plot_label_cooccurrence(
-    Y: ArrayLike, *, label_names: ArrayLike | None = None, title: str | None = None
+    y: ArrayLike, *, label_names: ArrayLike | None = None, title: str | None = None
 ) -> "Figure":
     """Heat map of how often labels come together.
 
@@ -35,7 +35,7 @@ def plot_label_cooccurrence(
 
     Parameters
     ----------
-    Y : {array-like, sparse matrix, DataFrame} of shape (n, q)
+    y : {array-like, sparse matrix, DataFrame} of shape (n, q)
         Labels, 0 or 1.
     label_names : sequence of str, default=None
         Names of the labels; by default the columns of a DataFrame, else their numbers.
@@ -46,10 +46,10 @@ def plot_label_cooccurrence(
     -------
     matplotlib.figure.Figure
     """
-    figures = describe(Y, label_names=label_names)
+    figures = describe(y, label_names=label_names)
     counts = np.array(figures.label_counts)
     order = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
-    labels = as_label_matrix(Y)[:, order]
+    labels = as_label_matrix(y)[:, order]
     together = (labels.T @ labels).toarray()
     share = np.full(together.shape, np.nan)
     np.divide(together, counts[order][:, None], out=share, where=counts[order][:, None] > 0)
@@ -77,12 +77,12 @@ def plot_label_cooccurrence(
     return figure
 
 
-def plot_label_set_sizes(Y: ArrayLike, *, title: str | None = None) -> "Figure":
+def plot_label_set_sizes(y: ArrayLike, *, title: str | None = None) -> "Figure":
     """Histogram of the number of labels a row carries; the line is the cardinality.
 
     Parameters
     ----------
-    Y : {array-like, sparse matrix, DataFrame} of shape (n, q)
+    y : {array-like, sparse matrix, DataFrame} of shape (n, q)
         Labels, 0 or 1.
     title : str, default=None
         Put before the heading.
@@ -91,7 +91,7 @@ def plot_label_set_sizes(Y: ArrayLike, *, title: str | None = None) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    figures = describe(Y)
+    figures = describe(y)
     sizes = np.arange(len(figures.set_sizes))
     figure = _new_figure((min(12.0, max(5.0, 0.45 * len(sizes) + 2)), 4.0))
     axes = figure.subplots()
@@ -119,7 +119,7 @@ def plot_label_set_sizes(Y: ArrayLike, *, title: str | None = None) -> "Figure":
 
 
 def save_plots(
-    Y: ArrayLike,
+    y: ArrayLike,
     folder: str | Path,
     *,
     label_names: ArrayLike | None = None,
@@ -129,7 +129,7 @@ def save_plots(
 
     Parameters
     ----------
-    Y : {array-like, sparse matrix, DataFrame} of shape (n, q)
+    y : {array-like, sparse matrix, DataFrame} of shape (n, q)
         Labels, 0 or 1.
     folder : path-like
         Made when it does not exist.
@@ -140,8 +140,8 @@ def save_plots(
     """
     folder = Path(folder)
     pictures = {
-        "cooccurrence": plot_label_cooccurrence(Y, label_names=label_names, title=title),
-        "set-sizes": plot_label_set_sizes(Y, title=title),
+        "cooccurrence": plot_label_cooccurrence(y, label_names=label_names, title=title),
+        "set-sizes": plot_label_set_sizes(y, title=title),
     }
     folder.mkdir(parents=True, exist_ok=True)
     stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{title}-" if title)

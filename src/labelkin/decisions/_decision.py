@@ -193,7 +193,7 @@ class LabelDecision(BaseEstimator):
         scores = np.asarray(as_matrix(scores, "scores"), dtype=np.float64)
         if Y.shape != scores.shape:
             raise ValueError(
-                f"Y and scores must have the same shape, but have {Y.shape} and {scores.shape}."
+                f"y and scores must have the same shape, but have {Y.shape} and {scores.shape}."
             )
         metric = _AUTO if self.decision == "auto" else self.decision
         self.metric_ = metric if metric in _TARGETS else None
@@ -312,7 +312,7 @@ class DecisionClassifier(MultiLabelClassifier):
     scores of the training rows that did not see their labels, so nothing but training data is
     used, and nothing is judged on itself:
 
-    - what the classifier itself offers: ``fit_loo_proba(X, Y)`` (with ``strict=True``, where it
+    - what the classifier itself offers: ``fit_loo_proba(X, y)`` (with ``strict=True``, where it
       has that), or ``oob_proba_`` or
       ``loo_proba_`` after ``fit``; else
     - out-of-fold scores, at the cost of `cv` more fits.
@@ -352,7 +352,7 @@ class DecisionClassifier(MultiLabelClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``, where the estimator says it.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -392,8 +392,8 @@ class DecisionClassifier(MultiLabelClassifier):
         self,
         estimator: Any = None,
         decision: str = "auto",
-        cv: Any = 5,
         *,
+        cv: Any = 5,
         at_least_one: bool | str = "auto",
         shrinkage: float = 20.0,
         n_jobs: int | None = None,
@@ -408,14 +408,14 @@ class DecisionClassifier(MultiLabelClassifier):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, Y: Any, **params: Any) -> "DecisionClassifier":
+    def fit(self, X: Any, y: Any, **params: Any) -> "DecisionClassifier":
         """Fit the estimator on all rows, and the decision on honest scores of them.
 
         Parameters
         ----------
         X : array-like, sparse matrix, DataFrame or list, of n_samples rows
             Training samples, in any form the estimator takes.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         **params : dict
             Handed on to the estimator's ``fit``, ``sample_weight`` above all; with metadata
@@ -427,11 +427,11 @@ class DecisionClassifier(MultiLabelClassifier):
         """
         check_decision(self.decision)
         params = self._route(params)
-        Y = self._validate_target(X, Y)
+        y = self._validate_target(X, y)
         rng = check_random_state(self.random_state)
         base = seeded(clone(self._given()), rng)
-        target = Y.astype(np.int64)  # some estimators write −1 into a copy
-        if self._one_target or (Y.shape[1] == 1 and get_tags(base).target_tags.single_output):
+        target = y.astype(np.int64)  # some estimators write −1 into a copy
+        if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
             target = target.ravel()
         self.decision_ = LabelDecision(
             self.decision,
@@ -441,12 +441,12 @@ class DecisionClassifier(MultiLabelClassifier):
         )
         # Otherwise nothing is learned from the scores: any will do.
         needs_scores = self.decision not in ("fixed", "expected_f1")
-        scores = self._fit_estimator(clone(base), X, target, Y.shape, needs_scores, params)
-        if scores is None and needs_scores and len(Y) > 1:
+        scores = self._fit_estimator(clone(base), X, target, y.shape, needs_scores, params)
+        if scores is None and needs_scores and len(y) > 1:
             self.scores_from_ = "cv"
-            scores = self._out_of_fold(base, X, target, Y, rng, params)
-        self.training_scores_ = np.full(Y.shape, np.nan) if scores is None else scores
-        self.decision_.fit(Y, self.training_scores_)
+            scores = self._out_of_fold(base, X, target, y, rng, params)
+        self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
+        self.decision_.fit(y, self.training_scores_)
         self.thresholds_ = self.decision_.thresholds_
         return self
 

@@ -324,7 +324,7 @@ def training_data(rows: Any, labels: Any, base: Any) -> tuple[BlockTraining, Con
 
     if not isinstance(base, MLkNNClassifier):
         raise ValueError(
-            f"base_estimator={type(base).__name__} cannot be fitted to Dask arrays, only "
+            f"estimator={type(base).__name__} cannot be fitted to Dask arrays, only "
             "MLkNNClassifier can; bring the data into memory with X.compute()."
         )
     return BlockTraining(rows.persist()), labels.sampler

@@ -36,7 +36,7 @@ class ConstraintEnsemble(VotingMembers):
     _fits_blocks = True
     _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "threshold": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"}), tuple, list],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
@@ -59,8 +59,9 @@ class ConstraintEnsemble(VotingMembers):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         n_estimators: int = 30,
+        *,
         threshold: float | tuple[float, float] | str = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
@@ -75,7 +76,7 @@ class ConstraintEnsemble(VotingMembers):
         max_features: int | float | None = None,
         feature_draw: str = "uniform",
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.threshold = threshold
         self.n_must_link = n_must_link
@@ -93,7 +94,7 @@ class ConstraintEnsemble(VotingMembers):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "ConstraintEnsemble":
         """Train the members.
 
@@ -101,7 +102,7 @@ class ConstraintEnsemble(VotingMembers):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Table 1's w at the start: samples are drawn into pairs in proportion to it, and
@@ -111,13 +112,13 @@ class ConstraintEnsemble(VotingMembers):
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         self._check_threshold()
         self._check_bag()
         self._check_blocks(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        data = TrainingData(X, Y, self._base(X), self._threshold_range(), self.bag, sample_weight)
+        data = TrainingData(X, y, self._base(X), self._threshold_range(), self.bag, sample_weight)
         self._started = time.perf_counter()
         if self.threshold == "auto":
             # The members' seeds come first: they are what they are with this Θ given.
@@ -136,7 +137,7 @@ class ConstraintEnsemble(VotingMembers):
         self.vote_weights_ = np.ones(len(members))
         self.calibration_ = None
         if self.bag is not None:
-            self._judge_outside(members, to_numpy(Y), X)
+            self._judge_outside(members, to_numpy(y), X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
             setattr(self, name, like(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
@@ -176,14 +177,14 @@ class ConstraintEnsemble(VotingMembers):
         """Train a member at each step; yield it, and the sample weights after it."""
 
     def _keeps_sparse_labels(self) -> bool:
-        known = self.base_estimator is None or type(self.base_estimator) is MLkNNClassifier
+        known = self.estimator is None or type(self.estimator) is MLkNNClassifier
         return known and self.bag is None and self.threshold != "auto"
 
     def _base(self, X: Matrix) -> Any:
-        base = MLkNNClassifier() if self.base_estimator is None else clone(self.base_estimator)
+        base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
         if is_foreign(X) and not get_tags(base).array_api_support:
             raise ValueError(
-                f"base_estimator={type(base).__name__} works on the host only: give X and Y as "
+                f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."
             )
         if "n_jobs" in (parameters := base.get_params()) and parameters["n_jobs"] is None:
@@ -222,7 +223,7 @@ class ConstraintEnsemble(VotingMembers):
         needed = [setting for setting, is_set in in_memory.items() if is_set]
         if in_blocks(X) and needed:
             raise ValueError(
-                f"{needed[0]} needs the rows in memory: give X and Y as NumPy arrays, or leave "
+                f"{needed[0]} needs the rows in memory: give X and y as NumPy arrays, or leave "
                 f"{needed[0].partition('=')[0]} at its default."
             )
 
@@ -253,6 +254,6 @@ class ConstraintEnsemble(VotingMembers):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base = self.base_estimator
+        base = self.estimator
         tags.array_api_support = base is None or get_tags(base).array_api_support
         return tags

@@ -31,7 +31,7 @@ class VPCMEClassifier(ConstraintEnsemble):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier that takes multi-label targets; None:
         ``MLkNNClassifier(n_neighbors=10)``. When it offers ``fit_loo_proba``, a sample is
         misclassified by the prediction made without it; else by the training prediction.
@@ -123,7 +123,7 @@ class VPCMEClassifier(ConstraintEnsemble):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -135,14 +135,14 @@ class VPCMEClassifier(ConstraintEnsemble):
 
     Notes
     -----
-    X and Y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
+    X and y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
     the rows stay there, in the workers' memory, and the model is the one that the same data
     give in memory. Dask arrays are then answered lazily, with Dask arrays. Blocks of some
     ten thousand rows are a good size. Pickling such a model brings its rows into memory.
     Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
     computed on the cluster.
 
-    With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse Y stays sparse, and
+    With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse y stays sparse, and
     ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
     ``predict_proba`` is dense: ask for a block of samples at a time.
 
@@ -192,7 +192,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier that takes multi-label targets; None:
         ``MLkNNClassifier(n_neighbors=10)``.
     n_estimators : int, default=30

@@ -108,7 +108,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -170,30 +170,30 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, Y: Any) -> "KernelRidgeLOOClassifier":
+    def fit(self, X: ArrayLike, y: Any) -> "KernelRidgeLOOClassifier":
         """Choose width and ridges, fit, and calibrate.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples; with ``kernel="precomputed"`` their kernel matrix.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
 
         Returns
         -------
         self
         """
-        self.fit_loo_proba(X, Y)
+        self.fit_loo_proba(X, y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: ArrayLike, Y: Any) -> Array:
+    def fit_loo_proba(self, X: ArrayLike, y: Any) -> Array:
         """Fit, and return what the fitted model says of each training sample left out.
 
         Parameters
         ----------
-        X, Y
+        X, y
             As in ``fit``.
 
         Returns
@@ -201,7 +201,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1), as in `loo_proba_`.
         """
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         X = _in_order(X)
         choice: dict[str, Any] = {"ridges": self._candidates(), "shrinkage": self.ridge_shrinkage}
         rng = check_random_state(self.random_state)
@@ -209,12 +209,12 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self.scale_: Any = None
         self.landmarks_: Array | None = None
         self._columns: Callable[..., Any] = dense
-        spectrum = self._decompose(X, Y, choice, rng)
-        model = loo_ridge(spectrum, Y, **choice)
+        spectrum = self._decompose(X, y, choice, rng)
+        model = loo_ridge(spectrum, y, **choice)
         self.ridge_ = like(model.ridge, X)
         self.loo_scores_ = model.loo_scores
         self._coef, self._offset = model.coef, model.intercept
-        curves = better_curve(to_host(model.loo_scores), Y, self.slope_shrinkage)
+        curves = better_curve(to_host(model.loo_scores), y, self.slope_shrinkage)
         self.slope_, self.intercept_ = like(curves.slope_, X), like(curves.intercept_, X)
         self.share_ = like(curves.share_, X) if curves.bent else None
         self.loo_proba_ = self._calibrated(self.loo_scores_)

@@ -58,7 +58,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
         P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
-        P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of Y − P on all labels' log odds
+        P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
 
     and a last logistic curve for each label. z(s) is s, or s bent to the scale of log odds,
     asinh(s / 2p) with p the label's share of positives: for all members and labels together,
@@ -111,7 +111,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         [0, 1] for each label; the two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -174,29 +174,29 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, Y: Any) -> "KinEnsembleClassifier":
+    def fit(self, X: ArrayLike, y: Any) -> "KinEnsembleClassifier":
         """Train the members, and combine them by their honest scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         rng = check_random_state(self.random_state)
         X = manageable(X)
         self._dense = isinstance(X, np.ndarray)
         self.views_: dict[str, View] = learn_views(X)
         rows = {name: view(X) for name, view in self.views_.items()}
         members = self._kernels(X) + self._projections(X, rows, rng) + self._trees()
-        scores = self._fit_members(members, rows, Y, rng)
-        self._combine(members, scores, Y, int(rng.randint(_SEEDS)))
+        scores = self._fit_members(members, rows, y, rng)
+        self._combine(members, scores, y, int(rng.randint(_SEEDS)))
         return self
 
     def _kernels(self, X: Matrix) -> list[Member]:

@@ -1,7 +1,7 @@
 """What the figures mean: the paper's seven metrics (Eq. 8–14) and Mulan's others.
 
-Metrics of *label sets* compare ``Y_true`` with predicted sets ``Y_pred``; metrics of
-*rankings* compare it with real scores ``Y_score``, larger meaning more relevant. All
+Metrics of *label sets* compare ``y_true`` with predicted sets ``y_pred``; metrics of
+*rankings* compare it with real scores ``y_score``, larger meaning more relevant. All
 take arrays, sparse matrices or DataFrames of shape (n, q), ``Y`` holding 0 and 1; one
 dimension is read as one label. The values are fractions, not percent. :data:`METRICS`
 lists every metric with its direction: tables, scorers and tests read it there.

@@ -31,58 +31,58 @@ def _check_labels(Y: Any, name: str) -> Any:
     return xp.astype(matrix, xp.int8)
 
 
-def check_scores(Y_score: Any) -> Any:
+def check_scores(y_score: Any) -> Any:
     """Return scores as a dense float array without NaN or infinity."""
-    if is_foreign(Y_score):
-        xp, _ = namespace(Y_score)
-        array = _on_device(Y_score, "Y_score")
+    if is_foreign(y_score):
+        xp, _ = namespace(y_score)
+        array = _on_device(y_score, "y_score")
         if not xp.isdtype(array.dtype, "real floating"):
             array = xp.astype(array, xp.float64)
     else:
-        array = as_matrix(Y_score, "Y_score")
+        array = as_matrix(y_score, "y_score")
         if sparse.issparse(array):
             array = array.toarray()
         try:
             array = array.astype(float, copy=False)
         except (TypeError, ValueError):
-            raise ValueError("Y_score must hold numbers.") from None
+            raise ValueError("y_score must hold numbers.") from None
     if not finite(array):
-        raise ValueError("Y_score must be finite, but holds NaN or infinity.")
+        raise ValueError("y_score must be finite, but holds NaN or infinity.")
     return array
 
 
-def _check_match(Y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:
+def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:
     """Refuse two matrices whose rows and columns cannot be the same samples and labels."""
     if tuple(checked[0].shape) != tuple(checked[1].shape):
         raise ValueError(
-            f"Y_true and {name} must have the same shape, "
+            f"y_true and {name} must have the same shape, "
             f"but have {tuple(checked[0].shape)} and {tuple(checked[1].shape)}."
         )
-    columns = [list(getattr(frame, "columns", ())) for frame in (Y_true, other)]
+    columns = [list(getattr(frame, "columns", ())) for frame in (y_true, other)]
     if columns[0] != columns[1] and set(columns[0]) == set(columns[1]):
         raise ValueError(
-            f"Y_true and {name} hold the same labels in different orders: "
+            f"y_true and {name} hold the same labels in different orders: "
             f"reorder one by the other's columns."
         )
 
 
-def _together(Y_true: Any, prediction: Any) -> tuple[Any, Any]:
+def _together(y_true: Any, prediction: Any) -> tuple[Any, Any]:
     """Move true labels that lie elsewhere to where the predictions are."""
-    if is_foreign(Y_true) or is_foreign(prediction):
+    if is_foreign(y_true) or is_foreign(prediction):
         xp, device = namespace(prediction)
-        here, _ = namespace(Y_true)
-        if here is not xp or (device is not None and Y_true.device != device):
-            host = to_numpy(Y_true)
+        here, _ = namespace(y_true)
+        if here is not xp or (device is not None and y_true.device != device):
+            host = to_numpy(y_true)
             host = host.toarray() if sparse.issparse(host) else np.asarray(host)
             return from_numpy(host, xp, device), prediction
-    return Y_true, prediction
+    return y_true, prediction
 
 
-def label_sets(Y_true: Any, Y_pred: Any) -> tuple[Any, Any]:
+def label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
     """Return true and predicted label sets, valid and of one shape."""
-    Y_true, Y_pred = _together(Y_true, Y_pred)
-    Y, Z = _check_labels(Y_true, "Y_true"), _check_labels(Y_pred, "Y_pred")
-    _check_match(Y_true, Y_pred, (Y, Z), "Y_pred")
+    y_true, y_pred = _together(y_true, y_pred)
+    Y, Z = _check_labels(y_true, "y_true"), _check_labels(y_pred, "y_pred")
+    _check_match(y_true, y_pred, (Y, Z), "y_pred")
     if Y.shape[1] == 1:
         # Scikit-learn reads a single column as two classes. Twice the same label gives the
         # same value of every metric of label sets.
@@ -94,11 +94,11 @@ def _twice(labels: Any) -> Any:
     return labels[:, [0, 0]] if not is_foreign(labels) else labels  # only scikit-learn minds
 
 
-def ranking(Y_true: Any, Y_score: Any) -> tuple[Any, Any]:
+def ranking(y_true: Any, y_score: Any) -> tuple[Any, Any]:
     """Return label sets, dense, and scores, valid and of one shape."""
-    Y_true, Y_score = _together(Y_true, Y_score)
-    Y, S = _check_labels(Y_true, "Y_true"), check_scores(Y_score)
-    _check_match(Y_true, Y_score, (Y, S), "Y_score")
+    y_true, y_score = _together(y_true, y_score)
+    Y, S = _check_labels(y_true, "y_true"), check_scores(y_score)
+    _check_match(y_true, y_score, (Y, S), "y_score")
     return (Y.toarray() if sparse.issparse(Y) else Y), S
 
 

@@ -13,7 +13,7 @@ from labelkin.metrics._inputs import label_sets, mean
 LabelAverage = Literal["micro", "macro", "weighted"]
 
 
-def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
+def hamming_loss(y_true: Any, y_pred: Any) -> float:
     """Share of the n × q label decisions that are wrong (Eq. 8).
 
     Examples
@@ -23,14 +23,14 @@ def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
     >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
     0.1667
     """
-    Y, Z = label_sets(Y_true, Y_pred)
+    Y, Z = label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.hamming_loss(Y, Z))
     xp, _ = namespace(Y)
     return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
 
 
-def example_f1(Y_true: Any, Y_pred: Any) -> float:
+def example_f1(y_true: Any, y_pred: Any) -> float:
     """Twice the shared labels over the sizes of the two sets, mean over rows (Eq. 13).
 
     Two empty sets agree and count 1; one empty set counts 0.
@@ -42,10 +42,10 @@ def example_f1(Y_true: Any, Y_pred: Any) -> float:
     >>> round(example_f1([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]]), 4)
     0.8333
     """
-    return _overlap("f1", "samples", Y_true, Y_pred)
+    return _overlap("f1", "samples", y_true, y_pred)
 
 
-def example_recall(Y_true: Any, Y_pred: Any) -> float:
+def example_recall(y_true: Any, y_pred: Any) -> float:
     """Share of a row's relevant labels that are predicted, mean over rows (Eq. 14).
 
     A row without relevant labels counts 1 if none is predicted, else 0.
@@ -57,10 +57,10 @@ def example_recall(Y_true: Any, Y_pred: Any) -> float:
     >>> example_recall([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 1]])
     0.25
     """
-    return _overlap("recall", "samples", Y_true, Y_pred)
+    return _overlap("recall", "samples", y_true, y_pred)
 
 
-def example_precision(Y_true: Any, Y_pred: Any) -> float:
+def example_precision(y_true: Any, y_pred: Any) -> float:
     """Share of a row's predicted labels that are relevant, mean over rows.
 
     Nothing predicted counts 1 if nothing is relevant, else 0.
@@ -70,10 +70,10 @@ def example_precision(Y_true: Any, Y_pred: Any) -> float:
     >>> example_precision([[1, 0, 0]], [[1, 1, 0]])
     0.5
     """
-    return _overlap("precision", "samples", Y_true, Y_pred)
+    return _overlap("precision", "samples", y_true, y_pred)
 
 
-def jaccard(Y_true: Any, Y_pred: Any) -> float:
+def jaccard(y_true: Any, y_pred: Any) -> float:
     """Shared labels over the union of the two sets, mean over rows; Mulan calls it accuracy.
 
     Two empty sets count 1.
@@ -83,10 +83,10 @@ def jaccard(Y_true: Any, Y_pred: Any) -> float:
     >>> round(jaccard([[1, 1, 0]], [[0, 1, 1]]), 4)
     0.3333
     """
-    return _overlap("jaccard", "samples", Y_true, Y_pred)
+    return _overlap("jaccard", "samples", y_true, y_pred)
 
 
-def subset_accuracy(Y_true: Any, Y_pred: Any) -> float:
+def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     """Share of rows whose whole label set is predicted exactly.
 
     Examples
@@ -94,17 +94,17 @@ def subset_accuracy(Y_true: Any, Y_pred: Any) -> float:
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
     0.5
     """
-    Y, Z = label_sets(Y_true, Y_pred)
+    Y, Z = label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.accuracy_score(Y, Z))
     return mean(namespace(Y)[0].all(Y == Z, axis=1))
 
 
-def label_f1(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+def label_f1(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
     """F1 over labels: pooled counts ("micro"), mean ("macro") or mean by support ("weighted").
 
     A label that is neither present nor predicted counts 1 in the plain mean and nothing in
-    the weighted one. Without any positive in ``Y_true`` the weighted mean is the plain one.
+    the weighted one. Without any positive in ``y_true`` the weighted mean is the plain one.
 
     Examples
     --------
@@ -114,10 +114,10 @@ def label_f1(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> fl
     >>> [round(label_f1(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
     [0.6667, 0.5556, 0.7778]
     """
-    return _overlap("f1", average, Y_true, Y_pred)
+    return _overlap("f1", average, y_true, y_pred)
 
 
-def label_precision(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+def label_precision(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
     """Precision over labels, averaged as in :func:`label_f1`.
 
     A label never predicted counts 0, or 1 where it is never present either.
@@ -128,10 +128,10 @@ def label_precision(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro"
     >>> [round(label_precision(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
     [0.6667, 0.6667, 1.0]
     """
-    return _overlap("precision", average, Y_true, Y_pred)
+    return _overlap("precision", average, y_true, y_pred)
 
 
-def label_recall(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -> float:
+def label_recall(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
     """Recall over labels, averaged as in :func:`label_f1`.
 
     A label never present counts 0, or 1 where it is never predicted either.
@@ -142,7 +142,7 @@ def label_recall(Y_true: Any, Y_pred: Any, *, average: LabelAverage = "macro") -
     >>> [round(label_recall(Y, Z, average=a), 4) for a in ("micro", "macro", "weighted")]
     [0.6667, 0.5, 0.6667]
     """
-    return _overlap("recall", average, Y_true, Y_pred)
+    return _overlap("recall", average, y_true, y_pred)
 
 
 # Numerator and denominator from the counts of true positives, false positives and misses.
@@ -154,11 +154,11 @@ _OVERLAP: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 }
 
 
-def _overlap(kind: str, average: str, Y_true: Any, Y_pred: Any) -> float:
+def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
     """Precision, recall, F1 or Jaccard over rows ("samples") or over labels (the others)."""
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
-    Y, Z = label_sets(Y_true, Y_pred)
+    Y, Z = label_sets(y_true, y_pred)
     tp, fp, fn = _confusion(Y, Z, axis=1 if average == "samples" else 0)
     if average == "micro":
         tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))

@@ -22,7 +22,7 @@ from labelkin.metrics._inputs import mean, ranking
 _BLOCK = 1 << 21
 
 
-def ranking_loss(Y_true: Any, Y_score: Any) -> float:
+def ranking_loss(y_true: Any, y_score: Any) -> float:
     """Share of (relevant, irrelevant) label pairs in the wrong order, mean over rows (Eq. 9).
 
     The equation prints the same label twice; it means r(a) > r(b) for a relevant a and an
@@ -35,7 +35,7 @@ def ranking_loss(Y_true: Any, Y_score: Any) -> float:
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])
     0.5
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     total, xp = 0.0, namespace(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -46,7 +46,7 @@ def ranking_loss(Y_true: Any, Y_score: Any) -> float:
     return total / Y.shape[0]
 
 
-def one_error(Y_true: Any, Y_score: Any) -> float:
+def one_error(y_true: Any, y_score: Any) -> float:
     """Share of rows whose top-ranked label is not relevant (Eq. 10).
 
     Where several labels share the top score, the row is an error unless all of them are
@@ -60,11 +60,11 @@ def one_error(Y_true: Any, Y_score: Any) -> float:
     >>> one_error([[1, 0, 1], [1, 0, 0]], [[0.9, 0.2, 0.9], [0.7, 0.7, 0.1]])
     0.5
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     return mean(_best(S, Y) <= _best(S, 1 - Y))
 
 
-def coverage(Y_true: Any, Y_score: Any) -> float:
+def coverage(y_true: Any, y_score: Any) -> float:
     """Count the steps down the ranking that cover all relevant labels, mean over rows (Eq. 11).
 
     The depth counts from 0 (the paper's −1): a single relevant label at the top costs
@@ -78,14 +78,14 @@ def coverage(Y_true: Any, Y_score: Any) -> float:
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     xp, _ = namespace(S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
     depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
     return mean(depth) - mean(xp.any(Y != 0, axis=1))
 
 
-def average_precision(Y_true: Any, Y_score: Any) -> float:
+def average_precision(y_true: Any, y_score: Any) -> float:
     """Share of relevant labels among those ranked at or above each relevant one (Eq. 12).
 
     The mean over a row's relevant labels, then over the rows. Labels tied with a relevant
@@ -98,7 +98,7 @@ def average_precision(Y_true: Any, Y_score: Any) -> float:
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     total, xp = 0.0, namespace(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -108,11 +108,11 @@ def average_precision(Y_true: Any, Y_score: Any) -> float:
     return total / Y.shape[0]
 
 
-def auc(Y_true: Any, Y_score: Any, *, average: Literal["micro", "macro"] = "macro") -> float:
+def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macro") -> float:
     """Area under the ROC curve: over all n × q cells ("micro") or mean over labels ("macro").
 
     A tied pair counts one half, as is usual for the area. Labels with one class only in
-    ``Y_true`` have no curve and are left out of the mean; if none is left, the value is NaN.
+    ``y_true`` have no curve and are left out of the mean; if none is left, the value is NaN.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def auc(Y_true: Any, Y_score: Any, *, average: Literal["micro", "macro"] = "macr
     """
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S = map(to_numpy, ranking(Y_true, Y_score))
+    Y, S = map(to_numpy, ranking(y_true, y_score))
     if average == "micro":
         Y, S = Y.reshape(-1, 1), S.reshape(-1, 1)
     both = np.flatnonzero(Y.min(axis=0) < Y.max(axis=0))
@@ -132,10 +132,10 @@ def auc(Y_true: Any, Y_score: Any, *, average: Literal["micro", "macro"] = "macr
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def log_loss(Y_true: Any, Y_score: Any) -> float:
+def log_loss(y_true: Any, y_score: Any) -> float:
     """Negative log-likelihood of the labels under the probabilities, mean over all cells.
 
-    ``Y_score`` must lie in [0, 1]; 0 and 1 are moved inwards by the smallest step scikit-learn
+    ``y_score`` must lie in [0, 1]; 0 and 1 are moved inwards by the smallest step scikit-learn
     uses. Mulan sums over the labels: its figure is q times this one.
 
     Examples
@@ -145,13 +145,13 @@ def log_loss(Y_true: Any, Y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    Y, S = map(to_numpy, ranking(Y_true, Y_score))
+    Y, S = map(to_numpy, ranking(y_true, y_score))
     if S.min() < 0 or S.max() > 1:
-        raise ValueError("log_loss needs probabilities: Y_score must lie between 0 and 1.")
+        raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
     return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
 
 
-def is_error(Y_true: Any, Y_score: Any) -> float:
+def is_error(y_true: Any, y_score: Any) -> float:
     """Share of rows whose ranking is not perfect.
 
     A ranking is perfect when every relevant label scores strictly higher than every
@@ -162,11 +162,11 @@ def is_error(Y_true: Any, Y_score: Any) -> float:
     >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
     0.5
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     return mean(-_best(-S, Y) <= _best(S, 1 - Y))
 
 
-def margin(Y_true: Any, Y_score: Any) -> float:
+def margin(y_true: Any, y_score: Any) -> float:
     """Positions from the best irrelevant down to the worst relevant label, mean over rows.
 
     Zero for a perfect ranking, and where either kind of label is missing. Tied irrelevant
@@ -179,7 +179,7 @@ def margin(Y_true: Any, Y_score: Any) -> float:
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0
     """
-    Y, S = ranking(Y_true, Y_score)
+    Y, S = ranking(y_true, y_score)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
     xp, _ = namespace(S)
     depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)

@@ -40,7 +40,7 @@ class Metric:
     title: str
     """Name in print, the paper's where it has one."""
     function: Callable[[Any, Any], float]
-    """Called with ``Y_true`` and what `needs` says."""
+    """Called with ``y_true`` and what `needs` says."""
     needs: Literal["label", "score"]
     """Predicted label sets, or scores."""
     greater_is_better: bool
@@ -63,9 +63,9 @@ class Metric:
         """Name of its scorer; losses are negated there, as in scikit-learn."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
-    def __call__(self, Y_true: Any, prediction: Any) -> float:
+    def __call__(self, y_true: Any, prediction: Any) -> float:
         """Return the value of the metric."""
-        return self.function(Y_true, prediction)
+        return self.function(y_true, prediction)
 
 
 def _registry() -> dict[str, Metric]:
@@ -116,17 +116,17 @@ def _find(name: str) -> Metric:
 
 
 def evaluate(
-    Y_true: Any, Y_score: Any, Y_pred: Any = None, *, metrics: Iterable[str] = PAPER_METRICS
+    y_true: Any, y_score: Any, y_pred: Any = None, *, metrics: Iterable[str] = PAPER_METRICS
 ) -> dict[str, float]:
     """Measure scores and label sets by the paper's seven metrics, in its order.
 
     Parameters
     ----------
-    Y_true : array-like or sparse matrix of shape (n, q)
+    y_true : array-like or sparse matrix of shape (n, q)
         The true labels, 0 or 1.
-    Y_score : array-like of shape (n, q)
+    y_score : array-like of shape (n, q)
         A score for each label, larger meaning more relevant: what ``predict_proba`` returns.
-    Y_pred : array-like or sparse matrix of shape (n, q), optional
+    y_pred : array-like or sparse matrix of shape (n, q), optional
         The predicted labels; without it, the labels scoring more than 0.5.
     metrics : iterable of str
         Names from :data:`METRICS`, to measure by others.
@@ -152,8 +152,8 @@ def evaluate(
     if isinstance(metrics, str):
         metrics = [metrics]
     chosen = [_find(name) for name in metrics]
-    given = {"score": Y_score, "label": check_scores(Y_score) > 0.5 if Y_pred is None else Y_pred}
-    return {metric.name: metric(Y_true, given[metric.needs]) for metric in chosen}
+    given = {"score": y_score, "label": check_scores(y_score) > 0.5 if y_pred is None else y_pred}
+    return {metric.name: metric(y_true, given[metric.needs]) for metric in chosen}
 
 
 # -------------------------------------------------------------------------- scorers

@@ -149,7 +149,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -157,11 +157,11 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    X and Y can be Dask arrays: neighbours are found in each block of rows, and merged. What
+    X and y can be Dask arrays: neighbours are found in each block of rows, and merged. What
     is fitted keeps the Dask array, and reads its rows again for each prediction; persist it
     first to hold the rows in the workers' memory.
 
-    A sparse Y stays sparse in ``fit``, and ``predict`` then gives a sparse matrix: thousands
+    A sparse y stays sparse in ``fit``, and ``predict`` then gives a sparse matrix: thousands
     of labels of a million samples fit in memory. ``predict_proba`` is dense: ask for a block
     of samples at a time. So is ``fit_loo_proba``.
 
@@ -207,37 +207,37 @@ class MLkNNClassifier(MultiLabelClassifier):
         self.n_candidates = n_candidates
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, Y: Any) -> "MLkNNClassifier":
+    def fit(self, X: ArrayLike, y: Any) -> "MLkNNClassifier":
         """Estimate the prior and the likelihoods from the training samples.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
 
         Returns
         -------
         self
         """
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         if in_blocks(X) or is_foreign(X):
-            self._fit_valid(X, Y)
+            self._fit_valid(X, y)
         else:
-            self._fit_and_judge(X, Y)
+            self._fit_and_judge(X, y)
         return self
 
     def _keeps_sparse_labels(self) -> bool:
         return True
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: ArrayLike, Y: Any, strict: bool = False) -> Array:
+    def fit_loo_proba(self, X: ArrayLike, y: Any, strict: bool = False) -> Array:
         """Fit, and return what the fitted model says of each training sample left out.
 
         Parameters
         ----------
-        X, Y
+        X, y
             As in ``fit``.
         strict : bool, default=False
             False: the sample is left out of its own neighbours; the prior and the
@@ -250,8 +250,8 @@ class MLkNNClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, Y = self._validate_fit(X, Y)
-        return self._fit_valid(X, Y.toarray() if sparse.issparse(Y) else Y, strict=strict)
+        X, y = self._validate_fit(X, y)
+        return self._fit_valid(X, y.toarray() if sparse.issparse(y) else y, strict=strict)
 
     def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
         if in_blocks(X):
@@ -439,7 +439,7 @@ class IBLRClassifier(MultiLabelClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -494,25 +494,25 @@ class IBLRClassifier(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, Y: Any) -> "IBLRClassifier":
+    def fit(self, X: ArrayLike, y: Any) -> "IBLRClassifier":
         """Fit one logistic regression a label.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
 
         Returns
         -------
         self
         """
-        self.fit_loo_proba(X, Y)
+        self.fit_loo_proba(X, y)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: ArrayLike, Y: Any) -> Array:
+    def fit_loo_proba(self, X: ArrayLike, y: Any) -> Array:
         """Fit, and return what the fitted model says of each training sample left out.
 
         The sample is left out of its own neighbours; the coefficients are those of the
@@ -520,7 +520,7 @@ class IBLRClassifier(MultiLabelClassifier):
 
         Parameters
         ----------
-        X, Y
+        X, y
             As in ``fit``.
 
         Returns
@@ -528,7 +528,7 @@ class IBLRClassifier(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        return self._fit_valid(*self._validate_fit(X, Y))
+        return self._fit_valid(*self._validate_fit(X, y))
 
     def _fit_valid(self, X: Matrix, Y: Array) -> Array:
         self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs)

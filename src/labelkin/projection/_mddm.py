@@ -103,14 +103,14 @@ class MDDM(LinearProjection):
         self.label_kernel = label_kernel
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, Y: Any) -> "MDDM":
+    def fit(self, X: ArrayLike, y: Any) -> "MDDM":
         """Find the dimensions.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
 
         Returns
@@ -119,7 +119,7 @@ class MDDM(LinearProjection):
         """
         rows = self._validate_rows(X, reset=True)
         dtype = rows.dtype
-        labels = self._validate_label_sets(rows, Y).astype(np.float64)
+        labels = self._validate_label_sets(rows, y).astype(np.float64)
         if self.label_kernel == "cosine":
             labels = normalize(labels)
         # HX for dense rows; sparse ones stay as they are, and the centred labels see to it.

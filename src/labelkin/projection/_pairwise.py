@@ -254,6 +254,7 @@ class PairwiseConstraintProjection(LinearProjection):
     def __init__(
         self,
         threshold: float = 0.6,
+        *,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
         n_components: int | None = None,
@@ -267,7 +268,7 @@ class PairwiseConstraintProjection(LinearProjection):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "PairwiseConstraintProjection":
         """Draw pairs by their label sets and learn the projection.
 
@@ -275,7 +276,7 @@ class PairwiseConstraintProjection(LinearProjection):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
         sample_weight : array-like of shape (n_samples,), optional
             Samples are drawn into pairs in proportion to their weight.
@@ -287,11 +288,11 @@ class PairwiseConstraintProjection(LinearProjection):
         if in_blocks(X):
             from labelkin.distributed import _blocks as _dask
 
-            _dask.fit_projection(self, X, Y, sample_weight)
+            _dask.fit_projection(self, X, y, sample_weight)
             warn_if_missing(self)
             return self
         rows = self._validate_rows(X, reset=True)
-        sampler = ConstraintSampler(self._validate_label_sets(rows, Y))
+        sampler = ConstraintSampler(self._validate_label_sets(rows, y))
         self._draw_and_learn(TrainingRows(rows), sampler, sample_weight, self.random_state)
         warn_if_missing(self)
         return self

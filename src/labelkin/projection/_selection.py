@@ -136,7 +136,10 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         scaler.scale_ **= self.scale
         n_pairs = self.n_draws * rows.shape[0]
         self.projection_ = PairwiseConstraintProjection(
-            self.threshold, n_pairs, n_pairs, random_state=self.random_state
+            self.threshold,
+            n_must_link=n_pairs,
+            n_cannot_link=n_pairs,
+            random_state=self.random_state,
         ).fit(scaler.transform(rows), y)
         self.scores_ = feature_shares(self.projection_)
         order = self._order()

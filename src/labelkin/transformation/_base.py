@@ -34,10 +34,10 @@ def default_base() -> C45TreeClassifier:
 class SingleLabelBased(MultiLabelClassifier):
     """A classifier made of single-label ones: it takes sparse data where they do."""
 
-    base_estimator: Any
+    estimator: Any
 
     def _base(self) -> Any:
-        return default_base() if self.base_estimator is None else self.base_estimator
+        return default_base() if self.estimator is None else self.estimator
 
     def _validate_weighted(
         self, X: Any, Y: Any, sample_weight: Any
@@ -69,10 +69,10 @@ class PassesWeights(SingleLabelBased):
         MetadataRouter
         """
         base = self._base()
-        if self.base_estimator is None and _routing_enabled():
+        if self.estimator is None and _routing_enabled():
             base.set_fit_request(sample_weight=True)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(base_estimator=base, method_mapping=mapping)
+        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
 
     def _validate_weighted(
         self, X: Any, Y: Any, sample_weight: Any
@@ -83,7 +83,7 @@ class PassesWeights(SingleLabelBased):
             elif not has_fit_parameter(self._base(), "sample_weight"):
                 raise ValueError(
                     f"{type(self._base()).__name__} takes no sample_weight: fit without it, or "
-                    "choose a base_estimator that does."
+                    "choose a estimator that does."
                 )
         return super()._validate_weighted(X, Y, sample_weight)
 

@@ -121,7 +121,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         pruned as WEKA's J48, which needs the extra ``labelkin[tree]``.
     n_estimators : int, default=10
@@ -150,7 +150,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -172,7 +172,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "resampling": ["boolean"],
         "n_jobs": [None, Integral],
@@ -182,7 +182,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         n_estimators: int = 10,
         *,
         resampling: bool = False,
@@ -190,7 +190,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.resampling = resampling
         self.n_jobs = n_jobs
@@ -199,7 +199,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "AdaBoostPDTClassifier":
         """Boost each label.
 
@@ -207,7 +207,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Where boosting begins; a sample of weight 2 counts as two, one of weight 0 is left
@@ -217,16 +217,16 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        q = Y.shape[1]
-        matrix = TrainingMatrix(X, self.base_estimator)
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        q = y.shape[1]
+        matrix = TrainingMatrix(X, self.estimator)
         resampling = self.resampling or not matrix.takes_weights
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=(q, self.n_estimators))
         progress = Progress(self, "labels", q, self.verbose)
 
         def boost(label: int) -> Booster:
-            booster = Booster.fit(matrix, Y[:, label], seeds[label], resampling, weight)
+            booster = Booster.fit(matrix, y[:, label], seeds[label], resampling, weight)
             progress.step()
             return booster
 

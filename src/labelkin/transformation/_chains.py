@@ -32,7 +32,7 @@ class BinaryRelevanceClassifier(PassesWeights):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         which needs the extra ``labelkin[tree]``.
     n_jobs : int, default=None
@@ -50,7 +50,7 @@ class BinaryRelevanceClassifier(PassesWeights):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -73,7 +73,7 @@ class BinaryRelevanceClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -81,20 +81,20 @@ class BinaryRelevanceClassifier(PassesWeights):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         *,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "BinaryRelevanceClassifier":
         """Train a classifier for each label.
 
@@ -102,7 +102,7 @@ class BinaryRelevanceClassifier(PassesWeights):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the members, if the base classifier takes them; a sample of weight 0
@@ -113,14 +113,14 @@ class BinaryRelevanceClassifier(PassesWeights):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        q = Y.shape[1]
-        matrix = TrainingMatrix(X, self.base_estimator)
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        q = y.shape[1]
+        matrix = TrainingMatrix(X, self.estimator)
         seeds = brief_rng(self.random_state).randint(2**31 - 1, size=q)
         progress = Progress(self, "labels", q, self.verbose)
 
         def train(label: int) -> Any:
-            member = matrix.fit(Y[:, label], weight=weight, seed=seeds[label])
+            member = matrix.fit(y[:, label], weight=weight, seed=seeds[label])
             progress.step()
             return member
 
@@ -149,12 +149,12 @@ class ChainClassifier(PassesWeights):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         which needs the extra ``labelkin[tree]``. To a C4.5 tree, labels are nominal
         attributes.
     order : {"natural", "random"} or array-like of int of shape (n_labels,), default=None
-        natural: the order of the columns of Y; an array: these column numbers, the first
+        natural: the order of the columns of y; an array: these column numbers, the first
         label first. None: natural for one chain, random for several.
     n_estimators : int, default=1
         Number of chains. Several need an order that is random.
@@ -174,14 +174,14 @@ class ChainClassifier(PassesWeights):
     Attributes
     ----------
     orders_ : ndarray of int of shape (n_estimators, n_labels)
-        Columns of Y in the order of each chain.
+        Columns of y in the order of each chain.
     estimators_ : list of n_estimators lists of n_labels classifiers
         The links of each chain, in its order; a constant one for a label constant in
         training.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -212,7 +212,7 @@ class ChainClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "order": [None, StrOptions({"natural", "random"}), "array-like"],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
@@ -223,7 +223,7 @@ class ChainClassifier(PassesWeights):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         *,
         order: str | Sequence[int] | None = None,
         n_estimators: int = 1,
@@ -232,7 +232,7 @@ class ChainClassifier(PassesWeights):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.order = order
         self.n_estimators = n_estimators
         self.voting = voting
@@ -242,7 +242,7 @@ class ChainClassifier(PassesWeights):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "ChainClassifier":
         """Train the links.
 
@@ -250,7 +250,7 @@ class ChainClassifier(PassesWeights):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the members, if the base classifier takes them; a sample of weight 0
@@ -261,22 +261,22 @@ class ChainClassifier(PassesWeights):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        q = Y.shape[1]
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        q = y.shape[1]
         rng = brief_rng(self.random_state)
         self.orders_ = self._draw_orders(q, rng)
         seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
-        matrix = TrainingMatrix(X, self.base_estimator)
+        matrix = TrainingMatrix(X, self.estimator)
         progress = Progress(self, "links", seeds.size, self.verbose)
         members: list[list[Any]] = [[None] * q for _ in seeds]
 
         def train(chain: int, places: range) -> None:
             order = self.orders_[chain]
             # Once for all these links: a thread holds one matrix at a time.
-            labelled = LabelledMatrix(matrix, Y[:, order])
+            labelled = LabelledMatrix(matrix, y[:, order])
             for place in places:
                 members[chain][place] = labelled.first(place).fit(
-                    Y[:, order[place]], weight=weight, seed=seeds[chain, place]
+                    y[:, order[place]], weight=weight, seed=seeds[chain, place]
                 )
                 progress.step()
 

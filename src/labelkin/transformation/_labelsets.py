@@ -79,7 +79,7 @@ class LabelPowersetClassifier(PassesWeights):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn multi-class classifier; None:
         ``C45TreeClassifier(nominal_features="binary")``, which needs the extra
         ``labelkin[tree]``. Without ``predict_proba`` the predicted set has probability 1.
@@ -99,7 +99,7 @@ class LabelPowersetClassifier(PassesWeights):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -127,7 +127,7 @@ class LabelPowersetClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -135,20 +135,20 @@ class LabelPowersetClassifier(PassesWeights):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         *,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "LabelPowersetClassifier":
         """Train the classifier of label sets.
 
@@ -156,7 +156,7 @@ class LabelPowersetClassifier(PassesWeights):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the members, if the base classifier takes them; a sample of weight 0
@@ -167,11 +167,11 @@ class LabelPowersetClassifier(PassesWeights):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
         seed = brief_rng(self.random_state).randint(2**31 - 1)
         progress = Progress(self, "classifiers", 1, self.verbose)
-        matrix = TrainingMatrix(X, self.base_estimator, self.n_jobs)
-        self.estimator_ = self._fit_on(matrix, Y, seed, weight)
+        matrix = TrainingMatrix(X, self.estimator, self.n_jobs)
+        self.estimator_ = self._fit_on(matrix, y, seed, weight)
         progress.step()
         return self
 
@@ -200,7 +200,7 @@ class RAkELClassifier(PassesWeights):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn multi-class classifier; None:
         ``C45TreeClassifier(nominal_features="binary")``, which needs the extra
         ``labelkin[tree]``.
@@ -231,7 +231,7 @@ class RAkELClassifier(PassesWeights):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -266,7 +266,7 @@ class RAkELClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "labelset_size": [None, Interval(Integral, 1, None, closed="left")],
         "n_estimators": [None, Interval(Integral, 1, None, closed="left")],
         "overlapping": ["boolean"],
@@ -278,7 +278,7 @@ class RAkELClassifier(PassesWeights):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         *,
         labelset_size: int | None = None,
         n_estimators: int | None = None,
@@ -288,7 +288,7 @@ class RAkELClassifier(PassesWeights):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.labelset_size = labelset_size
         self.n_estimators = n_estimators
         self.overlapping = overlapping
@@ -299,7 +299,7 @@ class RAkELClassifier(PassesWeights):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "RAkELClassifier":
         """Draw the labelsets and train a label powerset on each.
 
@@ -307,7 +307,7 @@ class RAkELClassifier(PassesWeights):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the members, if the base classifier takes them; a sample of weight 0
@@ -318,16 +318,16 @@ class RAkELClassifier(PassesWeights):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
         rng = brief_rng(self.random_state)
-        self.labelsets_ = self._draw(Y.shape[1], rng)
+        self.labelsets_ = self._draw(y.shape[1], rng)
         seeds = rng.randint(2**31 - 1, size=len(self.labelsets_))
-        matrix = TrainingMatrix(X, self.base_estimator)
+        matrix = TrainingMatrix(X, self.estimator)
         progress = Progress(self, "members", len(seeds), self.verbose)
 
         def train(m: int) -> LabelPowersetClassifier:
-            member = LabelPowersetClassifier(self.base_estimator)
-            labels = Y[:, self.labelsets_[m]]
+            member = LabelPowersetClassifier(self.estimator)
+            labels = y[:, self.labelsets_[m]]
             member._fit_on(matrix, labels, seeds[m], weight)
             member._one_target = False
             member.classes_ = self.classes_[: labels.shape[1]]
@@ -342,7 +342,7 @@ class RAkELClassifier(PassesWeights):
         k = self.labelset_size or max(1, q // 2)
         if k > q:
             raise ValueError(
-                f"labelset_size={k} is more than the {q} labels of Y: choose at most {q}."
+                f"labelset_size={k} is more than the {q} labels of y: choose at most {q}."
             )
         if not self.overlapping:
             if self.n_estimators is not None:

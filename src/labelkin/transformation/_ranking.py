@@ -33,7 +33,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
 
     Parameters
     ----------
-    base_estimator : estimator, default=None
+    estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         which needs the extra ``labelkin[tree]``.
     n_jobs : int, default=None
@@ -55,7 +55,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
-        Column names of Y, when Y was a DataFrame.
+        Column names of y, when y was a DataFrame.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -89,7 +89,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "base_estimator": [None, HasMethods(["fit", "predict"])],
+        "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -97,20 +97,20 @@ class CalibratedLabelRankingClassifier(PassesWeights):
 
     def __init__(
         self,
-        base_estimator: Any = None,
+        estimator: Any = None,
         *,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.base_estimator = base_estimator
+        self.estimator = estimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "CalibratedLabelRankingClassifier":
         """Train a classifier for each label pair and for each label.
 
@@ -118,7 +118,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
-        Y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the members, if the base classifier takes them; a sample of weight 0
@@ -129,10 +129,10 @@ class CalibratedLabelRankingClassifier(PassesWeights):
         -------
         self
         """
-        X, Y, weight = self._validate_weighted(X, Y, sample_weight)
-        q = Y.shape[1]
-        matrix = TrainingMatrix(X, self.base_estimator)
-        self.pairs_ = pairs_with_samples(Y)
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        q = y.shape[1]
+        matrix = TrainingMatrix(X, self.estimator)
+        self.pairs_ = pairs_with_samples(y)
         # The calibration label is the opponent of number q, which no sample has.
         duels = np.concatenate([self.pairs_, [(a, q) for a in range(q)]])
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(duels))
@@ -140,8 +140,8 @@ class CalibratedLabelRankingClassifier(PassesWeights):
 
         def train(duel: int) -> Any:
             a, b = duels[duel]
-            rows = None if b == q else np.flatnonzero(Y[:, a] != Y[:, b])
-            member = matrix.fit(Y[:, a], rows=rows, weight=weight, seed=seeds[duel])
+            rows = None if b == q else np.flatnonzero(y[:, a] != y[:, b])
+            member = matrix.fit(y[:, a], rows=rows, weight=weight, seed=seeds[duel])
             progress.step()
             return member
 

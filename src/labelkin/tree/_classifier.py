@@ -297,6 +297,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         confidence: float = 0.25,
+        *,
         min_samples_leaf: int = 2,
         pruning: bool = True,
         subtree_raising: bool = True,

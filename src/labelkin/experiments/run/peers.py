@@ -51,7 +51,7 @@ def logistic_regression(seed: int | None) -> Any:
     model = BinaryRelevanceClassifier(LogisticRegression(solver="liblinear"), random_state=seed)
     return GridSearchCV(
         model,
-        {"base_estimator__C": LOGISTIC_C},
+        {"estimator__C": LOGISTIC_C},
         scoring=get_scorer("average_precision"),
         cv=_inner_folds(seed),
     )
@@ -88,18 +88,18 @@ class TunedChainsClassifier(MultiLabelClassifier):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, Y: Any) -> "TunedChainsClassifier":
+    def fit(self, X: Any, y: Any) -> "TunedChainsClassifier":
         """Choose C, then train the chains on all rows."""
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.C_ = logistic_regression(seed).fit(X, Y).best_params_["base_estimator__C"]
+        self.C_ = logistic_regression(seed).fit(X, y).best_params_["estimator__C"]
         self.chains_ = ChainClassifier(
             LogisticRegression(C=self.C_, solver="liblinear"),
             order="random",
             n_estimators=self.n_estimators,
             voting="soft",
             random_state=seed,
-        ).fit(X, Y)
+        ).fit(X, y)
         return self
 
     def _proba(self, X: Matrix) -> Array:
@@ -135,16 +135,16 @@ class CalibratedSVMClassifier(MultiLabelClassifier):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, Y: Any) -> "CalibratedSVMClassifier":
+    def fit(self, X: Any, y: Any) -> "CalibratedSVMClassifier":
         """Choose C and calibrate on the inner folds, then train on all rows."""
-        X, Y = self._validate_fit(X, Y)
+        X, y = self._validate_fit(X, y)
         self.gamma_ = _scale_gamma(X)
         K = rbf_kernel(X, gamma=self.gamma_)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        left_out = {C: self._left_out(K, Y, C, seed) for C in np.atleast_1d(self.Cs)}
-        self.C_ = max(left_out, key=lambda C: average_precision(Y, left_out[C]))
-        self._calibration = SlopeCalibration().fit(left_out[self.C_], Y)
-        self._machines = _fit_machines(K, Y, self.C_)
+        left_out = {C: self._left_out(K, y, C, seed) for C in np.atleast_1d(self.Cs)}
+        self.C_ = max(left_out, key=lambda C: average_precision(y, left_out[C]))
+        self._calibration = SlopeCalibration().fit(left_out[self.C_], y)
+        self._machines = _fit_machines(K, y, self.C_)
         self._X = X
         return self
 
