@@ -15,7 +15,7 @@ _COMPRESSIONS = (".gz", ".bz2")
 
 
 class FormatError(ValueError):
-    """A file is not what its format asks for; the message names the file and the line.
+    """A file does not follow its format; the message names the file and the line.
 
     Parameters
     ----------
@@ -25,18 +25,22 @@ class FormatError(ValueError):
         What is wrong, and the cure.
     line : int, optional
         The line, counted from 1, where the format has lines.
+    *arguments : str
+        Names of the arguments that the message mentions as ``name=``.
 
     """
 
-    def __init__(self, path: str | Path, message: str, line: int | None = None) -> None:
-        self.path, self.message, self.line = str(path), message, line
+    def __init__(
+        self, path: str | Path, message: str, line: int | None = None, *arguments: str
+    ) -> None:
+        self.path, self.message, self.line, self.arguments = str(path), message, line, arguments
         super().__init__(
             f"{path}: {message}" if line is None else f"{path}, line {line}: {message}"
         )
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
-        """Pickle by the three arguments, so that the error crosses processes unchanged."""
-        return type(self), (self.path, self.message, self.line)
+    def __reduce__(self) -> tuple[type, tuple[str | int | None, ...]]:
+        """Pickle by the constructor's arguments, so that the error crosses processes unchanged."""
+        return type(self), (self.path, self.message, self.line, *self.arguments)
 
 
 def strip_compression(path: str | Path) -> Path:

@@ -1,0 +1,42 @@
+"""Errors that name the arguments to change, so that a command line can name its options."""
+
+import re
+from collections.abc import Mapping
+
+
+class ArgumentError(ValueError):
+    """An argument cannot be used as it was given.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, and the cure. Each argument is written as ``name=``.
+    *arguments : str
+        Names of the arguments that the message mentions.
+    """
+
+    def __init__(self, message: str, *arguments: str) -> None:
+        self.arguments = arguments
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
+        """Pickle by the constructor's arguments, so that the error crosses processes unchanged."""
+        return type(self), (str(self), *self.arguments)
+
+
+def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
+    """Return an error's message with its arguments renamed, such as ``labels=`` to ``--labels``.
+
+    Parameters
+    ----------
+    error : Exception
+        An error; only one with an attribute `arguments` (an `ArgumentError` or a `FormatError`)
+        has names to replace.
+    names : mapping of str to str
+        For each argument, what replaces ``name=``. Other arguments stay as they are.
+    """
+    message = str(error)
+    for argument in getattr(error, "arguments", ()):
+        if argument in names:
+            message = re.sub(rf"\b{re.escape(argument)}=", lambda _, a=argument: names[a], message)
+    return message
