@@ -20,4 +20,5 @@ def test_a_command_line_names_its_options_instead_of_arguments():
 def test_errors_are_pickled_whole():
     for error in (ArgumentError("x= is 1", "x"), FormatError("a.csv", "broken", None, "x", "y")):
         copy = pickle.loads(pickle.dumps(error))
-        assert str(copy) == str(error) and copy.arguments == error.arguments
+        assert str(copy) == str(error)
+        assert copy.arguments == error.arguments

@@ -38,5 +38,5 @@ def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
     message = str(error)
     for argument in getattr(error, "arguments", ()):
         if argument in names:
-            message = re.sub(rf"\b{re.escape(argument)}=", lambda _, a=argument: names[a], message)
+            message = re.sub(rf"\b{argument}=", names[argument], message)
     return message
