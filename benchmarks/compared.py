@@ -21,7 +21,7 @@ from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.page import Recorded, read_results
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.methods import COMPARED
+from labelkin.experiments.run.peers import COMPARED
 
 
 def number(value, best):

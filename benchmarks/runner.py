@@ -17,11 +17,11 @@ import numpy as np
 from _common import machine, seconds
 
 from labelkin.experiments.run.cell import execute
-from labelkin.experiments.run.methods import Method
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.runner import Plan, _tasks, run
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
+from labelkin.registry import Method
 
 
 class Nothing:

@@ -18,9 +18,9 @@ from labelkin.datasets import load_digit_scenes
 from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results
 from labelkin.experiments.report.figures import draw_critical_difference
 from labelkin.experiments.report.statistics import corrected_t_test, friedman, wilcoxon_holm
-from labelkin.experiments.run.methods import METHODS
 from labelkin.metrics import evaluate
 from labelkin.model_selection import IterativeStratifiedKFold
+from labelkin.registry import METHODS
 
 datasets = {
     f"made {seed}": make_multilabel_classification(

@@ -24,8 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import labelkin
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.experiments.run.methods import METHODS
 from labelkin.persistence import label_names_of, load_model, model_info, save_model
+from labelkin.registry import METHODS
 
 sio = pytest.importorskip("skops.io")
 

@@ -45,7 +45,7 @@ _MODULES = tuple(
 )
 # What else known models hold. No other function: it may be called with what the file says.
 _NAMES = {
-    "labelkin.experiments.run.methods._dense",
+    "labelkin.registry.to_dense",
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",

@@ -8,11 +8,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.experiments.run.cell import Job, execute
-from labelkin.experiments.run.factories import Factory, user_method
 from labelkin.experiments.run.memory import PeakMemory
-from labelkin.experiments.run.methods import METHODS, Method
 from labelkin.experiments.run.protocol import Cell
 from labelkin.metrics import PAPER_METRICS, evaluate
+from labelkin.registry import METHODS, ImportedFactory, Method, user_method
 
 X, Y = make_data(n=80, q=3)
 TEST = np.arange(0, 80, 5)
@@ -128,7 +127,7 @@ def test_without_scores_the_labels_rank():
 
 
 def test_one_target_classifiers_are_trained_label_by_label():
-    model = Factory("sklearn.linear_model:LogisticRegression")(3)
+    model = ImportedFactory("sklearn.linear_model:LogisticRegression")(3)
     assert type(model).__name__ == "OneVsRestClassifier"
     assert isinstance(model.estimator, LogisticRegression)
     [row] = execute(job("own", method=own(lambda seed: model)), X, Y, TEST).rows

@@ -4,9 +4,9 @@ import pytest
 
 from labelkin.experiments.run.cell import Job, Outcome, failed
 from labelkin.experiments.run.live import LiveView, PlainView
-from labelkin.experiments.run.methods import METHODS
 from labelkin.experiments.run.progress import Progress, clock
 from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.registry import METHODS
 
 CELLS = list(Protocol(2, 2).cells(["yeast", "scene"], ["mlknn", "vpcme"]))
 

@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from labelkin._utils.scoring import estimator_scores
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.methods import COMPARED
+from labelkin.experiments.run.peers import COMPARED
 from labelkin.metrics import average_precision
 
 

@@ -10,8 +10,7 @@ from sklearn.svm import SVC
 
 from labelkin.experiments.run import cell as cells
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.methods import COMPARED
-from labelkin.experiments.run.peers import CalibratedSVMClassifier, TunedChainsClassifier
+from labelkin.experiments.run.peers import COMPARED, CalibratedSVMClassifier, TunedChainsClassifier
 from labelkin.experiments.run.protocol import Cell
 
 NAMES = GROUPS["frontier"].methods

@@ -6,14 +6,13 @@ from conftest import make_data
 from experiments_samples import OWN_METHODS, figures
 
 from labelkin.experiments.run import runner as module
-from labelkin.experiments.run.factories import user_method
 from labelkin.experiments.run.live import View
-from labelkin.experiments.run.methods import METHODS, Method
 from labelkin.experiments.run.pools import run_here
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.runner import Plan, make_jobs, run
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
+from labelkin.registry import METHODS, Method, user_method
 
 
 class Made(Source):

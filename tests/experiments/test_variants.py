@@ -1,8 +1,10 @@
 import pytest
 
+from labelkin._utils.names import did_you_mean
 from labelkin.experiments.run.groups import GROUPS, find_group
-from labelkin.experiments.run.methods import COMPARED, METHODS
-from labelkin.experiments.run.variants import Variant, check_method, did_you_mean, parse_variant
+from labelkin.experiments.run.peers import COMPARED
+from labelkin.experiments.run.variants import Variant, check_method, parse_variant
+from labelkin.registry import METHODS
 
 
 def test_parse():

@@ -4,7 +4,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelkin.experiments.run.methods import Method
+    from labelkin.registry import Method
 
 DEFAULT = "vpcme"
 _WORDS = {"true": True, "false": False, "none": None}
@@ -12,7 +12,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 def methods() -> "dict[str, Method]":
     """Return every method of the registry; what is added there is known here."""
-    from labelkin.experiments.run.methods import METHODS
+    from labelkin.registry import METHODS
 
     return METHODS
 
@@ -24,8 +24,8 @@ def complete(incomplete: str) -> list[str]:
 
 def find_method(name: str, *, own: bool = False) -> "Method":
     """Return a method by its name, or with `own` by ``module:factory``."""
-    from labelkin.experiments.run.factories import user_method
-    from labelkin.experiments.run.variants import did_you_mean
+    from labelkin._utils.names import did_you_mean
+    from labelkin.registry import user_method
 
     known = methods()
     if name in known:
@@ -52,7 +52,7 @@ def make_model(method: "Method", settings: dict[str, Any], seed: int) -> Any:
 
 def _parameter(model: Any, method: "Method", name: str) -> str:
     """Return a parameter's full name; in a pipeline that of its last step may stand alone."""
-    from labelkin.experiments.run.variants import did_you_mean
+    from labelkin._utils.names import did_you_mean
 
     known = model.get_params(deep=True)
     if name in known:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from labelkin.experiments.run.methods import Method
+    from labelkin.registry import Method
 
 EXAMPLES = """Examples:
 
@@ -164,7 +164,7 @@ def _refuse_training_options(context: typer.Context) -> None:
 
 
 def _metrics(text: str | None) -> list[str]:
-    from labelkin.experiments.run.variants import did_you_mean
+    from labelkin._utils.names import did_you_mean
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     if text is None:

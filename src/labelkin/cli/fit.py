@@ -10,7 +10,7 @@ from labelkin.cli import _common as common
 from labelkin.cli import _device, _models
 
 if TYPE_CHECKING:
-    from labelkin.experiments.run.methods import Method
+    from labelkin.registry import Method
 
 EXAMPLES = """Examples:
 

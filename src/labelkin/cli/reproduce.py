@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from labelkin.experiments.run.live import View
-    from labelkin.experiments.run.methods import Method
     from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.runner import Plan, Summary
     from labelkin.experiments.run.sources import Source
     from labelkin.metrics import Metric
+    from labelkin.registry import Method
 
 
 def command(
@@ -143,10 +143,10 @@ def _split(names: str | None) -> list[str]:
 
 def _registry(own: list[str]) -> "dict[str, Method]":
     """Return all known methods and the user's."""
-    from labelkin.experiments.run.factories import user_method
-    from labelkin.experiments.run.methods import COMPARED
+    from labelkin.experiments.run.peers import COMPARED
+    from labelkin.registry import user_method
 
-    methods = [user_method(text) for text in own]
+    methods = [user_method(text, COMPARED) for text in own]
     names = [method.name for method in methods]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"--method: two methods are called {twice.pop()!r}.")

@@ -25,6 +25,7 @@ from labelkin.kernel._classifier import KernelRidgeLOOClassifier
 from labelkin.kernel._distances import KernelColumns
 from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier, NeighborCounts
 from labelkin.onnx._graph import Graph, Rows
+from labelkin.registry import to_dense
 
 
 class Answer(NamedTuple):
@@ -181,9 +182,7 @@ def _(step: Any, graph: Graph, rows: Rows) -> Rows:
 
 @transform.register
 def _(step: FunctionTransformer, graph: Graph, rows: Rows) -> Rows:
-    from labelkin.experiments.run.methods import _dense
-
-    if step.func not in (None, _dense):
+    if step.func not in (None, to_dense):
         raise ValueError("A FunctionTransformer with a function cannot be exported to ONNX.")
     return rows
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from labelkin.experiments.report.published import COLUMNS, column
 from labelkin.experiments.report.statistics import corrected_t_test, paired_t_test
-from labelkin.experiments.run.methods import COMPARED
+from labelkin.experiments.run.peers import COMPARED
 from labelkin.metrics import METRICS, PAPER_METRICS
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from labelkin.experiments.report.tables import (
     wins_table,
 )
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.methods import COMPARED
+from labelkin.experiments.run.peers import COMPARED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.experiments.run.memory import PeakMemory
-from labelkin.experiments.run.methods import Method
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.metrics import PAPER_METRICS, evaluate
+from labelkin.registry import Method
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 import labelkin
 from labelkin._utils.files import import_extra
 from labelkin.experiments.run.cell import Job, Outcome, bound_blas, execute, failed
-from labelkin.experiments.run.factories import Factory
 from labelkin.experiments.run.pools import WORKER_DIED, Task
+from labelkin.registry import ImportedFactory
 
 _TIMEOUT = 10  # seconds in which the scheduler must answer
 _PATIENCE = 60  # seconds in which a worker must be there, if only a restarted one
@@ -67,7 +67,7 @@ class _Run:
 
     def outcomes(self, tasks: list[Task]) -> Iterator[Outcome]:
         for file in {
-            t.job.method.make.file for t in tasks if isinstance(t.job.method.make, Factory)
+            t.job.method.make.file for t in tasks if isinstance(t.job.method.make, ImportedFactory)
         }:
             if file is not None:
                 self.client.upload_file(str(file))

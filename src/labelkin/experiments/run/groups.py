@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labelkin.experiments.run.variants import did_you_mean
+from labelkin._utils.names import did_you_mean
 
 QUICK_DATASET = "digit-scenes"
 """What a quick run uses: embedded, so that it needs no file and no network."""

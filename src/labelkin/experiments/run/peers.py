@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
@@ -24,18 +28,8 @@ from labelkin._utils.files import import_extra
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.metrics import average_precision, get_scorer
-from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
-
-__all__ = [
-    "INNER_FOLDS",
-    "LOGISTIC_C",
-    "CalibratedSVMClassifier",
-    "TunedChainsClassifier",
-    "boomer",
-    "hist_gradient_boosting",
-    "lightgbm",
-    "logistic_regression",
-]
+from labelkin.registry import METHODS, Method, behind_dense_rows
+from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
 
 INNER_FOLDS = 3
 LOGISTIC_C = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -205,3 +199,69 @@ def boomer(seed: int | None) -> Any:
     seed = None if seed is None else seed % (2**31 - 1) + 1  # it takes no other
     # Version 0.12 finds no rule at all, or crashes, where a feature is constant.
     return make_pipeline(VarianceThreshold(), library.BoomerClassifier(random_state=seed))
+
+
+_TREES = 300
+
+
+_PEERS = (
+    Method(
+        "rf",
+        "Random forest",
+        lambda seed: RandomForestClassifier(_TREES, random_state=seed),
+        f"{_TREES} trees for all labels together, the rest at scikit-learn's defaults",
+        "Breiman 2001",
+    ),
+    Method(
+        "et",
+        "Extra trees",
+        lambda seed: ExtraTreesClassifier(_TREES, random_state=seed),
+        f"{_TREES} trees for all labels together, the rest at scikit-learn's defaults",
+        "Geurts, Ernst & Wehenkel 2006",
+    ),
+    Method(
+        "lr",
+        "Logistic regression",
+        logistic_regression,
+        f"one for each label; one C of {', '.join(f'{C:g}' for C in LOGISTIC_C)} chosen by "
+        f"{INNER_FOLDS} inner folds",
+        "one against the rest",
+    ),
+    Method(
+        "svm",
+        "RBF SVM",
+        lambda seed: CalibratedSVMClassifier(random_state=seed),
+        'one for each label, gamma="scale"; one C of 1, 10 chosen, and probabilities '
+        f"calibrated, by {INNER_FOLDS} inner folds",
+        "Cortes & Vapnik 1995; Platt 1999",
+    ),
+    Method(
+        "hgb",
+        "Histogram boosting",
+        lambda seed: behind_dense_rows(hist_gradient_boosting(seed)),
+        "scikit-learn's, one for each label; 15 leaves a tree, the rest at its defaults",
+        "Friedman 2001",
+    ),
+    Method(
+        "lgbm",
+        "LightGBM",
+        lightgbm,
+        "one for each label, at its defaults",
+        "Ke et al. 2017",
+    ),
+    Method(
+        "ecc",
+        "ECC",
+        lambda seed: TunedChainsClassifier(random_state=seed),
+        "10 chains of logistic regressions in random orders, probabilities averaged; C chosen "
+        f"as for logistic regression by {INNER_FOLDS} inner folds",
+        "Read, Pfahringer, Holmes & Frank 2011",
+    ),
+    Method("boomer", "BOOMER", boomer, "at its defaults", "Rapp et al. 2020"),
+)
+
+PEERS: dict[str, Method] = {method.name: method for method in _PEERS}
+"""Methods of other libraries by name; only experiments use them."""
+
+COMPARED: dict[str, Method] = {**METHODS, **PEERS}
+"""All methods that experiments can compare."""

@@ -16,13 +16,13 @@ from labelkin.experiments.run.cell import Job, Outcome
 from labelkin.experiments.run.cluster import run_on_cluster
 from labelkin.experiments.run.environment import describe_environment
 from labelkin.experiments.run.live import View
-from labelkin.experiments.run.methods import Method
 from labelkin.experiments.run.pools import Task, run_here
 from labelkin.experiments.run.progress import WATCHED, Progress
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.variants import check_method, parse_variant
+from labelkin.registry import Method
 
 _MOST_UNWRITTEN = 64  # finished jobs that may wait for the disk before we wait too
 

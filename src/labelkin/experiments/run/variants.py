@@ -6,13 +6,13 @@ of a method come from one fit, through ``staged_predict_proba``.
 """
 
 import ast
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from labelkin.experiments.run.methods import Method
+from labelkin._utils.names import did_you_mean
+from labelkin.registry import Method
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,3 @@ def check_method(name: str, methods: Mapping[str, Method]) -> None:
             f"{name!r}: {type(model).__name__} is no ensemble with staged predictions, "
             "so it has no size."
         )
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean …?`` with the known names nearest to a wrong one, or nothing."""
-    near = difflib.get_close_matches(name.lower(), list(known), n=3)
-    return f" Did you mean {' or '.join(near)}?" if near else ""

@@ -1,0 +1,261 @@
+"""Classifiers by name: the paper's methods with its settings (section 4.3.1), and others.
+
+The command line, the export to ONNX and the experiments take their methods from here. A
+user's own classifier becomes a method by ``name=module:factory``: the factory is anything
+importable that gives a scikit-learn classifier (a class, a function without required
+arguments, or an estimator). A classifier of one target is trained label by label.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
+from sklearn.utils import get_tags
+
+from labelkin.base import seeded
+from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
+from labelkin.projection import MDDM
+from labelkin.transformation import (
+    AdaBoostPDTClassifier,
+    BinaryRelevanceClassifier,
+    CalibratedLabelRankingClassifier,
+    ChainClassifier,
+    RAkELClassifier,
+)
+
+__all__ = ["METHODS", "Method", "behind_dense_rows", "to_dense", "user_method"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier with a name."""
+
+    name: str
+    """Key in :data:`METHODS`, and on the command line."""
+    title: str
+    """Name in print, the paper's where it has one."""
+    make: Callable[[int | None], Any]
+    """Return an unfitted classifier for a given ``random_state``."""
+    settings: str
+    """What is set, in words."""
+    reference: str
+    """Where the method comes from."""
+
+
+def to_dense(X: Any) -> Any:
+    """Return a sparse matrix as a dense array, anything else as it is."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def behind_dense_rows(*steps: Any) -> Any:
+    """Return a pipeline of the steps that accepts sparse matrices and makes them dense."""
+    return make_pipeline(FunctionTransformer(to_dense, accept_sparse=True), *steps)
+
+
+def _range_scaled(model: Any) -> Any:
+    """Return the model behind a scaling of each feature to [0, 1] on the training rows."""
+    return behind_dense_rows(MinMaxScaler(), model)
+
+
+_METHODS = (
+    Method(
+        "rakel",
+        "RAkEL",
+        lambda seed: RAkELClassifier(random_state=seed),
+        "labelsets of half the labels, min(2q, C(q, k)) powersets of C4.5 trees",
+        "Tsoumakas, Katakis & Vlahavas 2011",
+    ),
+    Method(
+        "rakel_k3",
+        "RAkEL (k = 3)",
+        lambda seed: RAkELClassifier(labelset_size=3, random_state=seed),
+        "labelsets of three labels, Mulan's default, which the published column matches",
+        "Tsoumakas, Katakis & Vlahavas 2011",
+    ),
+    Method(
+        "iblr",
+        "IBLR-ML",
+        lambda seed: IBLRClassifier(n_neighbors=10),
+        "10 neighbours, ridge 1e-8",
+        "Cheng & Hüllermeier 2009",
+    ),
+    Method(
+        "iblr_scaled",
+        "IBLR-ML (scaled)",
+        lambda seed: _range_scaled(IBLRClassifier(n_neighbors=10)),
+        "as IBLR-ML, features scaled by their training range as WEKA does, which the "
+        "published column matches",
+        "Cheng & Hüllermeier 2009",
+    ),
+    Method(
+        "clr",
+        "CLR",
+        lambda seed: CalibratedLabelRankingClassifier(random_state=seed),
+        "a C4.5 tree for each pair of labels and each label",
+        "Fürnkranz, Hüllermeier, Loza Mencía & Brinker 2008",
+    ),
+    Method(
+        "cchains",
+        "CChains",
+        lambda seed: ChainClassifier(random_state=seed),
+        "one chain of C4.5 trees in the order of the labels",
+        "Read, Pfahringer, Holmes & Frank 2011",
+    ),
+    Method(
+        "mlknn",
+        "ML-kNN",
+        lambda seed: MLkNNClassifier(n_neighbors=10),
+        "10 neighbours, smoothing 1",
+        "Zhang & Zhou 2007",
+    ),
+    Method(
+        "mlknn_scaled",
+        "ML-kNN (scaled)",
+        lambda seed: _range_scaled(MLkNNClassifier(n_neighbors=10)),
+        "as ML-kNN, features scaled by their training range as WEKA does, which the "
+        "published column matches",
+        "Zhang & Zhou 2007",
+    ),
+    Method(
+        "vpcme",
+        "VPCME",
+        lambda seed: VPCMEClassifier(n_estimators=30, threshold=0.6, random_state=seed),
+        "S = 30 members, Θ = 0.6, ML-kNN with 10 neighbours in each",
+        "Li, Li & Wu 2013",
+    ),
+    Method(
+        "adaboost_pdt",
+        "AdaBoost_PDT",
+        lambda seed: AdaBoostPDTClassifier(random_state=seed),
+        "10 rounds of pruned C4.5 trees, one label after another",
+        "Freund & Schapire 1996",
+    ),
+    Method(
+        "bagging_vpcp",
+        "Bagging_VPCP",
+        lambda seed: BaggingVPCPClassifier(n_estimators=30, threshold=0.6, random_state=seed),
+        "as VPCME, with equal weights throughout",
+        "Li, Li & Wu 2013",
+    ),
+    Method(
+        "mddm",
+        "MDDM",
+        lambda seed: make_pipeline(MDDM(n_components=0.99), MLkNNClassifier(n_neighbors=10)),
+        "orthonormal projection, 99 % of the eigenvalues, ML-kNN with 10 neighbours behind it",
+        "Zhang & Zhou 2010",
+    ),
+    Method(
+        "br",
+        "BR",
+        lambda seed: BinaryRelevanceClassifier(random_state=seed),
+        "a C4.5 tree for each label; not in the paper's tables",
+        "baseline",
+    ),
+    Method(
+        "krr",
+        "KRR-LOO",
+        lambda seed: KernelRidgeLOOClassifier(random_state=seed),
+        "RBF kernel ridge, width and ridges by leave-one-out error, calibrated",
+        "this library",
+    ),
+    Method(
+        "kin",
+        "Kin ensemble",
+        lambda seed: KinEnsembleClassifier(random_state=seed),
+        "kernel ridges on several views, 8 projections and 100 trees, combined by "
+        "leave-one-out and out-of-bag scores",
+        "this library",
+    ),
+)
+
+METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+"""Every method of this library by name, the paper's in the order of its tables."""
+
+
+@dataclass(frozen=True)
+class ImportedFactory:
+    """Makes a seeded classifier from ``module:attribute``, in whichever process it is called."""
+
+    spec: str
+    folder: str = ""
+    """Searched for the module before all else: the folder in which the command was run."""
+
+    def __call__(self, seed: int | None) -> Any:
+        """Return an unfitted multi-label classifier."""
+        found = self._import()
+        is_estimator = hasattr(found, "fit") and not inspect.isclass(found)
+        model = clone(found) if is_estimator else found()
+        if not (hasattr(model, "fit") and hasattr(model, "predict")):
+            raise ValueError(
+                f"{self.spec} gives {type(model).__name__}, which has no fit and predict: "
+                "it must give a scikit-learn classifier."
+            )
+        if hasattr(model, "get_params"):
+            model = seeded(model, np.random.RandomState(seed))
+            tags = get_tags(model).classifier_tags
+            if tags is not None and not tags.multi_label:
+                return OneVsRestClassifier(model)
+        return model
+
+    @property
+    def file(self) -> Path | None:
+        """The user's own Python file, which other machines may lack; None for packages."""
+        module = self.spec.partition(":")[0]
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is None or "." in module or "site-packages" in file:
+            return None
+        return Path(file)
+
+    def _import(self) -> Any:
+        module, _, attribute = self.spec.partition(":")
+        if self.folder and self.folder not in sys.path:
+            sys.path.insert(0, self.folder)
+        try:
+            found: Any = importlib.import_module(module)
+            for part in attribute.split("."):
+                found = getattr(found, part)
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"{self.spec}: there is no module {error.name!r} here; run the command in the "
+                "folder of the file, or install it."
+            ) from error
+        except AttributeError as error:
+            raise ValueError(f"{self.spec}: {error}.") from error
+        return found
+
+
+def user_method(text: str, known: Container[str] = METHODS) -> Method:
+    """Return the method that ``name=module:factory`` describes; its factory is called once.
+
+    Parameters
+    ----------
+    text : str
+        Name and factory, as in ``forest=sklearn.ensemble:RandomForestClassifier``.
+    known : container of str
+        Names of other methods, which it may not have.
+    """
+    name, _, spec = (part.strip() for part in text.partition("="))
+    if not re.fullmatch(r"[\w.-]+", name) or not re.fullmatch(r"[\w.]+:[\w.]+", spec):
+        raise ValueError(
+            f"method {text!r}: write it as name=module:factory, "
+            "as in forest=sklearn.ensemble:RandomForestClassifier."
+        )
+    if name in known:
+        raise ValueError(f"method {text!r}: {name!r} is a known method; choose another name.")
+    make = ImportedFactory(spec, str(Path.cwd()))
+    make(0)
+    return Method(name, name, make, spec, reference="")
