@@ -13,7 +13,7 @@ import numpy as np
 from _common import folds, load, machine
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.decisions._decision import DECISIONS, DecisionClassifier, LabelDecision
+from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision
 from labelkin.metrics import METRICS
 
 SHOWN = ["hamming_loss", "f1", "jaccard", "micro_f1", "macro_f1", "subset_accuracy"]
@@ -28,7 +28,7 @@ def measure(name, model):
         scores = fitted.predict_proba(X[test])
         sets = {"own": fitted.estimator_.predict(X[test])}
         for decision in DECISIONS:
-            learned = LabelDecision(decision).fit(Y[train], fitted.training_scores_)
+            learned = LabelDecision(decision).fit(fitted.training_scores_, Y[train])
             sets[decision] = learned.apply(scores)
         for decision, labels in sets.items():
             figures = [100 * METRICS[m](Y[test], labels) for m in SHOWN]

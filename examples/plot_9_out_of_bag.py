@@ -59,7 +59,7 @@ print(f"test part: {average_precision(Y_test, auto.predict_proba(X_test)):.4f}")
 calibrated = VPCMEClassifier(
     n_estimators=30, threshold=auto.threshold_, bag=0.6, calibrate=True, random_state=0
 ).fit(X_train, Y_train)
-decision = LabelDecision("f1").fit(Y_train, auto.oob_proba_)
+decision = LabelDecision("f1").fit(auto.oob_proba_, Y_train)
 sets = {
     "the vote": auto.predict(X_test),
     "calibrated": calibrated.predict(X_test),

@@ -31,7 +31,7 @@ def draw():
 
         axes.plot(cuts, [value(cut) for cut in cuts], color=colour, linestyle=style, label=title)
         if name != "hamming_loss":  # which has a cut for each label
-            decision = LabelDecision(name, at_least_one=False).fit(Y, scores)
+            decision = LabelDecision(name, at_least_one=False).fit(scores, Y)
             best = decision.thresholds_[0]
             axes.scatter([best], [value(best)], s=44, color=colour, edgecolor=INK, zorder=4)
     axes.axvline(0.5, color=INK, linewidth=0.8, linestyle=":")

@@ -20,13 +20,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils._testing import ignore_warnings
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier
+from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision, expected_f1_sets
 from labelkin.decisions._cuts import best_cut
-from labelkin.decisions._decision import (
-    DECISIONS,
-    DecisionClassifier,
-    LabelDecision,
-    expected_f1_sets,
-)
 from labelkin.metrics import METRICS
 
 SHARED = ["f1", "jaccard", "subset_accuracy", "micro_f1"]
@@ -66,7 +61,7 @@ def value(name, Y, Z):
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_thresholds_are_optimal(name, at_least_one, seed):
     Y, S = sample(seed=seed)
-    decision = LabelDecision(name, at_least_one=at_least_one).fit(Y, S)
+    decision = LabelDecision(name, at_least_one=at_least_one).fit(S, Y)
     assert len(np.unique(decision.thresholds_)) == 1
     sets = [t < S for t in every_cut(S)]
     if at_least_one:
@@ -79,7 +74,7 @@ def test_shared_thresholds_are_optimal(name, at_least_one, seed):
 @pytest.mark.parametrize("name", PER_LABEL)
 def test_thresholds_of_single_labels_are_optimal(name, seed):
     Y, S = sample(n=8, seed=seed, levels=4)
-    decision = LabelDecision(name, at_least_one=False, shrinkage=0).fit(Y, S)
+    decision = LabelDecision(name, at_least_one=False, shrinkage=0).fit(S, Y)
     combinations = itertools.product(*(every_cut(S[:, label]) for label in range(3)))
     best = max(value(name, Y, np.array(t) < S) for t in combinations)
     assert value(name, Y, decision.apply(S)) == pytest.approx(best, abs=1e-12)
@@ -89,7 +84,7 @@ def test_thresholds_of_single_labels_are_optimal(name, seed):
 @pytest.mark.parametrize("at_least_one", [False, True])
 def test_cardinality_is_as_near_as_a_cut_can_be(seed, at_least_one):
     Y, S = sample(seed=seed)
-    Z = LabelDecision("cardinality", at_least_one=at_least_one).fit(Y, S).apply(S)
+    Z = LabelDecision("cardinality", at_least_one=at_least_one).fit(S, Y).apply(S)
     sets = [filled(t < S, S) if at_least_one else t < S for t in every_cut(S)]
     nearest = min(abs(int(each.sum()) - Y.sum()) for each in sets)
     assert abs(int(Z.sum()) - Y.sum()) == nearest
@@ -100,7 +95,7 @@ def test_filling_empty_sets_is_chosen_where_it_helps(name):
     for seed in range(5):
         Y, S = sample(seed=seed)
         results = {
-            choice: LabelDecision(name, at_least_one=choice).fit(Y, S)
+            choice: LabelDecision(name, at_least_one=choice).fit(S, Y)
             for choice in (False, True, "auto")
         }
         values = {choice: value(name, Y, d.apply(S)) for choice, d in results.items()}
@@ -145,7 +140,7 @@ matrices = st.integers(1, 12).flatmap(
 @given(matrices, st.sampled_from(DECISIONS))
 def test_never_worse_than_one_half_where_it_was_learned(data, name):
     Y, S = data
-    decision = LabelDecision(name, shrinkage=0).fit(Y, S)
+    decision = LabelDecision(name, shrinkage=0).fit(S, Y)
     Z = decision.apply(S)
     assert Z.shape == Y.shape
     assert Z.dtype == bool
@@ -159,8 +154,8 @@ def test_never_worse_than_one_half_where_it_was_learned(data, name):
 def test_the_order_of_rows_and_labels_does_not_matter(data, name):
     Y, S = data
     rows, labels = np.random.RandomState(0).permutation(len(Y)), np.arange(Y.shape[1])[::-1]
-    first = LabelDecision(name, at_least_one=False).fit(Y, S)
-    again = LabelDecision(name, at_least_one=False).fit(Y[rows][:, labels], S[rows][:, labels])
+    first = LabelDecision(name, at_least_one=False).fit(S, Y)
+    again = LabelDecision(name, at_least_one=False).fit(S[rows][:, labels], Y[rows][:, labels])
     np.testing.assert_array_equal(first.apply(S), again.apply(S[:, labels])[:, labels])
 
 
@@ -169,8 +164,8 @@ def test_the_order_of_rows_and_labels_does_not_matter(data, name):
 def test_stretched_scores_give_the_same_sets(data, name):
     # Doubling is exact in binary, so that the shrunken thresholds double as well.
     Y, S = data
-    first = LabelDecision(name).fit(Y, S).apply(S)
-    again = LabelDecision(name, cut=1.0).fit(Y, 2 * S).apply(2 * S)
+    first = LabelDecision(name).fit(S, Y).apply(S)
+    again = LabelDecision(name, cut=1.0).fit(2 * S, Y).apply(2 * S)
     np.testing.assert_array_equal(first, again)
 
 
@@ -193,9 +188,9 @@ def test_rare_labels_are_drawn_to_the_shared_threshold():
     rng = np.random.RandomState(0)
     Y = (rng.random_sample((400, 2)) < [0.5, 0.01]).astype(int)
     S = np.clip(0.3 * Y + 0.6 * rng.random_sample(Y.shape), 0, 1)
-    own = LabelDecision("macro_f1", shrinkage=0).fit(Y, S).thresholds_
-    some = LabelDecision("macro_f1", shrinkage=20).fit(Y, S).thresholds_
-    shared = LabelDecision("macro_f1", shrinkage=1e12).fit(Y, S).thresholds_
+    own = LabelDecision("macro_f1", shrinkage=0).fit(S, Y).thresholds_
+    some = LabelDecision("macro_f1", shrinkage=20).fit(S, Y).thresholds_
+    shared = LabelDecision("macro_f1", shrinkage=1e12).fit(S, Y).thresholds_
     assert shared[0] == pytest.approx(shared[1])
     counts = np.minimum(Y.sum(axis=0), len(Y) - Y.sum(axis=0))
     trust = counts / (counts + 20)
@@ -207,7 +202,7 @@ def test_constant_labels_stay_constant():
     Y, S = sample()
     Y[:, 0], Y[:, 1] = 0, 1
     for name in set(DECISIONS) - {"fixed", "expected_f1"}:
-        decision = LabelDecision(name, at_least_one=True).fit(Y, S)
+        decision = LabelDecision(name, at_least_one=True).fit(S, Y)
         Z = decision.apply(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
         assert not Z[:, 0].any()
         assert Z[:, 1].all()
@@ -218,21 +213,21 @@ def test_rows_without_scores_are_left_out():
     S[::3] = np.nan
     known = np.isfinite(S[:, 0])
     for name in DECISIONS:
-        all_rows = LabelDecision(name).fit(Y, S)
+        all_rows = LabelDecision(name).fit(S, Y)
         np.testing.assert_array_equal(
-            all_rows.thresholds_, LabelDecision(name).fit(Y[known], S[known]).thresholds_
+            all_rows.thresholds_, LabelDecision(name).fit(S[known], Y[known]).thresholds_
         )
-    none = LabelDecision("f1").fit(Y, np.full(S.shape, np.nan))
+    none = LabelDecision("f1").fit(np.full(S.shape, np.nan), Y)
     assert (none.thresholds_ == 0.5).all()
 
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("nonsense", "is not known"), ("recall", "every label"), ("coverage", "judges rankings")],
+    [("nonsense", "is not known"), ("recall", "every label"), ("coverage", "metric of rankings")],
 )
 def test_what_is_no_decision(name, why):
     with pytest.raises(ValueError, match=why):
-        LabelDecision(name).fit(*sample())
+        LabelDecision(name).fit(*sample()[::-1])
     with pytest.raises(ValueError, match=why):
         DecisionClassifier(decision=name).fit(*make_data())
 
@@ -240,11 +235,11 @@ def test_what_is_no_decision(name, why):
 def test_bad_scores():
     Y, S = sample()
     with pytest.raises(ValueError, match="same shape"):
-        LabelDecision().fit(Y, S[:, :2])
-    with pytest.raises(ValueError, match="one column a label"):
-        LabelDecision().fit(Y, S).apply(S[:, :2])
+        LabelDecision().fit(S[:, :2], Y)
+    with pytest.raises(ValueError, match="one column per label"):
+        LabelDecision().fit(S, Y).apply(S[:, :2])
     with pytest.raises(ValueError, match="between 0 and 1"):
-        LabelDecision("expected_f1").fit(Y, S).apply(S + 1)
+        LabelDecision("expected_f1").fit(S, Y).apply(S + 1)
 
 
 # ------------------------------------------------------------------------ the classifier
@@ -272,7 +267,7 @@ def test_no_row_is_judged_by_a_model_that_saw_it(cv, monkeypatch):
     seen = {}
     fit = LabelDecision.fit
     monkeypatch.setattr(
-        LabelDecision, "fit", lambda self, Y, S: fit(self, Y, seen.setdefault("scores", S))
+        LabelDecision, "fit", lambda self, S, Y: fit(self, seen.setdefault("scores", S), Y)
     )
     model = DecisionClassifier(Recorder(), "f1", cv=cv, random_state=0).fit(X, Y)
     assert model.scores_from_ == "cv"
@@ -301,7 +296,7 @@ def test_leave_one_out_scores_are_used_where_there_are_some(data):
     assert model.scores_from_ == "fit_loo_proba"
     strict = "strict" in signature(MLkNNClassifier.fit_loo_proba).parameters
     loo = MLkNNClassifier().fit_loo_proba(X, Y, **({"strict": True} if strict else {}))
-    expected = LabelDecision("f1").fit(Y, loo)
+    expected = LabelDecision("f1").fit(loo, Y)
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
     proba = MLkNNClassifier().fit(X, Y).predict_proba(X)
     np.testing.assert_array_equal(model.predict_proba(X), proba)

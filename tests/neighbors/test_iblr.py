@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
+from labelkin.calibration import _logistic
+from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
-from labelkin.neighbors import _logistic
-from labelkin.neighbors._logistic import logistic_coefficients
 from labelkin.neighbors._mlknn import IBLRClassifier
 
 # -------------------------------------------------------------------- against the definition

@@ -1,10 +1,7 @@
 """From probabilities to label sets."""
 
-from labelkin.decisions._decision import (
-    DECISIONS,
-    DecisionClassifier,
-    LabelDecision,
-    expected_f1_sets,
-)
+from labelkin.decisions._classifier import DecisionClassifier
+from labelkin.decisions._cuts import expected_f1_sets
+from labelkin.decisions._label_decision import DECISIONS, LabelDecision
 
 __all__ = ["DECISIONS", "DecisionClassifier", "LabelDecision", "expected_f1_sets"]

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelkin._utils.parallel import map_in_turn, map_threads, n_threads
 from labelkin._utils.progress import Progress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.decisions._decision import DECISIONS, LabelDecision
+from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.kin._learners import (
     THRESHOLDS,
     KernelLearner,
@@ -75,7 +75,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         How probabilities become label sets: "fixed" predicts what is more likely than not, which
         is best for the Hamming loss; "auto", "cardinality", "expected_f1" or the name of a
         metric, such as "f1", choose cuts on the out-of-bag probabilities. See
-        `labelkin.decisions._decision.LabelDecision`.
+        `labelkin.decisions.LabelDecision`.
     oob_metric : str, default="average_precision"
         Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`. It
         changes no prediction.
@@ -270,7 +270,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         proba = self._stacking.fit(scores, Y)
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
-        self.decision_ = LabelDecision(self.decision).fit(Y, proba)
+        self.decision_ = LabelDecision(self.decision).fit(proba, Y)
         metric = METRICS[self.oob_metric]
 
         def value(proba: Array, labels: Array) -> float:

@@ -10,8 +10,8 @@ from scipy.special import expit, log_expit, logit
 
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, left_out
+from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.kernel._ridge import LooRidge, RidgeSpectrum, loo_ridge
-from labelkin.neighbors._logistic import logistic_coefficients
 
 # Probabilities stay so far from 0 and 1 when odds are averaged: nobody is surer than that.
 _SUREST = 1e-4

@@ -30,10 +30,10 @@ from labelkin._utils.array_api import (
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import Progress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
+from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.explain import Explanation, explain
 from labelkin.neighbors._approximate import ApproximateSearch
 from labelkin.neighbors._exact import NeighborSearch, query_together
-from labelkin.neighbors._logistic import logistic_coefficients
 from labelkin.neighbors._sparse_counts import (
     dense_posterior,
     sparse_histogram,

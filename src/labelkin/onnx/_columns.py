@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from labelkin.base import Array
-from labelkin.decisions._decision import DecisionClassifier
+from labelkin.decisions import DecisionClassifier
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Graph, Rows, Table
 from labelkin.tabular._pipeline import AsStrings

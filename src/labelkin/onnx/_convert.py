@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from labelkin.base import Array, LinearProjection
-from labelkin.decisions._decision import DecisionClassifier
+from labelkin.decisions import DecisionClassifier
 from labelkin.ensemble._vpcme import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel._classifier import KernelRidgeLOOClassifier
 from labelkin.kernel._distances import KernelColumns

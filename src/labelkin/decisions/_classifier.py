@@ -1,0 +1,312 @@
+"""Any multi-label classifier, its label sets decided for a metric."""
+
+from collections.abc import Callable
+from inspect import signature
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn import get_config
+from sklearn.base import _fit_context, clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_is_fitted,
+    has_fit_parameter,
+)
+
+from labelkin._utils.scoring import estimator_scores
+from labelkin.base import Array, MultiLabelClassifier, random_seed, seeded
+from labelkin.decisions._label_decision import LabelDecision, check_decision, needs_scores
+from labelkin.model_selection import IterativeStratifiedKFold
+from labelkin.neighbors import MLkNNClassifier
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    def check(self: "DecisionClassifier") -> bool:
+        return hasattr(getattr(self, "estimator_", self._estimator), method)
+
+    return check
+
+
+class DecisionClassifier(MultiLabelClassifier):
+    """Any multi-label classifier, its label sets decided for a metric.
+
+    The scores of the wrapped classifier stay; only ``predict`` changes. The cuts are learned on
+    out-of-sample scores of the training rows:
+
+    - those that the classifier itself offers: ``fit_loo_proba(X, y)`` (with ``strict=True``,
+      where it has that), or ``oob_proba_`` or ``loo_proba_`` after ``fit``; else
+    - out-of-fold scores, at the cost of `cv` more fits.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A classifier of this library, or any of scikit-learn that takes multi-label targets and
+        has ``predict_proba`` or ``decision_function``, pipelines included. None:
+        ``MLkNNClassifier()``.
+    decision : str, default="auto"
+        "fixed", "cardinality", "expected_f1" or the metric to optimise: "f1", "jaccard",
+        "subset_accuracy", "hamming_loss", "micro_f1", "macro_f1", "weighted_f1". See
+        `LabelDecision`.
+    cv : int or splitter, default=5
+        Folds for the out-of-fold scores; an int: stratified by the labels.
+    at_least_one, shrinkage
+        As in `LabelDecision`.
+    n_jobs : int, default=None
+        Folds fitted at the same time (joblib).
+    random_state : int, RandomState instance or None, default=None
+        Source of the folds, and of seeds for an estimator that has none.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted on all rows.
+    decision_ : LabelDecision
+        The fitted decision.
+    thresholds_ : ndarray of shape (n_labels,)
+        Its thresholds.
+    training_scores_ : ndarray of shape (n_samples, n_labels)
+        Out-of-sample scores of the training rows, for another `LabelDecision` or for
+        calibration. NaN where there are none.
+    scores_from_ : {"fit_loo_proba", "oob_proba_", "loo_proba_", "cv", None}
+        Source of `training_scores_`. None: none were needed, or there was a single row.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of y, when y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``, if the estimator has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, if the estimator has them.
+
+    See Also
+    --------
+    sklearn.model_selection.TunedThresholdClassifierCV : The same for one binary label.
+
+    Examples
+    --------
+    >>> from labelkin.datasets import load_digit_scenes
+    >>> from labelkin import DecisionClassifier
+    >>> from labelkin.metrics import example_f1
+    >>> scenes = load_digit_scenes(n_samples=600, random_state=0)
+    >>> X, Y = scenes.data, scenes.target
+    >>> for decision in ("fixed", "f1"):
+    ...     model = DecisionClassifier(decision=decision).fit(X[:400], Y[:400])
+    ...     print(decision, round(example_f1(Y[400:], model.predict(X[400:])), 2))
+    fixed 0.22
+    f1 0.43
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [None, HasMethods(["fit", "predict"])],
+        "decision": [str],
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "cv_object"],
+        "at_least_one": ["boolean", StrOptions({"auto"})],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+    }
+
+    scores_from_: str | None
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        decision: str = "auto",
+        *,
+        cv: Any = 5,
+        at_least_one: bool | str = "auto",
+        shrinkage: float = 20.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.decision = decision
+        self.cv = cv
+        self.at_least_one = at_least_one
+        self.shrinkage = shrinkage
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, **params: Any) -> "DecisionClassifier":
+        """Fit the estimator on all rows, and the decision on their out-of-sample scores.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list, of n_samples rows
+            Training samples, in any form the estimator takes.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        **params : dict
+            Passed to the estimator's ``fit``, such as ``sample_weight``; with metadata routing,
+            what the estimator requests. All rows count alike for the cuts.
+
+        Returns
+        -------
+        self
+        """
+        check_decision(self.decision)
+        params = self._route(params)
+        y = self._validate_target(X, y)
+        rng = check_random_state(self.random_state)
+        base = seeded(clone(self._estimator), rng)
+        target = y.astype(np.int64)  # some estimators write −1 into a copy
+        if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
+            target = target.ravel()
+        self.estimator_ = clone(base)
+        scores = self._fit_estimator(X, target, y.shape, params)
+        if scores is None and needs_scores(self.decision) and len(y) > 1:
+            self.scores_from_ = "cv"
+            scores = self._out_of_fold(base, X, target, y, rng, params)
+        self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
+        self.decision_ = LabelDecision(
+            self.decision,
+            at_least_one=self.at_least_one,
+            shrinkage=self.shrinkage,
+            cut=0.5 if hasattr(base, "predict_proba") else 0.0,
+        ).fit(self.training_scores_, y)
+        self.thresholds_ = self.decision_.thresholds_
+        return self
+
+    @property
+    def _estimator(self) -> Any:
+        return MLkNNClassifier() if self.estimator is None else self.estimator
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that the estimator's ``fit`` takes.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
+
+    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
+        if params and get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params).estimator.fit
+        for name in params:
+            if not has_fit_parameter(self._estimator, name):
+                raise ValueError(
+                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
+                    "an estimator that does."
+                )
+        return params
+
+    def _validate_target(self, X: Any, y: Any) -> Array:
+        """Validate the labels; the samples are validated by the estimator."""
+        _, labels = self._validate_fit(np.zeros((_num_samples(X), 1)), y)
+        del self.n_features_in_  # of the placeholder
+        return labels
+
+    def _fit_estimator(
+        self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
+    ) -> Array | None:
+        """Fit on all rows; return the out-of-sample scores that come with it, if any."""
+        estimator, scores = self.estimator_, None
+        self.scores_from_ = None
+        needed = needs_scores(self.decision)
+        known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
+        if needed and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
+            self.scores_from_ = "fit_loo_proba"
+            # Strict: the scores of a row do not depend on its labels in any way.
+            strict = {"strict": True} if "strict" in known else {}
+            scores = estimator.fit_loo_proba(X, target, **strict, **params)
+        else:
+            estimator.fit(X, target, **_check_method_params(X, params))
+            for name in ("oob_proba_", "loo_proba_"):
+                if needed and getattr(estimator, name, None) is not None:
+                    self.scores_from_, scores = name, getattr(estimator, name)
+                    break
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        if scores is None:
+            return None
+        # One column per class after a one-dimensional target; the last is the label.
+        return np.asarray(scores, dtype=np.float64).reshape(shape[0], -1)[:, -shape[1] :]
+
+    def _out_of_fold(
+        self, base: Any, X: Any, target: Array, Y: Array, rng: Any, params: dict[str, Any]
+    ) -> Array:
+        """Return scores of each row by a model fitted without its fold."""
+        if isinstance(self.cv, Integral):
+            n_folds = min(int(self.cv), len(Y))
+            cv = IterativeStratifiedKFold(n_folds, random_state=random_seed(rng))
+        else:
+            cv = check_cv(self.cv)
+        (X,) = indexable(X)
+
+        def fold_scores(train: Array, test: Array) -> Array:
+            fold_params = _check_method_params(X, params, indices=train)
+            model = clone(base).fit(_safe_indexing(X, train), target[train], **fold_params)
+            scores = estimator_scores(model, _safe_indexing(X, test), Y.shape[1])
+            return scores.reshape(len(test), Y.shape[1])
+
+        splits = list(cv.split(np.zeros((len(Y), 1)), Y))
+        parts = Parallel(n_jobs=self.n_jobs)(delayed(fold_scores)(*split) for split in splits)
+        scores = np.full(Y.shape, np.nan)  # rows that are in no test fold have none
+        for (_, test), part in zip(splits, parts, strict=True):
+            scores[test] = part
+        return scores
+
+    def _validate_predict(self, X: Any, method: str = "predict") -> Any:
+        check_is_fitted(self)
+        return X
+
+    def _proba(self, X: Any) -> Array:
+        q = len(self.thresholds_)
+        return estimator_scores(self.estimator_, X, q).reshape(-1, q)
+
+    def _labels(self, X: Any) -> Array:
+        return self.decision_.apply(self._proba(X))
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each label, by the estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list
+            Samples, in any form the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(label = 1), one column per label. (After a one-dimensional target: one column
+            per class, as scikit-learn's binary classifiers do.)
+        """
+        return self._as_proba(self._proba(self._validate_predict(X)))
+
+    @available_if(lambda self: not _has("predict_proba")(self) and _has("decision_function")(self))
+    def decision_function(self, X: Any) -> Array:
+        """Score of each label, of an estimator without ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list
+            Samples, in any form the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            After a one-dimensional target: (n_samples,).
+        """
+        scores = self._proba(self._validate_predict(X))
+        return scores[:, 0] if self._one_target else scores
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._estimator).input_tags
+        return tags

@@ -1,0 +1,273 @@
+"""From scores to label sets: cuts chosen on out-of-sample scores for a given metric.
+
+A classifier gives the probability of each label; which labels to *predict* depends on what a
+mistake costs. One half is right for the Hamming loss of calibrated probabilities, and for little
+else: F1 is larger with a lower cut, and a sample that must have a label should not get the empty
+set.
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from labelkin._utils.labels import as_matrix
+from labelkin.base import Array, label_matrix
+from labelkin.decisions._cuts import (
+    RowValue,
+    agreement,
+    best_cut,
+    expected_f1_sets,
+    f1,
+    jaccard,
+    subset,
+    values_at_cuts,
+)
+from labelkin.metrics import METRICS
+
+# Metrics with one threshold for all labels, and with one for each label.
+_SHARED: dict[str, RowValue] = {
+    "f1": f1,
+    "jaccard": jaccard,
+    "subset_accuracy": subset,
+    "micro_f1": f1,
+}
+_BY_LABEL: dict[str, RowValue] = {
+    "hamming_loss": agreement,
+    "macro_f1": f1,
+    "weighted_f1": f1,
+}
+_TARGETS = (*_SHARED, *_BY_LABEL)
+
+DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", "expected_f1", *_TARGETS)
+"""Values of ``decision=``."""
+
+# Between F1, which favours large sets, and subset accuracy, which favours small ones.
+_AUTO = "jaccard"
+
+
+def check_decision(decision: Any) -> None:
+    """Raise a ValueError that names the alternatives if `decision` is not one of `DECISIONS`."""
+    if decision in DECISIONS:
+        return
+    metric = METRICS.get(decision) if isinstance(decision, str) else None
+    if metric is None:
+        why = "is not known"
+    elif metric.needs == "score":
+        why = "is a metric of rankings, which no threshold changes"
+    else:
+        why = "alone is best with every label predicted, or hardly any"
+    raise ValueError(f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}.")
+
+
+def needs_scores(decision: str) -> bool:
+    """Return whether a decision is learned from scores; if not, any scores will do."""
+    return decision not in ("fixed", "expected_f1")
+
+
+class LabelDecision(BaseEstimator):
+    """Label sets from scores, by cuts learned on out-of-sample scores.
+
+    Parameters
+    ----------
+    decision : str, default="auto"
+        What label sets are optimised for.
+
+        - "fixed": every label whose score is above `cut`.
+        - "cardinality": one threshold for all labels, with which as many labels are predicted as
+          the training rows have.
+        - "f1" (by example), "jaccard", "subset_accuracy", "micro_f1": the one threshold for all
+          labels that is best for this metric.
+        - "hamming_loss", "macro_f1", "weighted_f1": the best threshold of each label.
+        - "expected_f1": the set of largest expected F1 of each row (`expected_f1_sets`). Needs
+          calibrated probabilities, and learns nothing from the labels.
+        - "auto": "jaccard". It lies between F1, which favours large sets, and subset accuracy,
+          which favours small ones.
+    at_least_one : bool or "auto", default="auto"
+        Whether a row without a label above its threshold gets the label of its top score.
+        "auto": if that improves the metric on the training scores; never for "fixed",
+        "cardinality" and "expected_f1".
+    shrinkage : float, default=20
+        The threshold of a single label is the mean of its own best threshold, weighted by the
+        number of rows with the label (or without it, where those are fewer), and of the best
+        shared one, weighted by `shrinkage`. 0: the label's own.
+    cut : float, default=0.5
+        The threshold of "fixed"; the others keep it where no other threshold is better.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_labels,)
+        A label is predicted when its score is larger. ∞ for a label that no training row has,
+        −∞ for one that all have. (All NaN for "expected_f1".)
+    at_least_one_ : bool
+        Whether empty sets are filled.
+    metric_ : str or None
+        The name of the metric that was optimised.
+
+    Notes
+    -----
+    Rows whose scores are not finite, such as rows that were in every bag, are left out.
+
+    References
+    ----------
+    N. Ye, K. Chai, W. Lee, H. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.array([[1, 0], [1, 1], [0, 1], [1, 0]])
+    >>> scores = np.array([[0.9, 0.1], [0.6, 0.3], [0.2, 0.4], [0.3, 0.1]])
+    >>> decision = LabelDecision("micro_f1").fit(scores, Y)
+    >>> decision.thresholds_
+    array([0.25, 0.25])
+    >>> decision.apply([[0.7, 0.27]])
+    array([[ True,  True]])
+    """
+
+    _parameter_constraints: dict = {
+        "decision": [str],
+        "at_least_one": ["boolean", StrOptions({"auto"})],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "cut": [Real],
+    }
+
+    thresholds_: Array
+    at_least_one_: bool
+    metric_: str | None
+
+    def __init__(
+        self,
+        decision: str = "auto",
+        *,
+        at_least_one: bool | str = "auto",
+        shrinkage: float = 20.0,
+        cut: float = 0.5,
+    ) -> None:
+        self.decision = decision
+        self.at_least_one = at_least_one
+        self.shrinkage = shrinkage
+        self.cut = cut
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, scores: Any, y: Any) -> "LabelDecision":
+        """Learn the cuts.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples, n_labels)
+            Out-of-sample scores of the training rows: leave-one-out, out-of-bag or out-of-fold.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+
+        Returns
+        -------
+        self
+        """
+        check_decision(self.decision)
+        Y = label_matrix(y)
+        scores = np.asarray(as_matrix(scores, "scores"), dtype=np.float64)
+        if Y.shape != scores.shape:
+            raise ValueError(
+                f"scores and y must have the same shape, but have {scores.shape} and {Y.shape}."
+            )
+        metric = _AUTO if self.decision == "auto" else self.decision
+        self.metric_ = metric if metric in _TARGETS else None
+        finite = np.isfinite(scores).all(axis=1)
+        if self.metric_ is None or not finite.any():
+            self._fit_without_metric(scores[finite], Y[finite])
+        else:
+            self._fit_metric(scores[finite], Y[finite], METRICS[self.metric_])
+        if needs_scores(self.decision):
+            # A label that is constant in training stays as it is.
+            self.thresholds_[~Y.any(axis=0)] = np.inf
+            self.thresholds_[Y.all(axis=0)] = -np.inf
+        return self
+
+    def _fit_without_metric(self, scores: Array, Y: Array) -> None:
+        """Set the thresholds of "fixed", "cardinality" and "expected_f1"."""
+        self.at_least_one_ = self.at_least_one is True
+        cut = float(self.cut)
+        if self.decision == "cardinality" and len(Y):
+            scores = _top_first(scores) if self.at_least_one_ else scores
+            ordered = np.sort(scores, axis=None)[::-1]
+            cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), cut)
+        self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
+
+    def _fit_metric(self, scores: Array, Y: Array, metric: Any) -> None:
+        """Learn thresholds with and without filling empty sets, and keep the better ones."""
+        choices = [False, True] if self.at_least_one == "auto" else [bool(self.at_least_one)]
+        best = -np.inf
+        for at_least_one in choices:
+            thresholds = self._thresholds(scores, Y, at_least_one)
+            value = metric.sign * metric(Y, _above(scores, thresholds, at_least_one))
+            if value > best:
+                best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
+
+    def _thresholds(self, scores: Array, Y: Array, at_least_one: bool) -> Array:
+        """Return the best thresholds on these rows, those of single labels shrunk."""
+        q, cut = Y.shape[1], float(self.cut)
+        if self.metric_ in _SHARED:
+            scores = _top_first(scores) if at_least_one else scores
+            if self.metric_ == "micro_f1":  # all labels of all rows as one row
+                Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
+            return np.full(q, best_cut(*values_at_cuts(Y, scores, _SHARED[self.metric_]), cut))
+        value = _BY_LABEL[str(self.metric_)]
+        shared = best_cut(*values_at_cuts(Y.T, scores.T, value), cut)
+        own = [
+            best_cut(*values_at_cuts(y[None], s[None], value), shared)
+            for y, s in zip(Y.T, scores.T, strict=True)
+        ]
+        rows = np.minimum(Y.sum(axis=0), len(Y) - Y.sum(axis=0))
+        weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
+        return weight * own + (1 - weight) * shared
+
+    def apply(self, scores: ArrayLike) -> Array:
+        """Turn scores into label sets.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples, n_labels)
+            Scores on the scale of those in ``fit``.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_labels)
+            The predicted labels.
+        """
+        check_is_fitted(self)
+        array = np.asarray(scores, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(self.thresholds_):
+            raise ValueError(
+                f"scores must have the shape (n, {len(self.thresholds_)}), one column per label, "
+                f"not {array.shape}."
+            )
+        if self.decision == "expected_f1":
+            return _fill(expected_f1_sets(array), array, self.at_least_one_)
+        return _above(array, self.thresholds_, self.at_least_one_)
+
+
+def _top_first(scores: Array) -> Array:
+    """Raise each row's top score, the first of equal ones, above every threshold.
+
+    With a threshold shared by all labels this fills the rows that would be empty.
+    """
+    scores = scores.copy()
+    scores[np.arange(len(scores)), scores.argmax(axis=1)] = np.inf
+    return scores
+
+
+def _above(scores: Array, thresholds: Array, at_least_one: bool) -> Array:
+    return _fill(scores > thresholds, scores, at_least_one, ~np.isposinf(thresholds))
+
+
+def _fill(sets: Array, scores: Array, at_least_one: bool, allowed: Any = True) -> Array:
+    """Give empty sets the label of their top score, the first of equal ones."""
+    if at_least_one and np.any(allowed):
+        empty = np.flatnonzero(~sets.any(axis=1))
+        top = np.where(allowed, scores[empty], -np.inf).argmax(axis=1)
+        sets[empty, top] = True
+    return sets
