@@ -47,10 +47,9 @@ EACH = pytest.mark.parametrize("name", CLASSIFIERS)
 
 
 HARD = "the paper's hard vote need not agree with the mean of the members' probabilities"
-DRAWN = "pairs are drawn at random: weights and repeated rows agree in distribution only"
+DRAWN = "pairs or rows are drawn by weight: repeated rows agree with weights in distribution only"
 PURE = "the check wants probabilities strictly between 0 and 1; a pure leaf has 0 or 1"
 WITH_LEAVES = {"check_classifiers_multilabel_output_format_predict_proba": PURE}
-NAMED = "the check says fit(y=…), which is Y here; see test_weights_are_repetitions"
 WEIGHT_CHECKS = [
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
@@ -79,10 +78,8 @@ PASSED_BY_ACCIDENT = {"check_sample_weight_equivalence_on_sparse_data"} if OLD e
 def expected_failures(estimator):
     """Return what fails, and why; a soft vote and a smooth base have no such quarrel."""
     failures = EXPECTED_FAILURES.get(type(estimator).__name__, {})
-    if isinstance(estimator, ConstraintEnsemble):
+    if isinstance(estimator, ConstraintEnsemble) or getattr(estimator, "resampling", False):
         failures = failures | dict.fromkeys(WEIGHT_CHECKS, DRAWN)
-    elif has_fit_parameter(estimator, "sample_weight") and hasattr(estimator, "estimator"):
-        failures = failures | dict.fromkeys(WEIGHT_CHECKS, NAMED)
     soft = getattr(estimator, "voting", "hard") == "soft"
     smooth = isinstance(getattr(estimator, "estimator", None), LogisticRegression)
     settled = [HARD] * soft + [PURE] * smooth

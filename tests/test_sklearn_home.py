@@ -215,7 +215,7 @@ def test_grid_search(y_form, data):
     pipeline = make_pipeline(StandardScaler(), VPCMEClassifier(n_estimators=2, random_state=0))
     grid = {
         "vpcmeclassifier__threshold": [0.5, (0.2, 0.9)],
-        "vpcmeclassifier__base_estimator": [MLkNNClassifier(5), IBLRClassifier(5, ridge=1.0)],
+        "vpcmeclassifier__estimator": [MLkNNClassifier(5), IBLRClassifier(5, ridge=1.0)],
     }
     search = GridSearchCV(
         pipeline, grid, scoring=SCORERS["average_precision"], cv=IterativeStratifiedKFold(3)

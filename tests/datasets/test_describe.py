@@ -113,9 +113,9 @@ def test_bad_labels_are_refused(bad, words):
 
 
 def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="X has 4 rows and Y has 5"):
+    with pytest.raises(ValueError, match="X has 4 rows and y has 5"):
         describe(Y, np.zeros((4, 2)))
-    with pytest.raises(ValueError, match="2 names and Y has 4"):
+    with pytest.raises(ValueError, match="2 names and y has 4"):
         describe(Y, label_names=["a", "b"])
 
 

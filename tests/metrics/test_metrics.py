@@ -26,9 +26,9 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from labelkin import metrics
 from labelkin.metrics import METRICS, PAPER_METRICS, SCORERS, evaluate, get_scorer, score_all
 from labelkin.metrics import _ranking as _ranking_metrics
-from labelkin.metrics import _registry as metrics
 
 # ---------------------------------------------------------- the equations, literally
 

@@ -239,7 +239,7 @@ def test_constant_labels(data):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"labelset_size": 5}, "labelset_size=5 is more than the 4 labels of Y"),
+        ({"labelset_size": 5}, "labelset_size=5 is more than the 4 labels of y"),
         ({"labelset_size": 3, "n_estimators": 5}, "more than the 4 labelsets of size 3"),
         ({"overlapping": False, "n_estimators": 2}, "must be None when overlapping=False"),
         ({"voting_threshold": 0.0}, "'voting_threshold' parameter"),
