@@ -25,7 +25,13 @@ import numpy as np
 from _common import PAPER, folds, gpu, labelled_rows, load, machine, seconds, wait
 
 from labelkin import VPCMEClassifier
-from labelkin._utils.array_api import as_device_array, block_rows, dispatching, itemsize, namespace
+from labelkin._utils.array_api import (
+    array_api_dispatch,
+    itemsize,
+    move_to_device,
+    namespace_and_device,
+    rows_per_block,
+)
 from labelkin.projection._pairwise import TrainingRows, _laplacian
 
 
@@ -42,7 +48,7 @@ def floor(rows, laplacians, directions):
 
 def device_floor(rows, differences, directions):
     """Do the same on a device, from the differences over all pairs of every member."""
-    xp, _ = namespace(rows)
+    xp, _ = namespace_and_device(rows)
     for D, W in zip(differences, directions, strict=True):
         xp.linalg.eigh(D.T @ D)
         distances(rows @ W)
@@ -51,7 +57,7 @@ def device_floor(rows, differences, directions):
 
 def distances(Z):
     """Multiply all rows with each other, in blocks."""
-    rows = block_rows(Z.shape[0], itemsize(Z), Z.device)
+    rows = rows_per_block(Z.shape[0], itemsize(Z), Z.device)
     for start in range(0, Z.shape[0], rows):
         Z @ Z[start : start + rows, :].T
 
@@ -60,9 +66,9 @@ def measure_on_device(name, repeats, device):
     """Return the seconds of the fit and of its floor, and the size of the eigenproblem."""
     X, Y = load(name)
     train, _ = next(folds(len(Y)))
-    X, _ = as_device_array(X[train], None, device)
+    X, _ = move_to_device(X[train], None, device)
     Y = Y[train]
-    xp, _ = namespace(X)
+    xp, _ = namespace_and_device(X)
 
     def fit():
         model = VPCMEClassifier(random_state=0).fit(X, Y)
@@ -89,7 +95,7 @@ def measure_on_device(name, repeats, device):
 def member(options):
     """Hold one member on many rows against the product of all distances."""
     X, Y = labelled_rows(options.rows, options.features, 10)
-    X, _ = as_device_array(X, None, options.device)
+    X, _ = move_to_device(X, None, options.device)
 
     def fit(members):
         model = VPCMEClassifier(n_estimators=members, random_state=0).fit(X, Y)
@@ -165,7 +171,7 @@ def main():
     if options.device == "cpu" and not options.member:
         report(options, measure)
         return
-    with dispatching():
+    with array_api_dispatch():
         if options.member:
             member(options)
         else:

@@ -39,7 +39,7 @@ _thread = threading.local()
 
 def data(name, device):
     """Return X on the device, and Y on the host and on the device; loaded once a process."""
-    from labelkin._utils.array_api import as_device_array
+    from labelkin._utils.array_api import move_to_device
 
     with _lock:
         if name not in _data:
@@ -47,7 +47,7 @@ def data(name, device):
                 _data.pop(next(iter(_data)))
             X, Y = load(name)
             Y = Y.toarray() if hasattr(Y, "toarray") else np.asarray(Y)
-            X, Y_there = as_device_array(X, Y, device)
+            X, Y_there = move_to_device(X, Y, device)
             _data[name] = X, Y, Y_there
             wait(device)
         return _data[name]
@@ -74,13 +74,13 @@ def split(n, repeat, fold):
 def cell(name, repeat, fold, members, device):
     """Fit, predict and measure one fold of one repeat."""
     from labelkin import VPCMEClassifier
-    from labelkin._utils.array_api import dispatching, like
+    from labelkin._utils.array_api import array_api_dispatch, to_device_of
     from labelkin.metrics import METRICS, evaluate
 
-    with dispatching(), stream(device):
+    with array_api_dispatch(), stream(device):
         X, Y, Y_there = data(name, device)
         train, test = split(len(Y), repeat, fold)
-        there_train, there_test = like(train, X), like(test, X)
+        there_train, there_test = to_device_of(train, X), to_device_of(test, X)
         model = VPCMEClassifier(n_estimators=members, random_state=5 * repeat + fold)
         model.fit(X[there_train], Y[train])
         # Probabilities and labels from one search; predict_proba and predict would make two.

@@ -36,7 +36,7 @@ from _common import gpu, labelled_rows, machine, seconds, wait
 
 import labelkin.neighbors._mlknn
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._utils.array_api import as_device_array, dispatching
+from labelkin._utils.array_api import array_api_dispatch, move_to_device
 from labelkin.neighbors._approximate import ApproximateSearch
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
@@ -120,7 +120,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     else:
         make = {"rare": rare_labels, "latent": latent_rows}[kind]
         X, Y = make(rows + queries, features, labels, np.dtype(dtype).type)
-    X, _ = as_device_array(X.astype(dtype, copy=False), None, device)
+    X, _ = move_to_device(X.astype(dtype, copy=False), None, device)
     train, test = X[:rows, :], X[rows:, :]
     base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
     model = VPCMEClassifier(base, n_estimators=members, random_state=0)
@@ -141,7 +141,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     processor = time.process_time() - started
     most = peak(device)
     predicting, found = seconds(predict)
-    right = float((found == as_device_array(Y[rows:], None, device)[0]).sum())
+    right = float((found == move_to_device(Y[rows:], None, device)[0]).sum())
     recall = [getattr(e, "recall_", 1.0) for e in model.estimators_]
     searches = [e._counts.search for e in model.estimators_]
     searching = sum(getattr(search, "taken", np.zeros(2)) for search in searches).tolist()
@@ -262,7 +262,7 @@ def main():
         return
     dtype = "float32" if options.float32 else "float64"
     print(machine() + gpu(options.device) + "\n")
-    with dispatching():
+    with array_api_dispatch():
         if options.million:
             options.members = options.members or 30
             rows = options.rows[0] if options.rows else 1_000_000

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sklearn
 from conftest import make_data
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils._array_api import get_namespace
@@ -25,7 +26,7 @@ from labelkin import (
     VPCMEClassifier,
 )
 from labelkin._utils import array_api as _array
-from labelkin._utils.array_api import as_device_array, dispatching, to_host, to_numpy
+from labelkin._utils.array_api import array_api_dispatch, move_to_device, to_host, to_numpy
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.constraints._sampler import draw_constraints, label_similarity
 from labelkin.ensemble import _stacked as _stacked_members
@@ -83,7 +84,7 @@ class Library:
 def library(request, monkeypatch):
     found = Library(*request.param)
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    with dispatching():
+    with array_api_dispatch():
         yield found
 
 
@@ -131,12 +132,16 @@ def test_neighbours_with_many_ties(library, n, d, k):
     np.testing.assert_array_equal(to_numpy(there.query(library(Q))), here.query(Q))
 
 
-def test_neighbours_over_several_blocks(library, monkeypatch):
-    monkeypatch.setattr(_array, "_CELLS", 2000)
-    monkeypatch.setattr(_array, "_BUDGET", 500_000)
+def working_memory(n_bytes):
+    return config_context(working_memory=n_bytes / 2**20)
+
+
+def test_neighbours_over_several_blocks(library):
     X = np.random.RandomState(0).randint(0, 4, (700, 3)).astype(float)
     expected = NeighborSearch(X, 9).query()
-    np.testing.assert_array_equal(to_numpy(NeighborSearch(library(X), 9).query()), expected)
+    with working_memory(16_000):
+        found = NeighborSearch(library(X), 9).query()
+    np.testing.assert_array_equal(to_numpy(found), expected)
 
 
 def test_neighbours_far_from_the_origin(library):
@@ -293,12 +298,11 @@ def test_members_asked_together_or_in_turn(library, monkeypatch):
     for least, budget in [(1, 130_000), (4, 60_000), (64, 60_000)]:
         # Some rows at a time; some members at a time; one member after the other.
         monkeypatch.setattr(_stacked_members, "_LEAST_ROWS", least)
-        monkeypatch.setattr(_array, "_BUDGET", budget)
-        monkeypatch.setattr(_array, "_CELLS", budget // 8)
-        assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
-        sizes.append(_stacked_members.members_together(model.estimators_, Q))
-        np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
-        np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
+        with working_memory(budget):
+            assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
+            sizes.append(_stacked_members.members_together(model.estimators_, Q))
+            np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
+            np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
     assert sizes == [6, 3, 1]
 
 
@@ -372,14 +376,13 @@ def test_stacks_stay_small(library, monkeypatch):
     X, Y = make_data(250, 6)
     model = BaggingVPCPClassifier(n_estimators=5, random_state=0)
     expected = clone(model).fit(X, Y).predict_proba(X)
-    monkeypatch.setattr(_array, "_BUDGET", 8 * 40_000)
-    monkeypatch.setattr(_array, "_CELLS", 40_000)
     sizes = []
     monkeypatch.setattr(
         ensemble, "train_stack", lambda *args: sizes.append(len(args[2])) or stack(*args)
     )
     stack = _stacked_members.train_stack
-    there = clone(model).fit(library(X), library(Y))
+    with working_memory(8 * 40_000):
+        there = clone(model).fit(library(X), library(Y))
     assert sizes == [3, 2]
     np.testing.assert_allclose(to_numpy(there.predict_proba(library(X))), expected, atol=1e-8)
 
@@ -477,18 +480,18 @@ def test_bad_input(library, estimator):
 
 def test_moving_to_a_device(monkeypatch):
     X, Y = make_data(5)
-    assert as_device_array(X, Y, "cpu")[0] is X
+    assert move_to_device(X, Y, "cpu")[0] is X
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:N'"):
-        as_device_array(X, Y, "gpu")
-    monkeypatch.setattr(_array, "_optional", lambda name: None)
+        move_to_device(X, Y, "gpu")
+    monkeypatch.setattr(_array, "_import_or_none", lambda name: None)
     with pytest.raises(ValueError, match="needs torch or CuPy"):
-        as_device_array(X, Y, "cuda")
+        move_to_device(X, Y, "cuda")
 
 
 def test_a_device_that_does_not_exist():
     pytest.importorskip("torch")
     with pytest.raises(ValueError, match=r"device='cuda:99' does not exist"):
-        as_device_array(*make_data(5), "cuda:99")
+        move_to_device(*make_data(5), "cuda:99")
 
 
 def scikit_learns_checks():

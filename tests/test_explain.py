@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin._utils.array_api import dispatching
+from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
 
 MODELS = [
@@ -230,7 +230,7 @@ def test_fitted_on_a_device(model, scenes):
     strict = pytest.importorskip("array_api_strict")
     X, Y, test = scenes
     expected = clone(model).fit(X, Y).explain(test[0])
-    with dispatching():
+    with array_api_dispatch():
         there = clone(model).fit(strict.asarray(X), strict.asarray(Y))
         found = [there.explain(strict.asarray(test[0])), there.explain(test[0])]
     found.append(there.explain(test[0]))

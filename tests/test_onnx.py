@@ -34,7 +34,7 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._utils.array_api import dispatching
+from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
 from labelkin.tabular._pipeline import AsStrings
@@ -118,7 +118,7 @@ def test_fitted_on_a_device(model, scenes):
     strict = pytest.importorskip("array_api_strict")
     X, Y, test = scenes
     for chain in (clone(model), make_pipeline(PairwiseConstraintProjection(random_state=0), model)):
-        with dispatching():
+        with array_api_dispatch():
             there = clone(chain).fit(strict.asarray(X), strict.asarray(Y))
             exported = [to_onnx(there)]
         exported.append(to_onnx(there))

@@ -31,7 +31,10 @@ except ImportError:  # before scikit-learn 1.9
 
     def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
         """Refuse samples of another namespace than the training data's."""
-        (ours, _), (theirs, _) = namespace(getattr(estimator, attribute)), namespace(X)
+        (ours, _), (theirs, _) = (
+            namespace_and_device(getattr(estimator, attribute)),
+            namespace_and_device(X),
+        )
         if ours is not theirs:
             raise ValueError(
                 f"Inputs passed to {type(estimator).__name__}.{method}() must use the same "
@@ -39,7 +42,14 @@ except ImportError:  # before scikit-learn 1.9
             )
 
 
-from labelkin._utils.array_api import astype, is_foreign, is_numpy, like, namespace, to_numpy
+from labelkin._utils.array_api import (
+    astype,
+    is_device_array,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 from labelkin._utils.labels import as_target, check_labels
 
 # With sparse labels, a prediction is made in blocks of rows with so many labels in all.
@@ -53,7 +63,7 @@ Matrix = Any  # a dense array or a SciPy CSR matrix
 
 def floats(X: Any) -> tuple[Any, Any]:
     """Return the dtypes in which samples are kept."""
-    xp, _ = namespace(X)
+    xp, _ = namespace_and_device(X)
     return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
@@ -145,7 +155,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             return X, self._validate_one_target(labels)
         # On a device labels are dense, as are the samples.
         self._sparse_labels = (
-            sparse.issparse(labels) and not is_foreign(X) and self._keeps_sparse_labels()
+            sparse.issparse(labels) and not is_device_array(X) and self._keeps_sparse_labels()
         )
         labels = label_matrix(labels, keep_sparse=self._sparse_labels)
         # An array, not a list of arrays: cross_val_predict asks for its shape.
@@ -197,9 +207,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if not self._one_target:
             return astype(labels, "int64")
         last = len(self.classes_) - 1
-        if is_foreign(labels) and self.classes_.dtype.kind in "biuf":
-            classes = like(self.classes_, labels)
-            return namespace(labels)[0].where(
+        if is_device_array(labels) and self.classes_.dtype.kind in "biuf":
+            classes = to_device_of(self.classes_, labels)
+            return namespace_and_device(labels)[0].where(
                 astype(labels[:, 0], "bool"), classes[last], classes[0]
             )
         return self.classes_[np.minimum(to_numpy(labels)[:, 0], last).astype(int)]
@@ -208,7 +218,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Turn (n, q) probabilities into the form that was fitted."""
         if not self._one_target:
             return proba
-        xp, _ = namespace(proba)
+        xp, _ = namespace_and_device(proba)
         if len(self.classes_) == 1:
             return xp.ones_like(proba)
         return xp.stack([1 - proba[:, 0], proba[:, 0]], axis=1)

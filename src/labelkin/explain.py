@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import on_host, to_host
+from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
 
@@ -102,9 +102,9 @@ class Explanation:
         """
         if part not in ("labels", "neighbors"):
             raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
-        from labelkin._utils.files import import_extra
+        from labelkin._utils.optional import import_optional
 
-        pandas = import_extra("pandas")
+        pandas = import_optional("pandas")
         if part == "labels":
             order = self._by_probability()
             columns = {
@@ -184,7 +184,7 @@ def explain(model: Any, x: Any) -> Explanation:
     Explanation
     """
     check_is_fitted(model)
-    if (here := on_host(model)) is not model:
+    if (here := ensure_on_host(model)) is not model:
         model, x = here, to_host(x)
     row = _one_row(model, x)
     members = _members(model, row)

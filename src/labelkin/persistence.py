@@ -26,7 +26,8 @@ import numpy as np
 from scipy import sparse
 
 import labelkin
-from labelkin._utils.files import FormatError, import_extra, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_writing, reason
+from labelkin._utils.optional import import_optional
 
 __all__ = ["ModelInfo", "label_names_of", "load_model", "model_info", "save_model"]
 
@@ -38,10 +39,19 @@ _HEAD = "labelkin.json"
 # made but keep its arguments.
 _MODULES = tuple(
     f"labelkin.{room}."
-    for room in (
-        "calibration constraints decisions ensemble kernel kin neighbors projection tabular "
-        "transformation tree"
-    ).split()
+    for room in [
+        "calibration",
+        "constraints",
+        "decisions",
+        "ensemble",
+        "kernel",
+        "kin",
+        "neighbors",
+        "projection",
+        "tabular",
+        "transformation",
+        "tree",
+    ]
 )
 # What else known models hold. No other function: it may be called with what the file says.
 _NAMES = {
@@ -108,7 +118,7 @@ def save_model(
     """
     import sklearn
 
-    skops = import_extra("skops.io", "persist")
+    skops = import_optional("skops.io", "persist")
     names = label_names_of(model) if label_names is None else [str(name) for name in label_names]
     head = {
         "format": FORMAT,
@@ -159,7 +169,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     ValueError
         One sentence that names the file and what is wrong with it.
     """
-    skops = import_extra("skops.io", "persist")
+    skops = import_optional("skops.io", "persist")
     path = Path(path)
     raw = path.read_bytes()
     _read_head(raw, path)

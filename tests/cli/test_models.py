@@ -455,7 +455,7 @@ def test_another_device(here, monkeypatch):
         parts = (part.toarray() if hasattr(part, "toarray") else part for part in (X, Y))
         return tuple(None if part is None else strict.asarray(part) for part in parts)
 
-    monkeypatch.setattr(_array, "as_device_array", move)
+    monkeypatch.setattr(_array, "move_to_device", move)
     cuda = ["--device", "cuda"]
     for name, where in (("here", []), ("there", cuda)):
         ok("fit", "movies.csv", *FILMS, *where, "--set", "n_estimators=3", "-o", f"{name}.skops")

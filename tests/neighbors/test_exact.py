@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from labelkin._utils import array_api as _array
 from labelkin.neighbors import _exact as _search
 from labelkin.neighbors._exact import NeighborSearch, first_of_equals
 
@@ -49,10 +49,10 @@ def test_sparse_rows_and_queries(X, k):
 
 @pytest.mark.parametrize("at_once", [0, 2**22])
 def test_agrees_with_scikit_learn_over_several_blocks(at_once, monkeypatch):
-    monkeypatch.setattr(_array, "_CELLS", 1000)
     monkeypatch.setattr(_search, "_CELLS_AT_ONCE", at_once)
     X = np.random.RandomState(0).standard_normal((700, 9))
-    found = NeighborSearch(X, 10).query()
+    with config_context(working_memory=8000 / 2**20):
+        found = NeighborSearch(X, 10).query()
     expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
     np.testing.assert_array_equal(found, expected)
 

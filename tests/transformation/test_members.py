@@ -15,7 +15,6 @@ from sklearn.utils._mocking import CheckingClassifier
 from sklearn.utils.validation import check_array
 
 from labelkin import BinaryRelevanceClassifier, ChainClassifier
-from labelkin._utils.random import brief_rng
 from labelkin.base import seeded
 from labelkin.transformation._base import (
     LabelledMatrix,
@@ -156,15 +155,3 @@ def test_bases_that_need_whole_rows_in_memory_get_them():
     expected = ChainClassifier(GaussianNB()).fit(X, Y).predict_proba(X)
     found = ChainClassifier(Contiguous()).fit(X, Y).predict_proba(X)
     np.testing.assert_array_equal(found, expected)
-
-
-def test_a_brief_generator_is_that_of_its_seed():
-    for seed in (5, np.int64(7), 2**32 - 1, True):
-        expected = np.random.RandomState(int(seed)).randint(2**31 - 1, size=4)
-        np.testing.assert_array_equal(brief_rng(seed).randint(2**31 - 1, size=4), expected)
-        brief_rng(seed).randn()  # leaves a second normal number behind
-        assert brief_rng(seed).randn() == np.random.RandomState(int(seed)).randn()
-    given = np.random.RandomState(3)
-    assert brief_rng(given) is given
-    with pytest.raises(ValueError, match="cannot be used to seed"):
-        brief_rng("seed")

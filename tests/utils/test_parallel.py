@@ -1,4 +1,4 @@
-"""Work in threads: who is called in, and what holds there."""
+"""Parallel maps: order, settings, errors and the threads of BLAS."""
 
 import threading
 import time
@@ -8,21 +8,7 @@ import pytest
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info
 
-from labelkin._utils import parallel as _threads
-from labelkin._utils.parallel import map_in_turn, map_patiently
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(_threads, "_PATIENCE_S", 0.0)
-
-
-def test_short_work_stays_in_this_thread(monkeypatch):
-    monkeypatch.setattr(_threads, "_PATIENCE_S", 3.0)
-    started = time.perf_counter()
-    threads = map_patiently(lambda _: threading.get_ident(), range(50), 4)
-    assert set(threads) == {threading.get_ident()}
-    assert time.perf_counter() - started < 3.0  # nobody waits for the patience to end
+from labelkin._utils.parallel import blas_threads, map_threads
 
 
 def test_all_threads_work_when_it_takes_long():
@@ -32,19 +18,19 @@ def test_all_threads_work_when_it_takes_long():
         everybody.wait(timeout=60)  # only when four work at the same time
         return number, threading.get_ident()
 
-    numbers, threads = zip(*map_patiently(meet, range(4), 4), strict=True)
+    numbers, threads = zip(*map_threads(meet, range(4), 4), strict=True)
     assert numbers == (0, 1, 2, 3)
     assert len(set(threads)) == 4
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 8])
 @pytest.mark.parametrize("n_items", [0, 1, 2, 25])
-def test_answers_are_in_order(n_items, n_jobs, impatient):
+def test_answers_are_in_order(n_items, n_jobs):
     def square(number):
         time.sleep(0.0005 * (number % 3))
         return number**2
 
-    assert map_patiently(square, iter(range(n_items)), n_jobs) == [i**2 for i in range(n_items)]
+    assert map_threads(square, iter(range(n_items)), n_jobs) == [i**2 for i in range(n_items)]
 
 
 def test_settings_and_context_hold_in_the_other_threads():
@@ -57,35 +43,39 @@ def test_settings_and_context_hold_in_the_other_threads():
         return variable.get(), get_config()["working_memory"]
 
     with config_context(working_memory=123):
-        assert map_patiently(look, range(3), 3) == [(7, 123)] * 3
+        assert map_threads(look, range(3), 3) == [(7, 123)] * 3
 
 
-@pytest.mark.parametrize("fails_here", [True, False])
-def test_an_error_is_raised_and_no_more_work_begun(fails_here, impatient):
-    here = threading.get_ident()
-    both = threading.Barrier(2)
-    begun = []
+def test_no_item_is_started_after_an_error():
+    started = []
 
     def work(number):
-        begun.append(number)
-        if number < 2:
-            both.wait(timeout=60)
-            if (threading.get_ident() == here) == fails_here:
-                raise KeyError("of one piece")
+        started.append(number)
+        if number == 1:
+            raise KeyError("of one item")
         time.sleep(0.01)
 
-    with pytest.raises(KeyError, match="of one piece"):
-        map_patiently(work, range(1000), 2)
-    assert len(begun) < 100
+    with pytest.raises(KeyError, match="of one item"):
+        map_threads(work, range(1000), 2)
+    assert len(started) < 100
 
 
-def blas_threads():
+def test_the_callback_gets_the_results_in_order():
+    for n_jobs in (1, 3):
+        seen = []
+        map_threads(lambda number: -number, range(9), n_jobs, seen.append)
+        assert seen == [-number for number in range(9)]
+
+
+def n_blas_threads():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_pieces_in_turn_have_the_threads_of_blas():
-    before = blas_threads()
-    asked = map_in_turn(lambda number: (number, threading.get_ident(), blas_threads()), [3, 1], 1)
-    assert asked == [(number, threading.get_ident(), {1}) for number in (3, 1)]
-    assert map_in_turn(lambda _: blas_threads(), [0], 2) == [{2}]
-    assert blas_threads() == before
+def test_threads_of_blas():
+    before = n_blas_threads()
+    assert map_threads(lambda _: n_blas_threads(), range(2), 2) == [{1}, {1}]
+    with blas_threads(2):
+        assert n_blas_threads() == {2}
+        assert map_threads(lambda _: n_blas_threads(), range(2), 2) == [{1}, {1}]
+        assert n_blas_threads() == {2}
+    assert n_blas_threads() == before

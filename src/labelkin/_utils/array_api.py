@@ -1,32 +1,32 @@
-"""Arrays of any kind: what scikit-learn's array API support leaves to its users.
+"""Array API support beyond scikit-learn's own.
 
 With ``sklearn.config_context(array_api_dispatch=True)`` the estimators compute where their
-input lies: torch tensors and CuPy arrays stay on their device. Each function here has NumPy's
-fast way and a way for every other namespace, as in scikit-learn's own module of this kind.
-Without dispatch, and for sparse matrices, lists and DataFrames, everything is NumPy.
+input lies: torch tensors and CuPy arrays stay on their device. These are "device arrays" below.
+Each function has a NumPy implementation and one for every other namespace. Without dispatch, and
+for sparse matrices, lists and DataFrames, everything is NumPy.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn import config_context, get_config
-from sklearn.utils._array_api import _convert_to_numpy, get_namespace
+from sklearn.utils._array_api import _convert_to_numpy
+from sklearn.utils._array_api import get_namespace as _sklearn_get_namespace
 
-# Bytes that one temporary array may take on an accelerator.
-_BUDGET = 2**31
-# Cells that one may have elsewhere: it stays in cache.
-_CELLS = 2**20
+from labelkin._utils.optional import import_optional
 
-_NUMPY = get_namespace(np.empty(0))[0]
+# Entries of a temporary array that stays in the cache of a CPU.
+_CACHED_ENTRIES = 2**20
+
+_NUMPY = _sklearn_get_namespace(np.empty(0))[0]
 
 
-def is_foreign(array: Any) -> bool:
+def is_device_array(array: Any) -> bool:
     """Whether dispatch is on and this is an array of another library than NumPy."""
     if not get_config()["array_api_dispatch"] or isinstance(array, np.ndarray | np.generic):
         return False
@@ -34,11 +34,11 @@ def is_foreign(array: Any) -> bool:
     return library in ("torch", "cupy") or hasattr(array, "__array_namespace__")
 
 
-def namespace(*arrays: Any) -> tuple[Any, Any]:
-    """Return the array API namespace and the device of the first foreign array; else NumPy's."""
+def namespace_and_device(*arrays: Any) -> tuple[Any, Any]:
+    """Return namespace and device of the first device array; NumPy and None without one."""
     for array in arrays:
-        if is_foreign(array):
-            return get_namespace(array)[0], array.device
+        if is_device_array(array):
+            return _sklearn_get_namespace(array)[0], array.device
     return _NUMPY, None
 
 
@@ -48,18 +48,18 @@ def is_numpy(xp: Any) -> bool:
 
 
 def is_accelerator(device: Any) -> bool:
-    """Whether a device is worth large blocks of work: a GPU of torch or CuPy."""
+    """Whether a device is a GPU of torch or CuPy."""
     kind = getattr(device, "type", None)  # torch
     return kind != "cpu" if kind is not None else type(device).__module__.startswith("cupy")
 
 
 def to_numpy(array: Any) -> Any:
-    """Return a foreign array as a NumPy array on the host, anything else as it is."""
-    if not is_foreign(array):
+    """Return a device array as a NumPy array, anything else unchanged."""
+    if not is_device_array(array):
         return array
     if hasattr(array, "requires_grad"):
         array = array.detach()
-    return _convert_to_numpy(array, get_namespace(array)[0])
+    return _convert_to_numpy(array, _sklearn_get_namespace(array)[0])
 
 
 def from_numpy(array: Any, xp: Any, device: Any) -> Any:
@@ -70,66 +70,72 @@ def from_numpy(array: Any, xp: Any, device: Any) -> Any:
     return xp.asarray(np.ascontiguousarray(array), device=device, copy=True)
 
 
-def like(array: Any, other: Any) -> Any:
-    """Return a host array in the namespace and on the device of another one."""
-    return from_numpy(array, *namespace(other))
+def to_device_of(array: Any, reference: Any) -> Any:
+    """Return a NumPy array in the namespace and on the device of another array."""
+    return from_numpy(array, *namespace_and_device(reference))
 
 
 def astype(array: Any, dtype: Any) -> Any:
-    """Return an array in a dtype, given by name; the same array where it has it."""
-    xp, _ = namespace(array)
+    """Return an array in a dtype, which may be a name; no copy where it has it already."""
+    xp, _ = namespace_and_device(array)
     if is_numpy(xp):
         return array.astype(dtype, copy=False)
     return xp.astype(array, getattr(xp, dtype) if isinstance(dtype, str) else dtype, copy=False)
 
 
-def contiguous(array: Any) -> Any:
-    """Return a NumPy array row by row in memory; of others, the order does not matter."""
-    return array if is_foreign(array) else np.ascontiguousarray(array)
+def ascontiguousarray(array: Any) -> Any:
+    """Return a NumPy array in C order; device arrays have no order in the standard."""
+    return array if is_device_array(array) else np.ascontiguousarray(array)
 
 
-def transposed(array: Any) -> Any:
-    """Return matrices, (..., n, m), transposed; NumPy has no name for that before version 2."""
-    xp, _ = namespace(array)
+def matrix_transpose(array: Any) -> Any:
+    """Transpose matrices, (..., n, m); NumPy has no function for that before version 2."""
+    xp, _ = namespace_and_device(array)
     return np.swapaxes(array, -1, -2) if is_numpy(xp) else xp.matrix_transpose(array)
 
 
 def asinh(array: Any) -> Any:
-    """Return the inverse hyperbolic sine, which NumPy calls otherwise before version 2."""
-    xp, _ = namespace(array)
+    """Return the inverse hyperbolic sine; NumPy has it under another name before version 2."""
+    xp, _ = namespace_and_device(array)
     return np.arcsinh(array) if is_numpy(xp) else xp.asinh(array)
 
 
 def take_rows(array: Any, rows: Any) -> Any:
-    """Return the rows of a foreign array that an index array names.
+    """Return the rows of a device array at an array of indices, none of them negative.
 
-    The standard's function has to look for negative indices first: four more passes in torch.
+    ``take`` of the standard handles negative indices first: four more passes in torch.
     """
-    xp, _ = namespace(array)
+    xp, _ = namespace_and_device(array)
     if hasattr(xp, "index_select"):  # torch
         return xp.index_select(array, 0, rows)
     return xp.take(array, rows, axis=0)
 
 
-def take_along(array: Any, places: Any, axis: int) -> Any:
-    """Return the cells named along an axis; see `take_rows`."""
-    xp, _ = namespace(array)
+def take_along_axis(array: Any, indices: Any, axis: int) -> Any:
+    """Return the entries of a device array at indices along an axis; see `take_rows`."""
+    xp, _ = namespace_and_device(array)
     if hasattr(xp, "gather"):  # torch
-        return xp.gather(array, axis, places)
-    return xp.take_along_axis(array, places, axis=axis)
+        return xp.gather(array, axis, indices)
+    return xp.take_along_axis(array, indices, axis=axis)
 
 
-def block_rows(width: int, itemsize: int, device: Any, least: int = 16, most: int = 256) -> int:
-    """Return how many rows of so many cells a temporary array may have."""
+def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most: int = 256) -> int:
+    """Return the number of rows, `width` entries each, that a temporary array may have.
+
+    On an accelerator the array fills twice scikit-learn's ``working_memory``, 2 GiB by default.
+    Elsewhere it stays in cache, and below ``working_memory``.
+    """
+    memory = 2**20 * get_config()["working_memory"]
     if not is_accelerator(device):
-        return int(np.clip(_CELLS // max(width, 1), least, most))
-    rows = max(_BUDGET // (max(width, 1) * itemsize), least)
+        entries = min(_CACHED_ENTRIES, memory // 8)
+        return int(np.clip(entries // max(width, 1), least, most))
+    rows = max(int(2 * memory // (max(width, 1) * itemsize)), least)
     return rows if rows < 128 else rows // 128 * 128  # whole tiles of a matrix product
 
 
 def itemsize(array: Any) -> int:
-    """Bytes of a cell of a floating array."""
-    return namespace(array)[0].finfo(array.dtype).bits // 8
+    """Return the bytes per entry of a floating array."""
+    return namespace_and_device(array)[0].finfo(array.dtype).bits // 8
 
 
 def label_histogram(counts: Any, Y: Any, width: int) -> Any:
@@ -149,14 +155,14 @@ def label_histogram(counts: Any, Y: Any, width: int) -> Any:
     array of int of shape (2, q, width)
     """
     n, q = Y.shape
-    xp, device = namespace(counts)
+    xp, device = namespace_and_device(counts)
     if is_numpy(xp):
         cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
         return np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
     # No bincount: it is not in the standard, and torch's waits for the device.
     cells = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
     kinds = counts + width * xp.astype(Y, xp.int64)
-    rows = block_rows(2 * q * width, 8, device, most=n)
+    rows = rows_per_block(2 * q * width, 8, device, most=n)
     totals = [
         xp.count_nonzero(kinds[None, start : min(start + rows, n), :] == cells, axis=1)
         for start in range(0, n, rows)
@@ -171,7 +177,7 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     A sparse Y gives a sparse sum.
     """
     m, k = neighbors.shape
-    xp, device = namespace(neighbors)
+    xp, device = namespace_and_device(neighbors)
     if is_numpy(xp):
         starts = np.arange(m + 1) * k
         # As narrow as the labels: else the product would begin with a wider copy of them all.
@@ -182,7 +188,7 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     q = Y.shape[1]
     if m == 0 or k == 0:
         return xp.zeros((m, q), dtype=xp.int64, device=device)
-    rows = block_rows(k * q, 8, device, most=m)
+    rows = rows_per_block(k * q, 8, device, most=m)
     sums = []
     for start in range(0, m, rows):
         named = xp.reshape(neighbors[start : min(start + rows, m), :], (-1,))
@@ -191,15 +197,15 @@ def neighbor_sums(Y: Any, neighbors: Any) -> Any:
     return sums[0] if len(sums) == 1 else xp.concat(sums)
 
 
-def running_sum(values: Any) -> Any:
-    """Return, for each cell, the sum of its row up to there."""
-    xp, _ = namespace(values)
+def cumulative_sum(values: Any) -> Any:
+    """Return, for each entry, the sum of its row up to it."""
+    xp, _ = namespace_and_device(values)
     return np.cumsum(values, axis=1) if is_numpy(xp) else xp.cumulative_sum(values, axis=1)
 
 
 def suffix_minimum(values: Any) -> Any:
-    """Return, for each cell, the least value of its row from there to the end."""
-    xp, _ = namespace(values)
+    """Return, for each entry, the least value of its row from it to the end."""
+    xp, _ = namespace_and_device(values)
     if is_numpy(xp):
         return np.minimum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
     step = 1
@@ -210,23 +216,23 @@ def suffix_minimum(values: Any) -> Any:
     return values
 
 
-def finite(array: Any) -> bool:
-    """Whether no cell is NaN or infinite."""
-    xp, _ = namespace(array)
+def all_finite(array: Any) -> bool:
+    """Whether no entry is NaN or infinite."""
+    xp, _ = namespace_and_device(array)
     return bool(xp.all(xp.isfinite(array)))
 
 
 def convert_arrays(thing: Any, converter: Callable[[Any], Any]) -> Any:
-    """Return a copy of an object, all arrays in it converted, however deep they lie.
+    """Return a copy of an object with all arrays in it converted, at any depth.
 
-    It goes through lists, tuples, dicts and labelkin's and scikit-learn's objects; one with
-    ``__sklearn_array_api_convert__`` does it by itself.
+    Lists, tuples, dicts and objects of labelkin and scikit-learn are traversed; an object with
+    ``__sklearn_array_api_convert__`` converts itself.
     """
     if isinstance(thing, type):
         return thing
     if hasattr(thing, "__sklearn_array_api_convert__"):
         return thing.__sklearn_array_api_convert__(converter)
-    if isinstance(thing, np.ndarray) or is_foreign(thing):
+    if isinstance(thing, np.ndarray) or is_device_array(thing):
         return converter(thing)
     if isinstance(thing, dict):
         return {key: convert_arrays(value, converter) for key, value in thing.items()}
@@ -255,35 +261,33 @@ def to_host(estimator: Any) -> Any:
     -------
     A copy that predicts NumPy arrays.
     """
-    with dispatching():
-        return convert_arrays(
-            estimator, lambda array: array.copy() if _is_host(array) else to_numpy(array)
-        )
+
+    def to_host_array(array: Any) -> np.ndarray:
+        return array.copy() if isinstance(array, np.ndarray) else to_numpy(array)
+
+    with array_api_dispatch():
+        return convert_arrays(estimator, to_host_array)
 
 
-def on_host(estimator: Any) -> Any:
-    """Return a fitted estimator as it is if its arrays are NumPy's, else a copy; see `to_host`."""
+def ensure_on_host(estimator: Any) -> Any:
+    """Return a fitted estimator unchanged if its arrays are NumPy's, else its `to_host` copy."""
     name = getattr(estimator, "_fitted_array", None)
     elsewhere = name is not None and not isinstance(getattr(estimator, name), np.ndarray)
     return to_host(estimator) if elsewhere else estimator
 
 
-def _is_host(array: Any) -> bool:
-    return isinstance(array, np.ndarray)
-
-
 @contextmanager
-def dispatching() -> Iterator[None]:
-    """Switch scikit-learn's dispatch on in this thread.
+def array_api_dispatch() -> Iterator[None]:
+    """Switch scikit-learn's array API dispatch on in this thread.
 
-    It asks for SciPy's own switch as well, which is set for good: other threads may need it.
+    scikit-learn requires SciPy's own switch as well. It stays on: other threads may need it.
     """
     os.environ.setdefault("SCIPY_ARRAY_API", "1")
     with config_context(array_api_dispatch=True):
         yield
 
 
-def as_device_array(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
+def move_to_device(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
     """Move samples and labels to a device, by torch where it is installed, else by CuPy.
 
     Parameters
@@ -313,7 +317,7 @@ def _mover(device: str) -> Callable[[Any], Any]:
     if kind != "cuda" or (number and not number.isdigit()):
         raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:N', got {device!r}.")
     index = int(number or 0)
-    torch, cupy = _optional("torch"), _optional("cupy")
+    torch, cupy = _import_or_none("torch"), _import_or_none("cupy")
     if torch is not None:
         n_devices = torch.cuda.device_count()
     else:
@@ -340,8 +344,8 @@ def _mover(device: str) -> Callable[[Any], Any]:
     return by_cupy
 
 
-def _optional(module: str) -> Any:
+def _import_or_none(module: str) -> Any:
     try:
-        return import_module(module)
+        return import_optional(module)
     except ImportError:
         return None

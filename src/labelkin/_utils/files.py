@@ -2,14 +2,13 @@
 
 import bz2
 import gzip
-import importlib
 import os
 import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 _COMPRESSIONS = (".gz", ".bz2")
 
@@ -102,14 +101,3 @@ def shorten(text: str, width: int = 60) -> str:
 def reason(error: Exception, width: int = 200) -> str:
     """One short line of a foreign error's message."""
     return " ".join(str(error).split())[:width] or type(error).__name__
-
-
-def import_extra(module: str, extra: str = "data") -> Any:
-    """Import an optional dependency, or say in one sentence how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f"{package} is needed here and not installed; pip install 'labelkin[{extra}]'"
-        ) from error

@@ -1,22 +1,17 @@
-"""Threads without a fight: either BLAS is parallel, or our own loop is, never both.
+"""Parallel maps whose results do not depend on the number of jobs.
 
-Work is cut into pieces that do not depend on the number of threads, and every piece runs
-with a single BLAS thread, so that results are the same for every ``n_jobs``.
-
-Where the user has chosen a joblib backend of other processes or machines, with
-``joblib.parallel_config("loky")`` or ``joblib.parallel_config("dask")``, pieces that can
-travel go there instead, and give the same results.
+Items run in threads with one BLAS thread each: a loop and BLAS that are both parallel would
+compete for the cores. Where the user has chosen a joblib backend of other processes or machines,
+with ``joblib.parallel_config("loky")`` or ``joblib.parallel_config("dask")``, `map_parallel`
+sends the items there.
 """
 
-from _thread import start_new_thread
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import lru_cache, partial
-from threading import Event, Lock, Thread
-from time import sleep
+from threading import Lock
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -26,16 +21,20 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
+# Enough batches for an even load; each batch carries the data of the function along.
+_BATCHES_PER_JOB = 2
+
 
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` stands for; None: as many as BLAS would use now.
+def effective_n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` stands for.
 
-    A user's ``joblib.parallel_config("threading", n_jobs=...)`` speaks for None.
+    None: what the user set with ``joblib.parallel_config("threading", n_jobs=...)``, else the
+    number of threads that BLAS uses.
     """
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)
@@ -47,37 +46,37 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 class _OneBlasThread:
-    """Bounds BLAS to one thread while anybody is inside.
+    """Context manager that limits BLAS to one thread.
 
-    The bound belongs to the process: where threads enter and leave in any order, only the
-    first sets it and only the last lifts it.
+    The limit belongs to the process. Threads enter and leave in any order: the first one in
+    sets the limit, the last one out lifts it.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._inside = 0
+        self._n_inside = 0
         self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
-            if not self._inside:
+            if not self._n_inside:
                 self._limit = _controller().limit(limits=1, user_api="blas")
-            self._inside += 1
+            self._n_inside += 1
 
     def __exit__(self, *_: Any) -> None:
         with self._lock:
-            self._inside -= 1
-            if not self._inside:
+            self._n_inside -= 1
+            if not self._n_inside:
                 self._limit.restore_original_limits()
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Bound BLAS to one thread."""
-    with _one_blas_thread:
+def blas_threads(n_jobs: int | None) -> Iterator[None]:
+    """Give BLAS the threads that `n_jobs` stands for; results then depend on it, by rounding."""
+    with _controller().limit(limits=effective_n_threads(n_jobs), user_api="blas"):
         yield
 
 
@@ -85,166 +84,97 @@ def map_threads(
     function: Callable[[Any], T],
     items: Iterable[Any],
     n_jobs: int | None = None,
-    after: Callable[[T], None] = lambda _: None,
+    callback: Callable[[T], None] = lambda _: None,
 ) -> list[T]:
-    """Return ``[function(item) for item in items]``, in threads, one BLAS thread in each.
-
-    `after` is called here with each answer when it has come, in order.
-
-    The pieces can be a millisecond's work, less than joblib waits between two looks at its
-    threads; hence the plain pool.
-    """
-    threads = n_threads(n_jobs)
-    answers: list[T] = []
-    with one_blas_thread():
-        if threads == 1:
-            for item in items:
-                answers.append(function(item))
-                after(answers[-1])
-            return answers
-        # What a context holds, such as the current Dask client, holds in the threads too.
-        items = list(items)
-        contexts = [copy_context() for _ in items]
-        # scikit-learn's settings belong to a thread: those of this one hold in all.
-        with ThreadPoolExecutor(threads, initializer=partial(set_config, **get_config())) as pool:
-            for answer in pool.map(lambda c, item: c.run(function, item), contexts, items):
-                after(answer)
-                answers.append(answer)
-        return answers
-
-
-def map_in_turn(
-    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
-) -> list[T]:
-    """Return ``[function(item) for item in items]``, BLAS having as many threads as were asked for.
-
-    For pieces so large that two at a time would not fit into memory. Unlike those of
-    `map_threads`, the answers depend on the number of threads, by what rounding does.
-    """
-    with _controller().limit(limits=n_threads(n_jobs), user_api="blas"):
-        return [function(item) for item in items]
-
-
-# Threads that wake, and fight over the interpreter, cost about what they could save in this time.
-_PATIENCE_S = 0.005
-
-
-def map_patiently(
-    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
-) -> list[T]:
-    """Return what `map_threads` does, but call other threads in only when it takes long.
-
-    Nobody knows beforehand what a classifier costs that is not ours: fitting it may take a
-    minute, or less than the start of a thread. So this thread begins, and the others join after
-    a few milliseconds, in the midst of a long piece too.
-    """
-    pieces = deque(enumerate(items))
-    threads = min(n_threads(n_jobs), len(pieces))
-    if threads <= 1:
-        return map_threads(function, [item for _, item in pieces], 1)
-    answers: list[Any] = [None] * len(pieces)
-    errors: list[BaseException] = []
-    helping: list[Event] = []  # one for each helper, set when it is done
-
-    def take() -> tuple[int, Any] | None:
-        try:
-            return pieces.popleft()
-        except IndexError:
-            return None
-
-    def work() -> None:
-        try:
-            while (piece := take()) is not None:
-                answers[piece[0]] = function(piece[1])
-        except BaseException as error:
-            pieces.clear()  # nobody begins another piece
-            errors.append(error)
-
-    def help_out() -> None:
-        set_config(**settings)
-        done = Event()
-        helping.append(done)
-        work()
-        done.set()
-
-    def call_in() -> None:
-        sleep(_PATIENCE_S)
-        if pieces:
-            for context in contexts:
-                Thread(target=context.run, args=(help_out,)).start()
-
-    # Contexts and scikit-learn's settings of this thread hold in all, as in `map_threads`.
-    contexts = [copy_context() for _ in range(threads - 1)]
-    settings = get_config()
-    with one_blas_thread():
-        start_new_thread(call_in, ())  # a third of the cost of a Thread; nobody waits for it
-        work()
-        # No piece is left for who is not among the helpers by now.
-        for done in helping:
-            done.wait()
-    if errors:
-        raise errors[0]
-    return answers
-
-
-def n_at_a_time(n_jobs: int | None) -> int:
-    """Return how many pieces `map_anywhere` should be given at least, to keep all busy."""
-    backend, jobs = _chosen_backend(n_jobs)
-    return n_threads(n_jobs) if backend is None else _BATCHES_PER_JOB * jobs
-
-
-def map_anywhere(
-    function: Callable[[Any], T],
-    items: Iterable[Any],
-    n_jobs: int | None = None,
-    after: Callable[[T], None] = lambda _: None,
-) -> list[T]:
-    """Return what `map_threads` does, from the joblib backend that the user has chosen.
+    """Return ``[function(item) for item in items]``, computed in threads, one BLAS thread each.
 
     Parameters
     ----------
     function : callable
-        Must not change anything but what it returns: it may run on a copy, elsewhere.
+        Called once per item; after an error no further item is started.
     items : iterable
-        What it is called with.
+        The arguments.
     n_jobs : int, optional
-        Jobs; None: what the backend, or without one BLAS, would use.
-    after : callable, optional
-        Called here with each answer when it has come, in order.
+        Number of threads; None: as in `effective_n_threads`.
+    callback : callable, optional
+        Called in this thread with each result, in the order of the items.
     """
-    backend, jobs = _chosen_backend(n_jobs)
-    if backend is None:
-        return map_threads(function, items, n_jobs, after)
     items = list(items)
-    size = max(1, -(-len(items) // (_BATCHES_PER_JOB * jobs)))
+    n_threads = min(effective_n_threads(n_jobs), len(items))
+    results: list[T] = []
+    with one_blas_thread:
+        if n_threads <= 1:
+            for item in items:
+                results.append(function(item))
+                callback(results[-1])
+            return results
+        # Context variables (the current Dask client) and scikit-learn's settings belong to a
+        # thread: the workers get those of this one. A plain pool, because joblib's threading
+        # backend polls its workers at intervals longer than a short item takes.
+        contexts = [copy_context() for _ in items]
+        with ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config())) as pool:
+            for result in pool.map(lambda c, item: c.run(function, item), contexts, items):
+                callback(result)
+                results.append(result)
+        return results
+
+
+def map_parallel(
+    function: Callable[[Any], T],
+    items: Iterable[Any],
+    n_jobs: int | None = None,
+    callback: Callable[[T], None] = lambda _: None,
+) -> list[T]:
+    """Return what `map_threads` does, computed by the joblib backend that the user has chosen.
+
+    Parameters
+    ----------
+    function : callable
+        Must be free of side effects: it may run on a copy in another process.
+    items : iterable
+        The arguments.
+    n_jobs : int, optional
+        Number of jobs; None: the backend's number; without a backend, as in `map_threads`.
+    callback : callable, optional
+        Called in this thread with each result, in the order of the items.
+    """
+    n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
+    if n_jobs_elsewhere is None:
+        return map_threads(function, items, n_jobs, callback)
+    items = list(items)
+    size = max(1, -(-len(items) // (_BATCHES_PER_JOB * n_jobs_elsewhere)))
     batches = [items[i : i + size] for i in range(0, len(items), size)]
-    travelling = _Travelling(function)
-    answers: list[T] = []
+    shared = _SharedFunction(function)
+    results: list[T] = []
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    for batch in parallel(delayed(_run)(travelling, batch) for batch in batches):
-        for answer in batch:
-            after(answer)
-            answers.append(answer)
-    return answers
+    for batch in parallel(delayed(_run_batch)(shared, batch) for batch in batches):
+        for result in batch:
+            callback(result)
+            results.append(result)
+    return results
 
 
-def _chosen_backend(n_jobs: int | None) -> tuple[Any, int]:
-    """Return the backend of other processes that the user has chosen, if any, and its jobs."""
+def parallel_batch_size(n_jobs: int | None) -> int:
+    """Return the number of items that `map_parallel` needs to keep all workers busy."""
+    n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
+    if n_jobs_elsewhere is None:
+        return effective_n_threads(n_jobs)
+    return _BATCHES_PER_JOB * n_jobs_elsewhere
+
+
+def _n_jobs_elsewhere(n_jobs: int | None) -> int | None:
+    """Return the number of jobs in the chosen backend of other processes; None without one."""
     backend, configured = get_active_backend(prefer="threads")
     if not backend.supports_return_generator or getattr(backend, "uses_threads", False):
-        return None, 1
-    return backend, max(1, backend.effective_n_jobs(configured if n_jobs is None else n_jobs))
+        return None
+    return max(1, backend.effective_n_jobs(configured if n_jobs is None else n_jobs))
 
 
-# Pieces can be small and what goes with them large: few batches, yet an even load.
-_BATCHES_PER_JOB = 2
+class _SharedFunction:
+    """A function with the data in its closure, sent to each worker once.
 
-
-class _Travelling:
-    """A function with the data that it holds on to, sent as one thing.
-
-    joblib's Dask backend sends an argument of some size once for all calls; that this is
-    one, only its size can say.
+    joblib's Dask backend scatters arguments that are large by `sys.getsizeof`, which does not
+    follow closures; hence the size given here.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -254,7 +184,7 @@ class _Travelling:
         return 2**20
 
 
-def _run(travelling: _Travelling, batch: list[Any]) -> list[Any]:
-    # What runs elsewhere does not send its own parts on: threads are nearer.
+def _run_batch(shared: _SharedFunction, batch: list[Any]) -> list[Any]:
+    # Threads inside a worker, so that nested maps do not submit jobs of their own.
     with parallel_config("threading", n_jobs=None):
-        return map_threads(travelling.function, batch, 1)
+        return map_threads(shared.function, batch, 1)

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import Any
 
 
-class Progress:
+class FitProgress:
     """Count finished steps and say so, from any thread.
 
     Parameters

@@ -21,23 +21,23 @@ def check(device: str | None) -> None:
         return
     import numpy as np
 
-    from labelkin._utils.array_api import as_device_array
+    from labelkin._utils.array_api import move_to_device
 
     try:
-        as_device_array(np.zeros((1, 1)), None, str(device))
+        move_to_device(np.zeros((1, 1)), None, str(device))
     except ValueError as error:
         raise ValueError(f"--device {device}: {error}") from None
 
 
 def fit(pipeline: Any, X: Any, Y: "np.ndarray", device: str) -> None:
     """Fit a pipeline, its last step on the device, and bring that back."""
-    from labelkin._utils.array_api import as_device_array, dispatching, to_host
+    from labelkin._utils.array_api import array_api_dispatch, move_to_device, to_host
 
     front = pipeline[:-1]
     Z = front.fit_transform(X, Y) if len(front) else X
     name, classifier = pipeline.steps[-1]
-    with dispatching():
-        classifier.fit(*as_device_array(Z, Y, device))
+    with array_api_dispatch():
+        classifier.fit(*move_to_device(Z, Y, device))
     pipeline.steps[-1] = (name, to_host(classifier))
 
 
@@ -46,19 +46,19 @@ def predict(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray
     import numpy as np
 
     from labelkin._utils.array_api import (
-        as_device_array,
+        array_api_dispatch,
         convert_arrays,
-        dispatching,
-        like,
+        move_to_device,
+        to_device_of,
         to_numpy,
     )
 
     def moved(array: Any) -> Any:
         numbers = isinstance(array, np.ndarray) and array.dtype.kind in "biuf"
-        return like(array, Z) if numbers else array
+        return to_device_of(array, Z) if numbers else array
 
     front, classifier = pipeline[:-1], pipeline.steps[-1][1]
-    Z, _ = as_device_array(front.transform(X) if len(front) else X, None, device)
-    with dispatching():
+    Z, _ = move_to_device(front.transform(X) if len(front) else X, None, device)
+    with array_api_dispatch():
         there = convert_arrays(classifier, moved)
         return to_numpy(there.predict(Z)), to_numpy(there.predict_proba(Z))

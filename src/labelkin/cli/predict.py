@@ -270,9 +270,9 @@ def write(answer: Answer, out: Path, kind: str) -> None:
             for part in answer.text(kind):
                 file.write(part.encode("utf-8"))
         return
-    from labelkin._utils.files import import_extra
+    from labelkin._utils.optional import import_optional
 
-    arrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
     columns = list(zip(*answer.rows(), strict=True))
     table = arrow.table(dict(zip(answer.header, map(list, columns), strict=True)))
     buffer = io.BytesIO()

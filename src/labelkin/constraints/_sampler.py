@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state, gen_batches
 
-from labelkin._utils.array_api import like, to_numpy
+from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin._utils.labels import check_labels
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
@@ -69,7 +69,7 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
             f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
         )
     shared = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-    return like(_dice(shared, np.diff(left.indptr) + np.diff(right.indptr)), Y_left)
+    return to_device_of(_dice(shared, np.diff(left.indptr) + np.diff(right.indptr)), Y_left)
 
 
 def draw_constraints(
@@ -103,7 +103,7 @@ def draw_constraints(
         sample_weight,
         random_state,
     )
-    return like(must_link, Y), like(cannot_link, Y)
+    return to_device_of(must_link, Y), to_device_of(cannot_link, Y)
 
 
 class ConstraintSampler:

@@ -13,7 +13,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.array_api import is_foreign, like, to_numpy
+from labelkin._utils.array_api import is_device_array, to_device_of, to_numpy
 from labelkin.base import Array, Matrix, in_blocks
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._bags import OutOfBag, precision_weights
@@ -139,7 +139,7 @@ class ConstraintEnsemble(VotingMembers):
         if self.bag is not None:
             self._judge_outside(members, to_numpy(y), X)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
-            setattr(self, name, like(getattr(self, name), X))
+            setattr(self, name, to_device_of(getattr(self, name), X))
         warn_if_missing(self.projections_[0])
         return self
 
@@ -159,7 +159,7 @@ class ConstraintEnsemble(VotingMembers):
             )
         proba = oob.proba()
         self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
-        self.oob_proba_ = like(self._as_proba(proba), X)
+        self.oob_proba_ = to_device_of(self._as_proba(proba), X)
         if self.calibrate and oob.judged.any():
             self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
 
@@ -182,7 +182,7 @@ class ConstraintEnsemble(VotingMembers):
 
     def _base(self, X: Matrix) -> Any:
         base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
-        if is_foreign(X) and not get_tags(base).array_api_support:
+        if is_device_array(X) and not get_tags(base).array_api_support:
             raise ValueError(
                 f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."

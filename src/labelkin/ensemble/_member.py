@@ -10,7 +10,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from labelkin._utils.array_api import astype, is_foreign, like, namespace, take_rows, to_numpy
+from labelkin._utils.array_api import (
+    astype,
+    is_device_array,
+    namespace_and_device,
+    take_rows,
+    to_device_of,
+    to_numpy,
+)
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, in_blocks, seeded
 from labelkin.constraints._sampler import ConstraintSampler
@@ -145,7 +152,7 @@ class TrainingData:
             self.labels = Y
             self.training, self.sampler = _dask.training_data(X, Y, base)
         else:
-            self.labels = Y if sparse.issparse(Y) else like(Y, X)
+            self.labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
             self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
         if sample_weight is not None:
             sample_weight = self.sampler.check_weights(sample_weight)
@@ -159,9 +166,9 @@ class TrainingData:
 
     def training_in(self, columns: Array) -> TrainingRows:
         """Return the training rows with some of their features only."""
-        if is_foreign(self.X):
-            xp, _ = namespace(self.X)
-            return TrainingRows(xp.take(self.X, like(columns, self.X), axis=1))
+        if is_device_array(self.X):
+            xp, _ = namespace_and_device(self.X)
+            return TrainingRows(xp.take(self.X, to_device_of(columns, self.X), axis=1))
         return TrainingRows(self.X[:, columns])
 
     @cached_property
@@ -173,7 +180,7 @@ class TrainingData:
         """Tell which samples' label sets are not the true ones."""
         if self.in_blocks:
             return self.Y.misclassified(labels)
-        xp, _ = namespace(labels)
+        xp, _ = namespace_and_device(labels)
         return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
 
     def with_settings(self, thresholds: Any, bag: float | None) -> "TrainingData":
@@ -185,9 +192,9 @@ class TrainingData:
 
 def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
     """Return directions of some features, (d, len(columns)), as directions of all."""
-    xp, device = namespace(components)
+    xp, device = namespace_and_device(components)
     shape = components.shape[0], n_features
-    if not is_foreign(components):
+    if not is_device_array(components):
         wide = np.zeros(shape, dtype=components.dtype)
         wide[:, columns] = components
         return wide
@@ -195,12 +202,14 @@ def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
     nothing = xp.zeros((shape[0], 1), dtype=components.dtype, device=device)
     source = np.full(n_features, len(columns))
     source[columns] = np.arange(len(columns))
-    return xp.take(xp.concat([components, nothing], axis=1), like(source, components), axis=1)
+    return xp.take(
+        xp.concat([components, nothing], axis=1), to_device_of(source, components), axis=1
+    )
 
 
 def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
     """Fit, and tell which training samples are misclassified."""
-    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_foreign(Z)):
+    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_device_array(Z)):
         estimator._validate_params()
         estimator._accept(Z, data.labels)
         return estimator._fit_and_judge(Z, data.labels)
@@ -213,7 +222,7 @@ def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
         return _fit_direct(estimator, Z, Y) > 0.5
     if hasattr(estimator, "fit_loo_proba"):
         return estimator.fit_loo_proba(Z, Y) > 0.5
-    if is_foreign(Z):
+    if is_device_array(Z):
         return estimator.fit(Z, Y).predict(Z)
     return estimator_labels(estimator.fit(Z, _target(estimator, Y)), Z)
 
@@ -239,11 +248,11 @@ def _fit_and_predict_outside(
             proba = _fit_direct(estimator, Z, Y, strict=True)
         else:
             proba = estimator.fit_loo_proba(Z, Y, strict=True)
-        proba = take_rows(proba, like(rows, proba))
+        proba = take_rows(proba, to_device_of(rows, proba))
         return proba, proba > 0.5
-    bag, rows = like(bag, Z), like(rows, Z)
+    bag, rows = to_device_of(bag, Z), to_device_of(rows, Z)
     inside = take_rows(Y, bag)
-    if is_foreign(Z):
+    if is_device_array(Z):
         estimator.fit(take_rows(Z, bag), inside)
         return proba_and_labels(estimator, take_rows(Z, rows), Y.shape[1])
     try:
@@ -277,7 +286,7 @@ def proba_and_labels(estimator: Any, Z: Array, n_labels: int) -> tuple[Array, Ar
     if type(estimator) in _DIRECT:
         proba = estimator._proba(Z)
         return proba, proba > 0.5  # what its predict would say, without a second search
-    if is_foreign(Z):
+    if is_device_array(Z):
         return estimator.predict_proba(Z), estimator.predict(Z)
     if not hasattr(estimator, "predict_proba"):
         labels = estimator_labels(estimator, Z)

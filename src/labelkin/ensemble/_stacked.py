@@ -14,13 +14,13 @@ from sklearn.base import clone
 
 from labelkin._utils.array_api import (
     astype,
-    block_rows,
-    is_foreign,
+    is_device_array,
     itemsize,
-    like,
-    namespace,
+    namespace_and_device,
     neighbor_sums,
-    take_along,
+    rows_per_block,
+    take_along_axis,
+    to_device_of,
     to_numpy,
 )
 from labelkin.base import Array
@@ -42,7 +42,7 @@ _LEAST_ROWS = 256
 def can_be_stacked(ensemble: Any, data: TrainingData) -> bool:
     """Whether members can be trained together: exact ML-kNN, unweighted, on a device."""
     return (
-        is_foreign(data.labels)
+        is_device_array(data.labels)
         and type(data.base) is MLkNNClassifier
         and data.base.neighbors == "exact"
         and ensemble.max_features is None
@@ -59,7 +59,7 @@ def stack_size(ensemble: Any, data: TrainingData) -> int:
     # Both ends of the pairs and their differences; the scatter, its eigenvectors and those
     # kept; the projected rows, moved, and as columns; counts and probabilities.
     cells = 3 * n_pairs * k + 4 * k**2 + 3 * n * k + 4 * n * q
-    return block_rows(cells, itemsize(rows), rows.device, least=1, most=2**10)
+    return rows_per_block(cells, itemsize(rows), rows.device, least=1, most=2**10)
 
 
 def train_stack(ensemble: Any, data: TrainingData, seeds: Array) -> list[Member]:
@@ -90,7 +90,7 @@ def train_stack(ensemble: Any, data: TrainingData, seeds: Array) -> list[Member]
         return [Member(ensemble, data, seed) for seed in seeds]
     Z, dimensions = _learn(members, data.training, pairs)
     proba = _fit(members, Z, dimensions, data, strict=data.bag is not None)
-    xp, _ = namespace(proba)
+    xp, _ = namespace_and_device(proba)
     said = proba > 0.5
     if data.bag is None:
         wrong = to_numpy(xp.any(said != data.present[:, None, :], axis=2))
@@ -113,8 +113,10 @@ def _learn(
     The dimensions of a member are the last ones; before them are zeros.
     """
     rows = training.rows
-    xp, _ = namespace(rows)
-    must_link, cannot_link = (like(np.stack(kind), rows) for kind in zip(*pairs, strict=True))
+    xp, _ = namespace_and_device(rows)
+    must_link, cannot_link = (
+        to_device_of(np.stack(kind), rows) for kind in zip(*pairs, strict=True)
+    )
     difference, scaling = training.scatter_difference(must_link, cannot_link)
     values, vectors = xp.linalg.eigh(astype(difference, "float64"))
     on_host, scalings = to_numpy(values), to_numpy(scaling).tolist()
@@ -123,13 +125,13 @@ def _learn(
     k, d = values.shape[-1], max(dimensions)
     # Largest first, after as many zeros as are needed.
     column = np.arange(d) - (d - np.array(dimensions))[:, None]
-    place = like((k - 1 - np.maximum(column, 0))[:, None, :], rows)
-    kept = like((column >= 0).astype(on_host.dtype)[:, None, :], rows)
-    vectors = take_along(vectors, xp.broadcast_to(place, (len(members), k, d)), axis=2)
+    place = to_device_of((k - 1 - np.maximum(column, 0))[:, None, :], rows)
+    kept = to_device_of((column >= 0).astype(on_host.dtype)[:, None, :], rows)
+    vectors = take_along_axis(vectors, xp.broadcast_to(place, (len(members), k, d)), axis=2)
     vectors = astype(vectors, rows.dtype)
     directions = training.in_features(vectors)
     largest = xp.argmax(xp.abs(directions), axis=1, keepdims=True)
-    entries = take_along(directions, largest, axis=1)
+    entries = take_along_axis(directions, largest, axis=1)
     signs = entries / xp.abs(entries) * astype(kept, rows.dtype)
     W = vectors * signs
     components = xp.matrix_transpose(W if training.basis is None else directions * signs)
@@ -153,7 +155,7 @@ def _fit(
     """
     S, n, d = Z.shape
     q = data.labels.shape[1]
-    xp, _ = namespace(Z)
+    xp, _ = namespace_and_device(Z)
     k = min(data.base.n_neighbors, n - 1)
     offset: Any = _whole_mean(Z)
     columns = distance_columns(Z - offset[:, None, :], k)
@@ -186,16 +188,16 @@ def _search(columns: Array, offset: Array, number: int, n: int, k: int, own: int
 
 def _copy(part: Array) -> Array:
     """Return a part of a stack as an array of its own: pickled, it would take the rest along."""
-    return namespace(part)[0].asarray(part, copy=True)
+    return namespace_and_device(part)[0].asarray(part, copy=True)
 
 
 def _query_own(columns: Array, n: int, k: int) -> Array:
     """Find the neighbours of the training rows of several searches, (S, n, k)."""
-    xp, device = namespace(columns)
+    xp, device = namespace_and_device(columns)
     S, height, width = columns.shape
     if k == 0:
         return xp.zeros((S, n, 0), dtype=xp.int64, device=device)
-    rows = block_rows(S * width, itemsize(columns), device)
+    rows = rows_per_block(S * width, itemsize(columns), device)
     turned, found = xp.matrix_transpose(columns), []
     for start in range(0, n, rows):
         stop = min(start + rows, n)
@@ -231,4 +233,4 @@ def proba_together(models: list[MLkNNClassifier], queries: list[Array]) -> Array
         MLkNNClassifier._proba_together(models, [Q[start:stop, :] for Q in queries])
         for start, stop in ends
     ]
-    return parts[0] if len(parts) == 1 else namespace(*parts)[0].concat(parts, axis=1)
+    return parts[0] if len(parts) == 1 else namespace_and_device(*parts)[0].concat(parts, axis=1)

@@ -7,8 +7,14 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import astype, is_foreign, like, namespace, to_numpy
-from labelkin._utils.parallel import map_anywhere, n_at_a_time
+from labelkin._utils.array_api import (
+    astype,
+    is_device_array,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
+from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._member import proba_and_labels
@@ -39,12 +45,12 @@ class VotingMembers(MultiLabelClassifier):
             return proba_and_labels(estimator, X @ projection.components_.T, q)
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
-        if is_foreign(X):
+        if is_device_array(X):
             yield from map(output, members)
             return
         # Batch by batch, so that only a batch of outputs is held at a time.
-        for batch in gen_batches(len(members), n_at_a_time(self.n_jobs)):
-            yield from map_anywhere(output, members[batch], self.n_jobs)
+        for batch in gen_batches(len(members), parallel_batch_size(self.n_jobs)):
+            yield from map_parallel(output, members[batch], self.n_jobs)
 
     def _staged(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes, after each member."""
@@ -68,10 +74,10 @@ class VotingMembers(MultiLabelClassifier):
 
     def _outcome(self, X: Matrix) -> tuple[Array, Array]:
         """Mean probability and share of votes of all members; on a device, asked together."""
-        size = members_together(self.estimators_, X) if is_foreign(X) else 1
+        size = members_together(self.estimators_, X) if is_device_array(X) else 1
         if size == 1:
             return _last(self._staged(X))
-        xp, _ = namespace(X)
+        xp, _ = namespace_and_device(X)
         weights = astype(self.vote_weights_, X.dtype)[:, None, None]
         proba: Any = 0
         votes: Any = 0
@@ -94,7 +100,7 @@ class VotingMembers(MultiLabelClassifier):
     def _calibrated(self, proba: Array) -> Array:
         if self.calibration_ is None:
             return proba
-        return astype(like(self.calibration_(to_numpy(proba)), proba), proba.dtype)
+        return astype(to_device_of(self.calibration_(to_numpy(proba)), proba), proba.dtype)
 
     def _proba(self, X: Matrix) -> Array:
         return self._calibrated(self._outcome(X)[0])

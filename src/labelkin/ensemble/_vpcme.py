@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import is_foreign
-from labelkin._utils.parallel import map_anywhere, map_threads
+from labelkin._utils.array_api import is_device_array
+from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array
 from labelkin.ensemble._bags import bound_weights
 from labelkin.ensemble._base import ConstraintEnsemble
@@ -241,13 +241,13 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         def tell(member: Member) -> None:
             self._after_member(next(number), member.error)
 
-        if is_foreign(data.labels):
+        if is_device_array(data.labels):
             members = []
             for member, _ in self._rounds(data, seeds):
                 members.append(member)
                 tell(member)
             return members
-        run = map_threads if data.in_blocks else map_anywhere
+        run = map_threads if data.in_blocks else map_parallel
         return run(train, seeds, self.n_jobs, tell)
 
     def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import astype, is_numpy, like, namespace
+from labelkin._utils.array_api import astype, is_numpy, namespace_and_device, to_device_of
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import bend, better_curve
 from labelkin.kernel._distances import (
@@ -211,12 +211,15 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self._columns: Callable[..., Any] = dense
         spectrum = self._decompose(X, y, choice, rng)
         model = loo_ridge(spectrum, y, **choice)
-        self.ridge_ = like(model.ridge, X)
+        self.ridge_ = to_device_of(model.ridge, X)
         self.loo_scores_ = model.loo_scores
         self._coef, self._offset = model.coef, model.intercept
         curves = better_curve(to_host(model.loo_scores), y, self.slope_shrinkage)
-        self.slope_, self.intercept_ = like(curves.slope_, X), like(curves.intercept_, X)
-        self.share_ = like(curves.share_, X) if curves.bent else None
+        self.slope_, self.intercept_ = (
+            to_device_of(curves.slope_, X),
+            to_device_of(curves.intercept_, X),
+        )
+        self.share_ = to_device_of(curves.share_, X) if curves.bent else None
         self.loo_proba_ = self._calibrated(self.loo_scores_)
         return self.loo_proba_
 
@@ -224,7 +227,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         wide = astype(scores, "float64")
         curved = wide if self.share_ is None else bend(wide, self.share_)
         odds = self.slope_ * curved + self.intercept_
-        xp, _ = namespace(odds)
+        xp, _ = namespace_and_device(odds)
         return astype(expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds)), scores.dtype)
 
     def _candidates(self) -> Array:
@@ -254,7 +257,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
             return RidgeSpectrum.of_features(rows.X)
         if n > self.max_exact:
             chosen = np.sort(rng.permutation(n)[: self.n_landmarks])
-            self.landmarks_ = like(chosen, X)
+            self.landmarks_ = to_device_of(chosen, X)
             rows, Y = rows.take(chosen), Y[chosen]
         found = None
         if self.kernel in RADIAL and self.width == "auto":
@@ -302,7 +305,11 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         X = _in_order(X)
         blocks = _blocks(X, self._coef.shape[0])
         scores = [self._columns(block) @ self._coef + self._offset for block in blocks]
-        return scores[0] if len(scores) == 1 else namespace(*scores)[0].concat(scores, axis=0)
+        return (
+            scores[0]
+            if len(scores) == 1
+            else namespace_and_device(*scores)[0].concat(scores, axis=0)
+        )
 
     def _proba(self, X: Matrix) -> Array:
         return self._calibrated(self._scores(X))

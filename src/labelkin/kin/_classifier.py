@@ -9,8 +9,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.parallel import map_in_turn, map_threads, n_threads
-from labelkin._utils.progress import Progress
+from labelkin._utils.parallel import blas_threads, effective_n_threads, map_threads
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.kin._learners import (
@@ -234,7 +234,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         return [Member("projections", name, learners)]
 
     def _trees(self) -> list[Member]:
-        learners = [TreesLearner(self.n_trees, n_threads(self.n_jobs))]
+        learners = [TreesLearner(self.n_trees, effective_n_threads(self.n_jobs))]
         return [Member("trees", "raw", learners)] if self.n_trees else []
 
     def _fit_members(
@@ -243,7 +243,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         """Fit all learners; return the honest scores of each member."""
         jobs = [(member, learner) for member in members for learner in member.learners]
         seeds = rng.randint(_SEEDS, size=len(jobs))
-        progress = Progress(self, "learners", len(jobs), self.verbose)
+        progress = FitProgress(self, "learners", len(jobs), self.verbose)
         scores: list[Array] = [None] * len(jobs)
 
         def run(i: int) -> None:
@@ -254,11 +254,13 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         # Trees use all threads by themselves.
         alone = [i for i, (_, learner) in enumerate(jobs) if isinstance(learner, TreesLearner)]
         others = sorted(set(range(len(jobs))) - set(alone))
-        threads = affordable_threads(len(Y), n_threads(self.n_jobs))
+        threads = affordable_threads(len(Y), effective_n_threads(self.n_jobs))
         if threads > 1:
             map_threads(run, others, threads)
         else:
-            map_in_turn(run, others, self.n_jobs)
+            with blas_threads(self.n_jobs):
+                for i in others:
+                    run(i)
         for i in alone:
             run(i)
         ends = np.cumsum([len(member.learners) for member in members])

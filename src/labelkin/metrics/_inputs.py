@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import astype, finite, from_numpy, is_foreign, namespace, to_numpy
+from labelkin._utils.array_api import (
+    all_finite,
+    astype,
+    from_numpy,
+    is_device_array,
+    namespace_and_device,
+    to_numpy,
+)
 from labelkin._utils.labels import as_matrix, check_labels
 
 
@@ -22,9 +29,9 @@ def _on_device(array: Any, name: str) -> Any:
 
 def _check_labels(Y: Any, name: str) -> Any:
     """Return an indicator matrix as int8: sparse, dense or on its device, as it came."""
-    if not is_foreign(Y):
+    if not is_device_array(Y):
         return check_labels(Y, name)
-    xp, _ = namespace(Y)
+    xp, _ = namespace_and_device(Y)
     matrix = _on_device(Y, name)
     if matrix.dtype != xp.bool and not bool(xp.all((matrix == 0) | (matrix == 1))):
         raise ValueError(f"{name} must hold only 0 and 1: turn scores into labels by a threshold.")
@@ -33,8 +40,8 @@ def _check_labels(Y: Any, name: str) -> Any:
 
 def check_scores(y_score: Any) -> Any:
     """Return scores as a dense float array without NaN or infinity."""
-    if is_foreign(y_score):
-        xp, _ = namespace(y_score)
+    if is_device_array(y_score):
+        xp, _ = namespace_and_device(y_score)
         array = _on_device(y_score, "y_score")
         if not xp.isdtype(array.dtype, "real floating"):
             array = xp.astype(array, xp.float64)
@@ -46,7 +53,7 @@ def check_scores(y_score: Any) -> Any:
             array = array.astype(float, copy=False)
         except (TypeError, ValueError):
             raise ValueError("y_score must hold numbers.") from None
-    if not finite(array):
+    if not all_finite(array):
         raise ValueError("y_score must be finite, but holds NaN or infinity.")
     return array
 
@@ -68,9 +75,9 @@ def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -
 
 def _together(y_true: Any, prediction: Any) -> tuple[Any, Any]:
     """Move true labels that lie elsewhere to where the predictions are."""
-    if is_foreign(y_true) or is_foreign(prediction):
-        xp, device = namespace(prediction)
-        here, _ = namespace(y_true)
+    if is_device_array(y_true) or is_device_array(prediction):
+        xp, device = namespace_and_device(prediction)
+        here, _ = namespace_and_device(y_true)
         if here is not xp or (device is not None and y_true.device != device):
             host = to_numpy(y_true)
             host = host.toarray() if sparse.issparse(host) else np.asarray(host)
@@ -91,7 +98,7 @@ def label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
 
 
 def _twice(labels: Any) -> Any:
-    return labels[:, [0, 0]] if not is_foreign(labels) else labels  # only scikit-learn minds
+    return labels[:, [0, 0]] if not is_device_array(labels) else labels  # only scikit-learn minds
 
 
 def ranking(y_true: Any, y_score: Any) -> tuple[Any, Any]:
@@ -104,5 +111,5 @@ def ranking(y_true: Any, y_score: Any) -> tuple[Any, Any]:
 
 def mean(values: Any) -> float:
     """Mean of booleans or whole numbers, summed exactly."""
-    xp, _ = namespace(values)
+    xp, _ = namespace_and_device(values)
     return float(xp.sum(astype(values, "int64"))) / values.shape[0]

@@ -7,7 +7,7 @@ import numpy as np
 import sklearn.metrics as skm
 from scipy import sparse
 
-from labelkin._utils.array_api import is_foreign, namespace, to_numpy
+from labelkin._utils.array_api import is_device_array, namespace_and_device, to_numpy
 from labelkin.metrics._inputs import label_sets, mean
 
 LabelAverage = Literal["micro", "macro", "weighted"]
@@ -26,7 +26,7 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     Y, Z = label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.hamming_loss(Y, Z))
-    xp, _ = namespace(Y)
+    xp, _ = namespace_and_device(Y)
     return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
 
 
@@ -97,7 +97,7 @@ def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     Y, Z = label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.accuracy_score(Y, Z))
-    return mean(namespace(Y)[0].all(Y == Z, axis=1))
+    return mean(namespace_and_device(Y)[0].all(Y == Z, axis=1))
 
 
 def label_f1(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
@@ -170,8 +170,8 @@ def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
 
 def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
     """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
-    if is_foreign(Y):
-        xp, _ = namespace(Y)
+    if is_device_array(Y):
+        xp, _ = namespace_and_device(Y)
         both, sizes = (
             xp.count_nonzero(Y * Z, axis=axis),
             (

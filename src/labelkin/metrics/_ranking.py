@@ -9,10 +9,10 @@ from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import (
     astype,
-    block_rows,
+    cumulative_sum,
     is_accelerator,
-    namespace,
-    running_sum,
+    namespace_and_device,
+    rows_per_block,
     suffix_minimum,
     to_numpy,
 )
@@ -36,7 +36,7 @@ def ranking_loss(y_true: Any, y_score: Any) -> float:
     0.5
     """
     Y, S = ranking(y_true, y_score)
-    total, xp = 0.0, namespace(S)[0]
+    total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
         wrong = xp.sum(relevant * (rank - hits), axis=1)
@@ -79,7 +79,7 @@ def coverage(y_true: Any, y_score: Any) -> float:
     2.0
     """
     Y, S = ranking(y_true, y_score)
-    xp, _ = namespace(S)
+    xp, _ = namespace_and_device(S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
     depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
     return mean(depth) - mean(xp.any(Y != 0, axis=1))
@@ -99,7 +99,7 @@ def average_precision(y_true: Any, y_score: Any) -> float:
     0.8333
     """
     Y, S = ranking(y_true, y_score)
-    total, xp = 0.0, namespace(S)[0]
+    total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
         shares = astype(relevant * hits, "float64") / astype(rank, "float64")
@@ -181,7 +181,7 @@ def margin(y_true: Any, y_score: Any) -> float:
     """
     Y, S = ranking(y_true, y_score)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
-    xp, _ = namespace(S)
+    xp, _ = namespace_and_device(S)
     depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)
     height = xp.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
     return mean(xp.where(depth > height, depth - height, 0))
@@ -195,8 +195,8 @@ def _ranked(Y: Any, S: Any) -> Iterator[tuple[Any, Any, Any]]:
     give the same values, but row by row in Python.
     """
     n, q = Y.shape
-    xp, device = namespace(S)
-    block = block_rows(q, 64, device) if is_accelerator(device) else max(1, _BLOCK // q)
+    xp, device = namespace_and_device(S)
+    block = rows_per_block(q, 64, device) if is_accelerator(device) else max(1, _BLOCK // q)
     places = xp.arange(1, q + 1, device=device)
     for rows in gen_batches(n, block):
         order = xp.argsort(-S[rows, :], axis=1)
@@ -205,11 +205,11 @@ def _ranked(Y: Any, S: Any) -> Iterator[tuple[Any, Any, Any]]:
         tied = scores[:, :-1] == scores[:, 1:]
         last = xp.zeros((scores.shape[0], 1), device=device) > 0
         rank = suffix_minimum(xp.where(xp.concat([tied, last], axis=1), q, places))
-        hits = running_sum(relevant)
+        hits = cumulative_sum(relevant)
         yield relevant, rank, xp.take_along_axis(hits, rank - 1, axis=1)
 
 
 def _best(S: Any, mask: Any) -> Any:
     """Highest score of each row under the mask; −∞ where the mask is empty."""
-    xp, _ = namespace(S)
+    xp, _ = namespace_and_device(S)
     return xp.max(xp.where(mask != 0, S, -np.inf), axis=1)

@@ -21,7 +21,6 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from labelkin._utils.labels import check_labels
-from labelkin._utils.random import brief_rng
 from labelkin.model_selection._stratify import stratify
 
 
@@ -115,7 +114,7 @@ class IterativeStratifiedKFold(_BaseKFold):
     def _iter_test_masks(
         self, X: Any = None, y: Any = None, groups: None = None
     ) -> Iterator[np.ndarray]:
-        rng = brief_rng(self.random_state) if self.shuffle else None
+        rng = check_random_state(self.random_state) if self.shuffle else None
         fold = stratify(y, np.full(self.n_splits, 1 / self.n_splits), rng)
         return (fold == number for number in range(self.n_splits))
 

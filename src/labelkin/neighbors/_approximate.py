@@ -148,7 +148,7 @@ class ApproximateSearch:
         rows = np.empty(X.shape, dtype=np.float32)
         for batch in gen_batches(len(rows), _BLOCK_ROWS):
             rows[batch] = self._single(X[batch])
-        with one_blas_thread():
+        with one_blas_thread:
             self.directions = _directions(rows, spread, rng)
             heads = self._heads(rows)
             cells = list(_cells(heads, rng))

@@ -17,14 +17,14 @@ from sklearn.utils.extmath import row_norms
 
 from labelkin._utils.array_api import (
     astype,
-    block_rows,
     convert_arrays,
     is_numpy,
     itemsize,
-    namespace,
-    take_along,
+    namespace_and_device,
+    rows_per_block,
+    take_along_axis,
 )
-from labelkin._utils.parallel import map_anywhere, map_threads
+from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 
 _GROUP = 16
@@ -66,7 +66,7 @@ class NeighborSearch:
         self.n_neighbors = n_neighbors
         self.offset = offset
         self.shape = X.shape
-        if is_numpy(namespace(X)[0]):
+        if is_numpy(namespace_and_device(X)[0]):
             self.X = X
             self.squared_norms = row_norms(X, squared=True)
             self._first = first_of_equals(X)
@@ -93,14 +93,14 @@ class NeighborSearch:
         """
         n, k = self.shape[0], self.n_neighbors
         on_host = hasattr(self, "X")
-        xp, device = namespace(None if on_host else self.columns)
+        xp, device = namespace_and_device(None if on_host else self.columns)
         m = n if Q is None else Q.shape[0]
         if k == 0 or m == 0:
             return xp.zeros((m, k), dtype=xp.int64, device=device)
         Q = None if Q is None else self._move(Q)
         if on_host:
             return self._query_on_host(Q, m, n_jobs)
-        rows = block_rows(n, itemsize(self.columns), device)
+        rows = rows_per_block(n, itemsize(self.columns), device)
 
         def block(start: int) -> Array:
             stop = min(start + rows, m)
@@ -117,7 +117,7 @@ class NeighborSearch:
 
     def _query_on_host(self, Q: Matrix | None, m: int, n_jobs: int | None) -> Array:
         """Find the neighbours of `m` moved rows, or of the training rows."""
-        blocks = list(gen_batches(m, block_rows(self.shape[0], 8, None)))
+        blocks = list(gen_batches(m, rows_per_block(self.shape[0], 8, None)))
         # A small product is best left to BLAS as a whole: it has threads of its own, and of
         # the training rows with themselves it computes one half. Sparse rows have no BLAS: their
         # products are made in our threads.
@@ -138,7 +138,7 @@ class NeighborSearch:
             return _smallest(distances, self.n_neighbors)
 
         if not small:
-            return np.concatenate(map_anywhere(block, blocks, n_jobs))
+            return np.concatenate(map_parallel(block, blocks, n_jobs))
         few = m * self.shape[0] <= _CELLS_ALONE
         return np.concatenate(map_threads(block, blocks, 1 if few else n_jobs))
 
@@ -163,7 +163,7 @@ class NeighborSearch:
         `_smallest`.
         """
         if not hasattr(self, "X"):
-            xp, device = namespace(self.columns)
+            xp, device = namespace_and_device(self.columns)
             ones = xp.ones((1, Q.shape[0]), dtype=self.columns.dtype, device=device)
             # The transpose keeps the queries side by side in memory, which is how groups of
             # training rows are looked through fastest.
@@ -218,7 +218,7 @@ def distance_columns(X: Array, n_neighbors: int) -> Array:
     -------
     array of shape (..., d + 1, at least n)
     """
-    xp, device = namespace(X)
+    xp, device = namespace_and_device(X)
     *stack, n, d = X.shape
     norms = xp.sum(X * X, axis=-1)
     columns = xp.concat([-2 * xp.matrix_transpose(X), norms[..., None, :]], axis=-2)
@@ -234,7 +234,7 @@ def rows_together(searches: list[NeighborSearch], size: int) -> int:
     """Return for how many rows each search can be asked, so many searches at a time."""
     columns = [search.columns for search in searches]
     n, height = columns[0].shape[1], max(c.shape[0] for c in columns)
-    room = block_rows(n, itemsize(columns[0]), columns[0].device, most=_CELLS_TOGETHER // n)
+    room = rows_per_block(n, itemsize(columns[0]), columns[0].device, most=_CELLS_TOGETHER // n)
     return max(room // size - height, 0)
 
 
@@ -254,7 +254,7 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
         None where all distances together would be too large.
     """
     columns = [search.columns for search in searches]
-    xp, device = namespace(*columns)
+    xp, device = namespace_and_device(*columns)
     n, m = columns[0].shape[1], queries[0].shape[0]
     height = max(c.shape[0] for c in columns)
     if searches[0].n_neighbors == 0 or m > rows_together(searches, len(searches)):
@@ -279,7 +279,7 @@ def query_together(searches: list[NeighborSearch], queries: list[Array]) -> Arra
 
 def _whole_mean(X: Array) -> Array | None:
     """Return the mean row of (..., n, d) in whole numbers; None where it is known to be zero."""
-    xp, _ = namespace(X)
+    xp, _ = namespace_and_device(X)
     if is_numpy(xp):
         offset = np.rint(X.mean(axis=0, dtype=np.float64)).astype(X.dtype)
         return offset if offset.any() else None
@@ -324,7 +324,7 @@ def _smallest(values: Array, k: int) -> Array:
     minima; the rest is about few values, which is many times cheaper than partitioning the
     rows.
     """
-    xp, _ = namespace(values)
+    xp, _ = namespace_and_device(values)
     return _smallest_below(values, k) if is_numpy(xp) else _smallest_in_groups(values, k, xp)
 
 
@@ -365,8 +365,8 @@ def _smallest_in_groups(values: Array, k: int, xp: Any) -> Array:
     groups = xp.sort(_smallest_in_groups(minima, k, xp), axis=-1)
     within = xp.arange(size, dtype=groups.dtype, device=device)
     places = xp.reshape(groups[..., None] * size + within, (*rows, k * size))
-    candidates = take_along(values, places, axis=-1)
-    return take_along(places, _smallest_in_groups(candidates, k, xp), axis=-1)
+    candidates = take_along_axis(values, places, axis=-1)
+    return take_along_axis(places, _smallest_in_groups(candidates, k, xp), axis=-1)
 
 
 def _group_size(n: int, k: int) -> int:

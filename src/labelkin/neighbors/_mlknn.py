@@ -18,17 +18,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelkin._utils.array_api import (
     astype,
     convert_arrays,
-    is_foreign,
+    is_device_array,
     is_numpy,
     label_histogram,
-    like,
-    namespace,
+    namespace_and_device,
     neighbor_sums,
-    take_along,
+    take_along_axis,
+    to_device_of,
     to_numpy,
 )
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import Progress
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
 from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.explain import Explanation, explain
@@ -74,7 +74,7 @@ class NeighborCounts:
     ) -> None:
         self.n_neighbors = min(n_neighbors, X.shape[0] - 1)
         self.n_jobs = n_jobs
-        self.Y = like(Y, X) if isinstance(Y, np.ndarray) else Y
+        self.Y = to_device_of(Y, X) if isinstance(Y, np.ndarray) else Y
         self.search = search(X, self.n_neighbors)
 
     @classmethod
@@ -222,7 +222,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         self
         """
         X, y = self._validate_fit(X, y)
-        if in_blocks(X) or is_foreign(X):
+        if in_blocks(X) or is_device_array(X):
             self._fit_valid(X, y)
         else:
             self._fit_and_judge(X, y)
@@ -310,7 +310,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         width = histogram.shape[2]
         s = self.smoothing
         histogram = astype(histogram, "float64")
-        xp, _ = namespace(histogram)
+        xp, _ = namespace_and_device(histogram)
         totals = xp.sum(histogram, axis=2)
         n = totals[0, 0] + totals[1, 0]
         with np.errstate(invalid="ignore"):
@@ -331,14 +331,14 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     def _strict_posterior(self, histogram: Array, counts: Array) -> Array:
         """Posterior of each training sample from the histogram of the others."""
-        xp, _ = namespace(histogram)
+        xp, _ = namespace_and_device(histogram)
         s, width = self.smoothing, self._counts.n_neighbors + 1
         own = astype(self._counts.Y, "float64")
         n = own.shape[0]
         joint, totals = [], []
         for kind, itself in enumerate([1 - own, own]):
             table = astype(histogram[kind, :, :], "float64")
-            cells = take_along(table.T, counts, axis=0) - itself
+            cells = take_along_axis(table.T, counts, axis=0) - itself
             total = xp.sum(table, axis=1)[None, :] - itself
             with np.errstate(invalid="ignore", divide="ignore"):
                 joint.append((s + total) / (2 * s + n - 1) * (s + cells) / (s * width + total))
@@ -351,9 +351,9 @@ class MLkNNClassifier(MultiLabelClassifier):
     def _posterior_of(self, counts: Matrix) -> Array:
         if sparse.issparse(counts):
             return dense_posterior(counts, self._posterior)
-        if is_numpy(namespace(counts)[0]):
+        if is_numpy(namespace_and_device(counts)[0]):
             return self._posterior[np.arange(counts.shape[1]), counts]
-        return take_along(self._posterior.T, counts, axis=0)
+        return take_along_axis(self._posterior.T, counts, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._posterior_of(self._counts(X))
@@ -388,12 +388,12 @@ class MLkNNClassifier(MultiLabelClassifier):
         neighbors = query_together([model._counts.search for model in models], queries)
         if neighbors is None:
             return None
-        xp, _ = namespace(neighbors)
+        xp, _ = namespace_and_device(neighbors)
         S, m, k = neighbors.shape
         sums = neighbor_sums(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
         counts = xp.reshape(sums, (S, m, -1))
         posteriors = xp.stack([model._posterior.T for model in models])
-        return take_along(posteriors, counts, axis=1)
+        return take_along_axis(posteriors, counts, axis=1)
 
 
 class IBLRClassifier(MultiLabelClassifier):
@@ -544,7 +544,7 @@ class IBLRClassifier(MultiLabelClassifier):
         standardised = stack([scaler.fit_transform(inputs), ones])
         if sparse.issparse(standardised):
             standardised = sparse.csr_array(standardised)
-        progress = Progress(self, "labels", Y.shape[1], self.verbose)
+        progress = FitProgress(self, "labels", Y.shape[1], self.verbose)
 
         def coefficients(label: int) -> Array:
             w = logistic_coefficients(standardised, Y[:, label], self.ridge, self.tol)
@@ -555,12 +555,12 @@ class IBLRClassifier(MultiLabelClassifier):
         coef, intercept = w[:, :-1] / scaler.scale_, w[:, -1]
         if not sparse.issparse(inputs):
             intercept = intercept - coef @ scaler.mean_
-        self.coef_ = astype(like(coef, X), X.dtype)
-        self.intercept_ = astype(like(intercept, X), X.dtype)
+        self.coef_ = astype(to_device_of(coef, X), X.dtype)
+        self.intercept_ = astype(to_device_of(intercept, X), X.dtype)
         return self._regress(counts, X)
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
-        xp, _ = namespace(counts)
+        xp, _ = namespace_and_device(counts)
         shares = astype(counts, "float64") / max(1, self._counts.n_neighbors)
         if not self._with_features:
             return shares
@@ -569,7 +569,7 @@ class IBLRClassifier(MultiLabelClassifier):
         return xp.concat([shares, astype(X, "float64")], axis=1)
 
     def _regress(self, counts: Array, X: Matrix) -> Array:
-        xp, _ = namespace(counts)
+        xp, _ = namespace_and_device(counts)
         inputs = self._inputs(counts, X)
         if not sparse.issparse(inputs):
             inputs = astype(inputs, X.dtype)

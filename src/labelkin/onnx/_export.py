@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
-from labelkin._utils.array_api import on_host, to_host
+from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.base import Array
@@ -102,7 +102,7 @@ def to_onnx(
     if not hasattr(model, "fit"):
         raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
     check_is_fitted(model)
-    if on_host(final := final_estimator(model)) is not final:
+    if ensure_on_host(final := final_estimator(model)) is not final:
         model = to_host(model)
         final = final_estimator(model)
     inputs, rows = _inputs(model, dtype, features)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 
 # Old enough for the runtimes of the last years: operators of 2022 in a file of the same year.
@@ -49,7 +49,7 @@ class Graph:
     """
 
     def __init__(self, inputs: Sequence[str] = ()) -> None:
-        onnx = import_extra("onnx", "onnx")
+        onnx = import_optional("onnx", "onnx")
         self._helper, self._arrays = onnx.helper, onnx.numpy_helper
         self._nodes: list[Any] = []
         self._constants: dict[bytes, Any] = {}
@@ -194,5 +194,5 @@ class Graph:
             **about,
         )
         self._helper.set_model_props(model, metadata)
-        import_extra("onnx.checker", "onnx").check_model(model, full_check=True)
+        import_optional("onnx.checker", "onnx").check_model(model, full_check=True)
         return model

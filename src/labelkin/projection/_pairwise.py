@@ -14,17 +14,17 @@ from sklearn.utils import Tags, gen_batches
 from sklearn.utils._param_validation import Interval
 
 from labelkin._utils.array_api import (
+    ascontiguousarray,
     astype,
-    block_rows,
-    contiguous,
-    is_foreign,
+    is_device_array,
     itemsize,
-    like,
-    namespace,
-    take_along,
+    matrix_transpose,
+    namespace_and_device,
+    rows_per_block,
+    take_along_axis,
     take_rows,
+    to_device_of,
     to_numpy,
-    transposed,
 )
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, LinearProjection, Matrix, in_blocks
@@ -74,11 +74,11 @@ def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple
     scaling : float
         r; on a device an array without dimensions, so as not to wait for it.
     """
-    if is_foreign(X) or _out_of_cache(X):
+    if is_device_array(X) or _out_of_cache(X):
         n_pushed, n_pulled = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
-        scatter = _pair_scatter if is_foreign(X) else _pair_scatter_in_threads
+        scatter = _pair_scatter if is_device_array(X) else _pair_scatter_in_threads
         pushed, pulled = scatter(X, cannot_link), scatter(X, must_link)
-        xp, _ = namespace(X)
+        xp, _ = namespace_and_device(X)
         trace = xp.linalg.trace(pulled)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = xp.where(trace > 0, xp.linalg.trace(pushed) / trace, n_pushed / n_pulled)
@@ -113,7 +113,7 @@ def positive_eigenvectors(
     values : ndarray of shape (d,)
         Their eigenvalues.
     """
-    xp, _ = namespace(difference)
+    xp, _ = namespace_and_device(difference)
     # NumPy's eigh, not SciPy's: each brings a BLAS of its own, and the threads of one spin for
     # work while the other computes, which nearly doubles the time of a fit.
     values, vectors = xp.linalg.eigh(difference)
@@ -165,7 +165,7 @@ class TrainingRows:
         """The rows moved, if they are dense: far from the origin a scatter loses digits."""
         if sparse.issparse(self.rows):
             return self.rows
-        xp, _ = namespace(self.rows)
+        xp, _ = namespace_and_device(self.rows)
         return self.rows - xp.mean(self.rows, axis=0)
 
     def project(self, W: Array) -> Array:
@@ -190,7 +190,7 @@ class TrainingRows:
         if self.basis is None:
             return vectors
         # Transposed, so that each direction lies side by side in memory.
-        return transposed(transposed(vectors) @ self.basis)
+        return matrix_transpose(matrix_transpose(vectors) @ self.basis)
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -353,8 +353,11 @@ class PairwiseConstraintProjection(LinearProjection):
     def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
         """Learn from pairs of prepared rows; return W in their coordinates."""
         rows = training.rows
-        xp, device = namespace(rows)
-        self.must_link_, self.cannot_link_ = like(must_link, rows), like(cannot_link, rows)
+        xp, device = namespace_and_device(rows)
+        self.must_link_, self.cannot_link_ = (
+            to_device_of(must_link, rows),
+            to_device_of(cannot_link, rows),
+        )
         if not len(cannot_link):
             # Nothing to push apart: S_C − r·S_M has no positive direction. Leave the data be.
             self.scaling_ = 1.0
@@ -369,12 +372,14 @@ class PairwiseConstraintProjection(LinearProjection):
         vectors = vectors if paired is training else paired.in_features(vectors)
         self.scaling_ = float(scaling)
         # Side by side in memory, as components_ are to be.
-        vectors = contiguous(astype(vectors, rows.dtype).T).T
+        vectors = ascontiguousarray(astype(vectors, rows.dtype).T).T
         directions = training.in_features(vectors)
         largest = xp.argmax(xp.abs(directions.T), axis=1)
-        entries = take_along(directions, largest[None, :], axis=0)
+        entries = take_along_axis(directions, largest[None, :], axis=0)
         W = vectors * (signs := entries / xp.abs(entries))
-        self.components_ = contiguous((W if training.basis is None else directions * signs).T)
+        self.components_ = ascontiguousarray(
+            (W if training.basis is None else directions * signs).T
+        )
         return W
 
 
@@ -418,7 +423,7 @@ def _paired_rows(training: Any, must_link: Array, cannot_link: Array) -> tuple[A
 
     Weights can leave so few that their row space is much smaller still.
     """
-    if not isinstance(training, TrainingRows) or is_foreign(training.rows):
+    if not isinstance(training, TrainingRows) or is_device_array(training.rows):
         return training, must_link, cannot_link
     n, k = training.rows.shape
     chosen = np.zeros(n, dtype=bool)
@@ -431,10 +436,10 @@ def _paired_rows(training: Any, must_link: Array, cannot_link: Array) -> tuple[A
 
 def _pair_scatter(X: Array, pairs: Array) -> Array:
     """Sum over the pairs, (..., n_pairs, 2), of (x_i − x_j)(x_i − x_j)ᵀ."""
-    xp, device = namespace(X)
+    xp, device = namespace_and_device(X)
     *stack, n_pairs, _ = pairs.shape
     k = X.shape[1]
-    rows = block_rows(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
+    rows = rows_per_block(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
     scatter = None
     for start in range(0, n_pairs, rows):
         named = xp.reshape(pairs[..., start : min(start + rows, n_pairs), :], (-1,))
@@ -506,7 +511,7 @@ def _quadratic_form(L: sparse.csr_array, X: Matrix) -> Array:
 
 def _row_space(X: Matrix) -> Array:
     """Orthonormal basis of the row space, (rank, n_features), by way of the small X·Xᵀ."""
-    xp, device = namespace(X)
+    xp, device = namespace_and_device(X)
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
     values, vectors = xp.linalg.eigh(astype(gram, "float64"))
@@ -517,7 +522,7 @@ def _row_space(X: Matrix) -> Array:
         return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
     columns = X.T if sparse.issparse(X) else astype(X, "float64").T
     basis = _orthonormal(columns @ vectors[:, n - rank :])
-    return contiguous(astype(basis.T, X.dtype))
+    return ascontiguousarray(astype(basis.T, X.dtype))
 
 
 def _orthonormal(columns: Array) -> Array:
@@ -526,7 +531,7 @@ def _orthonormal(columns: Array) -> Array:
     By Newton's iteration, which squares the error: three matrix products, where a QR
     decomposition takes several times as long.
     """
-    xp, device = namespace(columns)
+    xp, device = namespace_and_device(columns)
     columns = columns / xp.sqrt(xp.sum(columns * columns, axis=0))
     identity = xp.eye(columns.shape[1], dtype=columns.dtype, device=device)
     for _ in range(_MOST_STEPS):

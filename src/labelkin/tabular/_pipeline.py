@@ -14,7 +14,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from labelkin._utils.files import FormatError, import_extra, shorten
+from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels
 from labelkin.tabular._raw import ArrowTable, MatrixTable, RawTable, positions_of
 
@@ -271,7 +272,7 @@ class Schema:
                 numeric[name] = table.numbers(name)
         words = {name: table.strings(name) for name in self.columns if name not in numeric}
         self._check_words(table, words)
-        pandas = import_extra("pandas")
+        pandas = import_optional("pandas")
         series = {name: pandas.Series(cells, dtype=object) for name, cells in words.items()}
         return pandas.DataFrame({**numeric, **series})[list(self.columns)]
 
@@ -498,7 +499,7 @@ def fit_pipeline(pipeline: Any, X: Any, Y: np.ndarray, label_names: Sequence[str
     """Fit; the classifier learns the label names where X is a DataFrame."""
     target: Any = Y
     if hasattr(X, "columns"):
-        target = import_extra("pandas").DataFrame(Y, columns=list(label_names))
+        target = import_optional("pandas").DataFrame(Y, columns=list(label_names))
     try:
         return pipeline.fit(X, target)
     except ValueError as error:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.files import FormatError, import_extra, open_for_reading, reason, shorten
+from labelkin._utils.files import FormatError, open_for_reading, reason, shorten
+from labelkin._utils.optional import import_optional
 from labelkin.datasets import dataset_names, load_dataset, load_digit_scenes, read
 from labelkin.datasets.formats._arff_header import Header, _signs, read_header
 from labelkin.datasets.formats._arff_rows import RowReader
@@ -94,7 +95,7 @@ class ArrowTable(RawTable):
 
     def kind(self, name: str) -> str:
         """Kind of a column, by its Arrow type."""
-        kinds, kind = import_extra("pyarrow").types, self.table.column(name).type
+        kinds, kind = import_optional("pyarrow").types, self.table.column(name).type
         if kinds.is_dictionary(kind):
             kind = kind.value_type
         column = self.table.column(name)
@@ -109,7 +110,7 @@ class ArrowTable(RawTable):
 
     def numbers(self, name: str) -> np.ndarray:
         """Column as float64; a column of strings is read as numbers if all of it is."""
-        arrow = import_extra("pyarrow")
+        arrow = import_optional("pyarrow")
         column = self.table.column(name)
         kind = self.kind(name)
         if kind == "missing":
@@ -139,7 +140,7 @@ class ArrowTable(RawTable):
 
     def strings(self, name: str) -> np.ndarray:
         """Column as strings; numbers are written out."""
-        arrow = import_extra("pyarrow")
+        arrow = import_optional("pyarrow")
         column = self.table.column(name)
         try:
             cells = column.cast(arrow.string()).to_pylist()
@@ -270,7 +271,7 @@ def _from_bunch(source: str, bunch: Any) -> MatrixTable:
 
 
 def _read_csv(path: Path, reading: Reading) -> Any:
-    arrow, arrow_csv = import_extra("pyarrow"), import_extra("pyarrow.csv")
+    arrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
     with open_for_reading(path) as file:
         text = file.read()
     if not text.strip():
@@ -320,7 +321,7 @@ def _not_text(path: Path, reading: Reading, error: Exception) -> FormatError:
 
 
 def _read_parquet(path: Path) -> ArrowTable:
-    parquet = import_extra("pyarrow.parquet")
+    parquet = import_optional("pyarrow.parquet")
     with open_for_reading(path) as file:
         raw = io.BytesIO(file.read())
     try:
@@ -361,7 +362,7 @@ def _read_arff(path: Path, reading: Reading) -> RawTable:
     worded = {i for i, words in enumerate(values) if words and not _is_pair(words)}
     if not worded or sparse.issparse(matrix):
         return MatrixTable(str(path), matrix, names, own)
-    arrow = import_extra("pyarrow")
+    arrow = import_optional("pyarrow")
     return ArrowTable(
         str(path),
         arrow.table(

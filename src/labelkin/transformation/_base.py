@@ -16,12 +16,11 @@ from scipy import sparse
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
 
-from labelkin._utils.parallel import map_patiently, n_threads
-from labelkin._utils.random import brief_rng
+from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed, seeded
 from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix, RowValues
 
@@ -199,10 +198,10 @@ class TrainingMatrix:
     def _unfitted(self, seed: int) -> Any:
         """Return a fresh base, with a seed where it wants one."""
         if not self.is_plain:
-            return seeded(clone(self.base), brief_rng(seed))
+            return seeded(clone(self.base), check_random_state(seed))
         member = type(self.base)(**self.params)
         if self.params.get("random_state", 0) is None:
-            member.random_state = random_seed(brief_rng(seed))
+            member.random_state = random_seed(check_random_state(seed))
         return member
 
 
@@ -334,7 +333,7 @@ def tally(
     ndarray of int
         The sum of the sheets.
     """
-    threads = n_threads(n_jobs)
+    threads = effective_n_threads(n_jobs)
 
     def count(first: int) -> Array:
         sheet = np.zeros(shape, dtype=np.int64)
@@ -342,4 +341,4 @@ def tally(
             vote(voter, sheet)
         return sheet
 
-    return np.sum(map_patiently(count, range(threads), n_jobs), axis=0)
+    return np.sum(map_threads(count, range(threads), n_jobs), axis=0)

@@ -11,8 +11,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._utils.parallel import map_patiently
-from labelkin._utils.progress import Progress
+from labelkin._utils.parallel import map_threads
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix
 from labelkin.transformation._base import QueryRows, SingleLabelBased, TrainingMatrix
 
@@ -223,14 +223,14 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         resampling = self.resampling or not matrix.takes_weights
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=(q, self.n_estimators))
-        progress = Progress(self, "labels", q, self.verbose)
+        progress = FitProgress(self, "labels", q, self.verbose)
 
         def boost(label: int) -> Booster:
             booster = Booster.fit(matrix, y[:, label], seeds[label], resampling, weight)
             progress.step()
             return booster
 
-        self._boosters = map_patiently(boost, range(q), self.n_jobs)
+        self._boosters = map_threads(boost, range(q), self.n_jobs)
         self.estimators_ = [booster.members for booster in self._boosters]
         self.estimator_weights_ = [np.array(booster.weights) for booster in self._boosters]
         self.estimator_errors_ = [np.array(booster.errors) for booster in self._boosters]
@@ -238,7 +238,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
 
     def _proba(self, X: Matrix) -> Array:
         rows = QueryRows(X)
-        columns = map_patiently(lambda b: b.positive(rows), self._boosters, self.n_jobs)
+        columns = map_threads(lambda b: b.positive(rows), self._boosters, self.n_jobs)
         return np.column_stack(columns)
 
     def _labels(self, X: Matrix) -> Array:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from labelkin._utils.parallel import map_patiently, n_threads
-from labelkin._utils.progress import Progress
-from labelkin._utils.random import brief_rng
+from labelkin._utils.parallel import effective_n_threads, map_threads
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix
 from labelkin.transformation._base import (
     LabelledMatrix,
@@ -116,20 +116,20 @@ class BinaryRelevanceClassifier(PassesWeights):
         X, y, weight = self._validate_weighted(X, y, sample_weight)
         q = y.shape[1]
         matrix = TrainingMatrix(X, self.estimator)
-        seeds = brief_rng(self.random_state).randint(2**31 - 1, size=q)
-        progress = Progress(self, "labels", q, self.verbose)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=q)
+        progress = FitProgress(self, "labels", q, self.verbose)
 
         def train(label: int) -> Any:
             member = matrix.fit(y[:, label], weight=weight, seed=seeds[label])
             progress.step()
             return member
 
-        self.estimators_ = map_patiently(train, range(q), self.n_jobs)
+        self.estimators_ = map_threads(train, range(q), self.n_jobs)
         return self
 
     def _proba(self, X: Matrix) -> Array:
         rows = QueryRows(X)
-        return np.column_stack(map_patiently(rows.positive, self.estimators_, self.n_jobs))
+        return np.column_stack(map_threads(rows.positive, self.estimators_, self.n_jobs))
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
@@ -263,11 +263,11 @@ class ChainClassifier(PassesWeights):
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
         q = y.shape[1]
-        rng = brief_rng(self.random_state)
+        rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(q, rng)
         seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
         matrix = TrainingMatrix(X, self.estimator)
-        progress = Progress(self, "links", seeds.size, self.verbose)
+        progress = FitProgress(self, "links", seeds.size, self.verbose)
         members: list[list[Any]] = [[None] * q for _ in seeds]
 
         def train(chain: int, places: range) -> None:
@@ -281,9 +281,9 @@ class ChainClassifier(PassesWeights):
                 progress.step()
 
         # A chain's links are dealt out among the threads, as later ones have more features.
-        step = min(q, n_threads(self.n_jobs))
+        step = min(q, effective_n_threads(self.n_jobs))
         pieces = [(c, range(i, q, step)) for c in range(self.n_estimators) for i in range(step)]
-        map_patiently(lambda piece: train(*piece), pieces, self.n_jobs)
+        map_threads(lambda piece: train(*piece), pieces, self.n_jobs)
         self.estimators_ = members
         return self
 
@@ -322,12 +322,12 @@ class ChainClassifier(PassesWeights):
     def _vote(self, X: Matrix) -> tuple[Array, Array]:
         """Return the mean probability and the share of votes over the chains."""
         sums = np.zeros((2, X.shape[0], self.orders_.shape[1]))
-        batch = n_threads(self.n_jobs)
+        batch = effective_n_threads(self.n_jobs)
         m = len(self.estimators_)
         # Batch by batch: memory does not grow with the number of chains.
         for start in range(0, m, batch):
             chains = range(start, min(start + batch, m))
-            for outcome in map_patiently(lambda c: self._follow(c, X), chains, self.n_jobs):
+            for outcome in map_threads(lambda c: self._follow(c, X), chains, self.n_jobs):
                 sums += outcome
         return sums[0] / m, sums[1] / m
 

@@ -12,11 +12,11 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._utils.parallel import map_patiently
-from labelkin._utils.progress import Progress
-from labelkin._utils.random import brief_rng
+from labelkin._utils.parallel import map_threads
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix
 from labelkin.transformation._base import PassesWeights, QueryRows, TrainingMatrix, tally
 from labelkin.tree._classifier import C45TreeClassifier
@@ -168,8 +168,8 @@ class LabelPowersetClassifier(PassesWeights):
         self
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
-        seed = brief_rng(self.random_state).randint(2**31 - 1)
-        progress = Progress(self, "classifiers", 1, self.verbose)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        progress = FitProgress(self, "classifiers", 1, self.verbose)
         matrix = TrainingMatrix(X, self.estimator, self.n_jobs)
         self.estimator_ = self._fit_on(matrix, y, seed, weight)
         progress.step()
@@ -319,11 +319,11 @@ class RAkELClassifier(PassesWeights):
         self
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
-        rng = brief_rng(self.random_state)
+        rng = check_random_state(self.random_state)
         self.labelsets_ = self._draw(y.shape[1], rng)
         seeds = rng.randint(2**31 - 1, size=len(self.labelsets_))
         matrix = TrainingMatrix(X, self.estimator)
-        progress = Progress(self, "members", len(seeds), self.verbose)
+        progress = FitProgress(self, "members", len(seeds), self.verbose)
 
         def train(m: int) -> LabelPowersetClassifier:
             member = LabelPowersetClassifier(self.estimator)
@@ -335,7 +335,7 @@ class RAkELClassifier(PassesWeights):
             progress.step()
             return member
 
-        self.estimators_ = map_patiently(train, range(len(seeds)), self.n_jobs)
+        self.estimators_ = map_threads(train, range(len(seeds)), self.n_jobs)
         return self
 
     def _draw(self, q: int, rng: np.random.RandomState) -> list[Array]:
@@ -386,7 +386,7 @@ class RAkELClassifier(PassesWeights):
         if self.overlapping:
             return self._share_of_votes(X)
         rows = QueryRows(X)
-        parts = map_patiently(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
+        parts = map_threads(lambda m: m._powerset.proba(rows), self.estimators_, self.n_jobs)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 

@@ -9,8 +9,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods
 
-from labelkin._utils.parallel import map_patiently
-from labelkin._utils.progress import Progress
+from labelkin._utils.parallel import map_threads
+from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix
 from labelkin.transformation._base import PassesWeights, QueryRows, TrainingMatrix, tally
 
@@ -136,7 +136,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
         # The calibration label is the opponent of number q, which no sample has.
         duels = np.concatenate([self.pairs_, [(a, q) for a in range(q)]])
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(duels))
-        progress = Progress(self, "classifiers", len(duels), self.verbose)
+        progress = FitProgress(self, "classifiers", len(duels), self.verbose)
 
         def train(duel: int) -> Any:
             a, b = duels[duel]
@@ -145,7 +145,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
             progress.step()
             return member
 
-        members = map_patiently(train, range(len(duels)), self.n_jobs)
+        members = map_threads(train, range(len(duels)), self.n_jobs)
         self.estimators_ = members[: len(self.pairs_)]
         self.calibration_estimators_ = members[len(self.pairs_) :]
         return self

@@ -12,14 +12,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import (
-    FormatError,
-    import_extra,
-    open_for_reading,
-    open_for_writing,
-    reason,
-    shorten,
-)
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
+from labelkin._utils.optional import import_optional
 from labelkin.datasets._bunch import Content, check_content, make_bunch
 from labelkin.datasets.formats._columns import (
     Labels,
@@ -63,7 +57,7 @@ def read_csv(
         of text is refused by name: encode it as numbers first, or drop it.
 
     """
-    arrow_csv = import_extra("pyarrow.csv")
+    arrow_csv = import_optional("pyarrow.csv")
     with open_for_reading(path) as file:
         text = file.read()
     try:
@@ -117,7 +111,7 @@ def read_parquet(
         matrix, else dense. Missing values are NaN; columns of text are refused by name.
 
     """
-    parquet = import_extra("pyarrow.parquet")
+    parquet = import_optional("pyarrow.parquet")
     with open_for_reading(path) as file:
         raw = io.BytesIO(file.read())
     try:
@@ -200,7 +194,7 @@ def _split(
 
 def _numbers(column: Any, name: str, path: str | Path) -> np.ndarray:
     """Column as float64 with NaN for missing cells; text and dates are refused."""
-    pyarrow = import_extra("pyarrow")
+    pyarrow = import_optional("pyarrow")
     kinds, kind = pyarrow.types, column.type
     if kinds.is_null(kind):
         return np.full(len(column), np.nan)
@@ -279,7 +273,7 @@ def write_parquet(
         As in `write_arff`.
 
     """
-    pyarrow, parquet = import_extra("pyarrow"), import_extra("pyarrow.parquet")
+    pyarrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
     content = check_content(path, data, target, feature_names, label_names, feature_n_values)
     names = content.feature_names + content.label_names
     kinds = [pyarrow.float64()] * len(content.feature_names)

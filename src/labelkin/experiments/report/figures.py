@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 from labelkin.experiments.report.comparison import (
     MEASURES,
     Comparison,
@@ -67,7 +67,7 @@ _STYLE = {
 
 @contextmanager
 def _style() -> Iterator[None]:
-    matplotlib = import_extra("matplotlib", "report")
+    matplotlib = import_optional("matplotlib", "report")
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
@@ -163,7 +163,7 @@ def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | 
 def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figure | None":
     if block.shape[0] < 2 or block.shape[1] < 2:
         return None
-    posthocs = import_extra("scikit_posthocs", "report")
+    posthocs = import_optional("scikit_posthocs", "report")
     result = friedman(block, greater_is_better=greater_is_better)
     # Two names that print alike must stay two.
     titles = dict(zip(block, _distinct(_short(method_title(m)) for m in block), strict=True))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import labelkin
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import (
     COMPONENTS,
@@ -67,7 +67,7 @@ def read_results(path: Path | str) -> Recorded:
     path : path
         A store written by ``labelkin reproduce``, or a CSV with a row a cell.
     """
-    pd = import_extra("pandas", "report")
+    pd = import_optional("pandas", "report")
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
@@ -124,7 +124,7 @@ def write_report(
         The page.
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
-        import_extra(package, "report")
+        import_optional(package, "report")
     recorded = results if isinstance(results, Recorded) else Recorded(results)
     frame = check_results(recorded.results)
     out = Path(out)
@@ -244,8 +244,8 @@ def _all_tables(content: dict[str, Any]) -> list[Table]:
 
 def _render(content: dict[str, Any]) -> str:
     """Fill the template; all but our own script, style and figures is escaped."""
-    jinja2 = import_extra("jinja2", "report")
-    markup = import_extra("markupsafe", "report").Markup
+    jinja2 = import_optional("jinja2", "report")
+    markup = import_optional("markupsafe", "report").Markup
     script = _text("report.js")
     templates = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -210,7 +210,7 @@ def nemenyi(values: "DataFrame") -> "DataFrame":
     DataFrame
         Square, a row and a column a method; 1 on the diagonal.
     """
-    posthocs = import_extra("scikit_posthocs", "report")
+    posthocs = import_optional("scikit_posthocs", "report")
     table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
     table.index = table.columns = values.columns
     return table
@@ -218,7 +218,7 @@ def nemenyi(values: "DataFrame") -> "DataFrame":
 
 def holm(p_values: Iterable[float]) -> np.ndarray:
     """Return p-values corrected by Holm's step-down method."""
-    multitest = import_extra("statsmodels.stats.multitest", "report")
+    multitest = import_optional("statsmodels.stats.multitest", "report")
     p_values = np.asarray(list(p_values), dtype=float)
     return multitest.multipletests(p_values, method="holm")[1] if p_values.size else p_values
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any
 
 import labelkin
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 from labelkin.experiments.run.cell import Job, Outcome, bound_blas, execute, failed
 from labelkin.experiments.run.pools import WORKER_DIED, Task
 from labelkin.registry import ImportedFactory
@@ -21,7 +21,7 @@ _ATTEMPTS = 5  # times that a task's data may be lost before we give up
 
 def run_on_cluster(tasks: Iterable[Task], address: str) -> Iterator[Outcome]:
     """Run tasks on the cluster at `address`; yield what becomes of each as it is known."""
-    distributed = import_extra("distributed", "cluster")
+    distributed = import_optional("distributed", "cluster")
     try:
         client = distributed.Client(address, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:

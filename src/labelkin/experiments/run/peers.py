@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.files import import_extra
+from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.metrics import average_precision, get_scorer
@@ -181,7 +181,7 @@ def _decide(machines: list[Any], K: Array) -> Array:
 
 def lightgbm(seed: int | None) -> Any:
     """Return LightGBM for each label; it needs the extra ``compare``."""
-    library = import_extra("lightgbm", "compare")
+    library = import_optional("lightgbm", "compare")
     # One thread and one way to build histograms, so that runs repeat; the rest is default.
     model = library.LGBMClassifier(n_jobs=1, deterministic=True, force_col_wise=True, verbose=-1)
     return BinaryRelevanceClassifier(model, random_state=seed)
@@ -195,7 +195,7 @@ def hist_gradient_boosting(seed: int | None) -> Any:
 
 def boomer(seed: int | None) -> Any:
     """Return BOOMER, boosted rules for all labels; it needs the extra ``compare``."""
-    library = import_extra("mlrl.boosting", "compare")
+    library = import_optional("mlrl.boosting", "compare")
     seed = None if seed is None else seed % (2**31 - 1) + 1  # it takes no other
     # Version 0.12 finds no rule at all, or crashes, where a feature is constant.
     return make_pipeline(VarianceThreshold(), library.BoomerClassifier(random_state=seed))

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from labelkin._utils.files import import_extra, open_for_writing
+from labelkin._utils.files import open_for_writing
+from labelkin._utils.optional import import_optional
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.metrics import PAPER_METRICS
 
@@ -198,7 +199,7 @@ class Store:
 
     def results(self) -> "pd.DataFrame":
         """Return a row for each cell, with the columns of :data:`COLUMNS`, in a fixed order."""
-        pandas = import_extra("pandas")
+        pandas = import_optional("pandas")
         frame = pandas.DataFrame(self._cells(), columns=list(COLUMNS))
         return frame.astype(dict.fromkeys(_NUMBERS, float))
 

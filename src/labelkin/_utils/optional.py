@@ -1,0 +1,15 @@
+"""Optional dependencies."""
+
+from importlib import import_module
+from typing import Any
+
+
+def import_optional(module: str, extra: str = "data") -> Any:
+    """Import a module of an optional dependency; the error names the extra that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{package} is needed here and not installed; pip install 'labelkin[{extra}]'"
+        ) from error
