@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read_arff, read_npz, write_arff
-from labelkin.datasets.formats import _arff_rows
 
 
 def arff(tmp_path, text, name="small.arff", **options):
@@ -87,27 +86,6 @@ def test_meka_yeast_holds_the_npz_rows():
 def test_solar_flare_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match=r"solar_flare.*line 3: label 'c-class'.*binary labels"):
         real("meka", "solar_flare")
-
-
-@needs_shared
-@pytest.mark.parametrize("name", ["yeast", "enron", "genbase", "medical"])
-def test_careful_path_agrees_with_the_bulk_path(name, monkeypatch):
-    fast = real("mulan", name, drop="protein" if name == "genbase" else ())
-    monkeypatch.setattr(_arff_rows.RowReader, "_dense_bulk", lambda *_: None)
-    monkeypatch.setattr(_arff_rows.RowReader, "_sparse_bulk", lambda *_: None)
-    slow = real("mulan", name, drop="protein" if name == "genbase" else ())
-    assert_same(slow, fast.data, fast.target)
-
-
-@needs_shared
-@pytest.mark.parametrize("name", ["yeast", "enron", "genbase", "medical"])
-def test_real_files_take_the_bulk_path(name, monkeypatch):
-    def never(*_):
-        raise AssertionError("a plain file took the careful path")
-
-    monkeypatch.setattr(_arff_rows.RowReader, "_dense_careful", never)
-    monkeypatch.setattr(_arff_rows.RowReader, "_sparse_careful", never)
-    real("mulan", name, drop="protein" if name == "genbase" else ())
 
 
 # --- the language -------------------------------------------------------------------------
@@ -316,7 +294,7 @@ def test_xml_wins_over_c_and_the_arff_gives_the_order(tmp_path):
     assert "lists every attribute" in error(tmp_path, text, "set.arff")
 
 
-# --- both paths, generated ----------------------------------------------------------------
+# --- rows with and without quotes, generated -----------------------------------------------
 
 numbers = st.floats(width=32).map(repr) | st.integers(-(10**9), 10**9).map(str) | st.just("?")
 words = st.sampled_from(["x", "y", "'x'", '"y"', "?", "'?'", "zz"])
@@ -332,45 +310,46 @@ def test_a_bare_question_mark_is_missing_even_where_it_is_a_value(tmp_path, row)
     assert dense(arff(tmp_path, KINDS + quoted, labels="y").data)[0, 1] == 2
 
 
-def both_paths(tmp_path, text):
+def both_ways(tmp_path, rows, quoted_rows):
+    """Read rows as they are, and with a quoted value more, which is not split at commas."""
     outcomes = []
-    for bulk in (True, False):
-        with pytest.MonkeyPatch.context() as patch:
-            if not bulk:
-                patch.setattr(_arff_rows.RowReader, "_dense_bulk", lambda *_: None)
-                patch.setattr(_arff_rows.RowReader, "_sparse_bulk", lambda *_: None)
-            try:
-                got = arff(tmp_path, text, labels="y")
-                outcomes.append((dense(got.data), dense(got.target)))
-            except FormatError as caught:
-                outcomes.append(str(caught))
-    fast, slow = outcomes
-    if isinstance(slow, str):
-        assert fast == slow
+    more = KINDS.replace("@data", "@attribute more {q}\n@data")
+    for head, lines, drop in ((KINDS, rows, ()), (more, quoted_rows, "more")):
+        try:
+            got = arff(tmp_path, head + "".join(lines), labels="y", drop=drop)
+            outcomes.append((dense(got.data), dense(got.target)))
+        except FormatError as caught:
+            outcomes.append(caught.message)
+    plain, quoted = outcomes
+    if isinstance(quoted, str):
+        assert plain == quoted
     else:
-        np.testing.assert_array_equal(fast[0], slow[0])
-        np.testing.assert_array_equal(fast[1], slow[1])
+        np.testing.assert_array_equal(plain[0], quoted[0])
+        np.testing.assert_array_equal(plain[1], quoted[1])
 
 
 @settings(max_examples=100, deadline=None)
 @given(rows=st.lists(st.tuples(numbers, words, labels, spaces, spaces), max_size=5))
-def test_dense_paths_agree(tmp_path_factory, rows):
-    text = KINDS + "".join(f"{a}{s},{t}{w},{y}{t}\n" for a, w, y, s, t in rows)
-    both_paths(tmp_path_factory.getbasetemp(), text)
+def test_dense_rows_with_and_without_quotes_agree(tmp_path_factory, rows):
+    lines = [f"{a}{s},{t}{w},{y}{t}" for a, w, y, s, t in rows]
+    quoted = [f"{line},'q'\n" for line in lines]
+    both_ways(tmp_path_factory.getbasetemp(), [f"{line}\n" for line in lines], quoted)
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     rows=st.lists(
         st.lists(
-            st.tuples(st.integers(0, 3), numbers | words | labels, spaces, spaces), max_size=4
+            st.tuples(st.integers(0, 2), numbers | words | labels, spaces, spaces), max_size=4
         ),
         max_size=4,
     )
 )
-def test_sparse_paths_agree(tmp_path_factory, rows):
-    lines = [",".join(f"{t}{i} {s}{v}" for i, v, s, t in row) for row in rows]
-    both_paths(tmp_path_factory.getbasetemp(), KINDS + "".join(f"{{{line}}}\n" for line in lines))
+def test_sparse_rows_with_and_without_quotes_agree(tmp_path_factory, rows):
+    lines = [[f"{t}{i} {s}{v}" for i, v, s, t in row] for row in rows]
+    quoted = ["{" + ",".join([*pairs, "3 'q'"]) + "}\n" for pairs in lines]
+    plain = ["{" + ",".join(pairs) + "}\n" for pairs in lines]
+    both_ways(tmp_path_factory.getbasetemp(), plain, quoted)
 
 
 def test_large_sparse_file_stays_sparse(tmp_path):
