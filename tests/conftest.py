@@ -1,22 +1,12 @@
-"""What several test modules share."""
+"""Fixtures of all tests."""
 
-import os
-from pathlib import Path
+import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-_SHARED = Path(__file__).resolve().parents[2] / "shared"
-DATA = Path(os.environ.get("LABELKIN_DATA", _SHARED / "datasets"))
-REFERENCE = _SHARED / "reference" / "mulan.json"
-
-
-def make_data(n=60, k=5, q=4, seed=0):
-    """Small multi-label data in which the labels depend on the features."""
-    rng = np.random.RandomState(seed)
-    X = rng.standard_normal((n, k))
-    Y = (X @ rng.standard_normal((k, q)) + 0.3 * rng.standard_normal((n, q)) > 0).astype(int)
-    return X, Y
+from support.data import DATA, REFERENCE, make_data
 
 
 @pytest.fixture
@@ -29,7 +19,6 @@ def paper_data():
     """Return a loader of the paper's datasets: name -> X, Y, folds (test rows)."""
     if not (DATA / "yeast.npz").exists():
         pytest.skip("the paper's datasets are not here (set LABELKIN_DATA)")
-    from scipy import sparse
 
     def load(name):
         with np.load(DATA / f"{name}.npz", allow_pickle=False) as z:
@@ -51,6 +40,4 @@ def mulan():
     """Return Mulan's figures: dataset -> learner -> metric -> five folds."""
     if not REFERENCE.exists():
         pytest.skip("Mulan's reference figures are not here")
-    import json
-
     return json.loads(REFERENCE.read_text())

@@ -10,7 +10,6 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from conftest import make_data
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -33,6 +32,7 @@ from labelkin.ensemble import _stacked as _stacked_members
 from labelkin.ensemble import _vpcme as ensemble
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
 from labelkin.neighbors._exact import NeighborSearch
+from support.data import make_data
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No two samples are a:UserWarning"),

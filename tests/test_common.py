@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from conftest import make_data
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -23,6 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 import labelkin
 from labelkin.base import MultiLabelClassifier
 from labelkin.ensemble._base import ConstraintEnsemble
+from support.data import make_data
 
 # Ensembles are kept small: the contract does not depend on their size.
 SMALL = {

@@ -10,9 +10,9 @@ import time
 import zipfile
 
 import pytest
-from tables import write_films, write_numbers, write_posts
 
 from labelkin.cli import main
+from support.tables import write_films, write_numbers, write_posts
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")

@@ -1,7 +1,6 @@
 """``labelkin datasets`` as a person uses it: what it prints, writes and refuses."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,11 +12,7 @@ import scipy.sparse as sp
 
 from labelkin.cli import main
 from labelkin.datasets import read, write_npz
-
-DATA = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[3] / "shared" / "datasets")
-needs_data = pytest.mark.skipif(
-    not (DATA / "yeast.npz").exists(), reason=f"no yeast.npz in {DATA} (set LABELKIN_DATA)"
-)
+from support.data import DATA, needs_data
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import make_data
-from tables import VOCABULARY, films, write_films, write_numbers, write_posts
 
 from labelkin.cli import evaluate, export, fit, main, predict
 from labelkin.cli._models import make_model, methods, parse_settings
 from labelkin.datasets import write
 from labelkin.persistence import load_model, model_info, save_model
+from support.data import make_data
+from support.tables import VOCABULARY, films, write_films, write_numbers, write_posts
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")

@@ -7,10 +7,10 @@ import subprocess
 import time
 
 import pytest
-from experiments_samples import LABELKIN, OWN_METHODS, figures
 
 from labelkin.cli import main
 from labelkin.experiments.run.store import Store
+from support.experiments import LABELKIN, OWN_METHODS, figures
 
 pytest.importorskip("typer")
 

@@ -2,12 +2,13 @@ import gzip
 
 import numpy as np
 import pytest
-from datasets_samples import SHARED, assert_same, dense, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read_arff, read_npz, write_arff
+from support.data import DATA, needs_data
+from support.datasets import assert_same, dense
 
 
 def arff(tmp_path, text, name="small.arff", **options):
@@ -29,14 +30,14 @@ def error(tmp_path, text, name="small.arff", **options):
 
 
 def real(kind, name, **options):
-    return read_arff(SHARED / "arff" / kind / f"{name}.arff.gz", **options)
+    return read_arff(DATA / "arff" / kind / f"{name}.arff.gz", **options)
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize("name", ["yeast", "enron", "genbase", "medical"])
 def test_mulan_files_equal_the_npz(name):
     got = real("mulan", name, drop="protein" if name == "genbase" else ())
-    expected = read_npz(SHARED / f"{name}.npz")
+    expected = read_npz(DATA / f"{name}.npz")
     assert_same(got, expected.data, expected.target)
     assert got.feature_names == expected.feature_names
     assert got.label_names == expected.label_names
@@ -44,30 +45,30 @@ def test_mulan_files_equal_the_npz(name):
     assert sparse.issparse(got.data) == (name in ("enron", "medical"))
 
 
-@needs_shared
+@needs_data
 def test_mulan_scene_parts_find_their_common_xml():
     train, test = real("mulan", "scene-train"), real("mulan", "scene-test")
-    expected = read_npz(SHARED / "scene.npz")
+    expected = read_npz(DATA / "scene.npz")
     np.testing.assert_array_equal(np.vstack([train.data, test.data]), dense(expected.data))
     np.testing.assert_array_equal(np.vstack([train.target, test.target]), expected.target)
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize("part", ["train", "test"])
 @pytest.mark.parametrize("name", ["yeast", "enron", "medical"])
 def test_mulan_parts_equal_the_npz_as_multisets(name, part):
     got = real("mulan", f"{name}-{part}")
-    whole = read_npz(SHARED / f"{name}.npz")
+    whole = read_npz(DATA / f"{name}.npz")
     rows = whole.split == ("train", "test").index(part)
     expected = np.hstack([dense(whole.data)[rows], whole.target[rows]])
     both = np.hstack([dense(got.data), got.target])
     np.testing.assert_array_equal(*(m[np.lexsort(m.T)] for m in (both, expected)))
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize(("name", "mulan"), [("Enron", "enron"), ("Scene", "scene")])
 def test_meka_files_equal_the_npz(name, mulan):
-    got, expected = real("meka", name), read_npz(SHARED / f"{mulan}.npz")
+    got, expected = real("meka", name), read_npz(DATA / f"{mulan}.npz")
     by_name = {feature: at for at, feature in enumerate(got.feature_names)}
     order = [by_name.get(feature, at) for at, feature in enumerate(expected.feature_names)]
     np.testing.assert_array_equal(dense(got.data)[:, order], dense(expected.data))
@@ -75,14 +76,14 @@ def test_meka_files_equal_the_npz(name, mulan):
     assert got.target.shape == expected.target.shape
 
 
-@needs_shared
+@needs_data
 def test_meka_yeast_holds_the_npz_rows():
-    got, expected = real("meka", "Yeast"), read_npz(SHARED / "yeast.npz")
+    got, expected = real("meka", "Yeast"), read_npz(DATA / "yeast.npz")
     left, right = (np.hstack([b.data, b.target]) for b in (got, expected))
     np.testing.assert_array_equal(*(m[np.lexsort(m.T)] for m in (left, right)))
 
 
-@needs_shared
+@needs_data
 def test_solar_flare_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match=r"solar_flare.*line 3: label 'c-class'.*binary labels"):
         real("meka", "solar_flare")

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,11 +14,7 @@ from labelkin.datasets import (
     plot_label_set_sizes,
     save_plots,
 )
-
-DATA = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[3] / "shared" / "datasets")
-needs_data = pytest.mark.skipif(
-    not (DATA / "yeast.npz").exists(), reason=f"no yeast.npz in {DATA} (set LABELKIN_DATA)"
-)
+from support.data import DATA, needs_data
 
 # Counts 4, 2, 1, 0, so IRLbl is 1, 2, 4, inf.
 Y = np.array(

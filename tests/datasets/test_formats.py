@@ -4,13 +4,14 @@ import os
 
 import numpy as np
 import pytest
-from datasets_samples import SHARED, assert_same, dense, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, write
 from labelkin.datasets.formats._formats import format_of
+from support.data import DATA, needs_data
+from support.datasets import assert_same, dense
 
 FORMATS = ["mulan", "meka", "npz", "libsvm", "csv", "parquet"]
 SUFFIX = {"mulan": ".arff", "meka": ".arff", "libsvm": ".svm"}
@@ -107,11 +108,11 @@ def test_odd_names_round_trip(tmp_path, form, at):
     assert got.label_names == names[5:]
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", ["yeast", "medical"])
 def test_real_data_round_trip(tmp_path, form, name):
-    original = read(SHARED / f"{name}.npz")
+    original = read(DATA / f"{name}.npz")
     got = round_trip(
         tmp_path,
         form,
@@ -129,10 +130,10 @@ def test_real_data_round_trip(tmp_path, form, name):
         np.testing.assert_array_equal(got.split, original.split)
 
 
-@needs_shared
+@needs_data
 def test_every_pair_of_formats(tmp_path):
     """Through all formats in turn, the data stay what they were."""
-    data = original = read(SHARED / "genbase.npz")
+    data = original = read(DATA / "genbase.npz")
     for form in [*FORMATS, *reversed(FORMATS)]:
         (tmp_path / "set.xml").unlink(missing_ok=True)
         data = round_trip(

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from datasets_samples import SHARED, needs_shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, write
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
+from support.data import DATA, needs_data
 
 DENSE = rb"""% small
 @relation 'x: -C 2'
@@ -228,16 +228,16 @@ def test_arff_made_of_its_own_words(tmp_path_factory, head, rows, good_head):
     outcome(tmp_path_factory.getbasetemp() / "words.arff", raw)
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize(
     "name", ["mulan/enron-test", "mulan/medical-train", "mulan/genbase-test", "meka/Enron"]
 )
 def test_mutated_real_arff(tmp_path, name):
     folder, stem = name.split("/")
-    raw = gzip.decompress((SHARED / "arff" / folder / f"{stem}.arff.gz").read_bytes())
+    raw = gzip.decompress((DATA / "arff" / folder / f"{stem}.arff.gz").read_bytes())
     set_name = stem.partition("-")[0]
     if folder == "mulan":
-        xml = gzip.decompress((SHARED / "arff" / folder / f"{set_name}.xml.gz").read_bytes())
+        xml = gzip.decompress((DATA / "arff" / folder / f"{set_name}.xml.gz").read_bytes())
         (tmp_path / f"{set_name}.xml").write_bytes(xml)
     # A few hundred rows: many mutations in little time.
     raw = raw[: raw.lower().index(b"@data") + 60_000]
@@ -247,12 +247,12 @@ def test_mutated_real_arff(tmp_path, name):
         outcome(path, mutate(raw, rng))
 
 
-@needs_shared
+@needs_data
 def test_mutated_real_rows_are_found_by_line(tmp_path):
-    raw = gzip.decompress((SHARED / "arff" / "mulan" / "yeast.arff.gz").read_bytes())
+    raw = gzip.decompress((DATA / "arff" / "mulan" / "yeast.arff.gz").read_bytes())
     lines = raw.split(b"\n")
     first = next(i for i, line in enumerate(lines) if line.lower() == b"@data") + 1
-    xml = gzip.decompress((SHARED / "arff" / "mulan" / "yeast.xml.gz").read_bytes())
+    xml = gzip.decompress((DATA / "arff" / "mulan" / "yeast.xml.gz").read_bytes())
     (tmp_path / "yeast.xml").write_bytes(xml)
     path = tmp_path / "yeast.arff"
     for at in (first, first + 1000, first + 2416):

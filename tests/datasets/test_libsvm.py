@@ -2,10 +2,10 @@ import bz2
 
 import numpy as np
 import pytest
-from datasets_samples import assert_same
 from sklearn.datasets import load_svmlight_file
 
 from labelkin.datasets import FormatError, read_libsvm, write_libsvm
+from support.datasets import assert_same
 
 
 def svm(tmp_path, text, **options):

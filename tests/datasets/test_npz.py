@@ -1,19 +1,20 @@
 import numpy as np
 import pytest
-from datasets_samples import SHARED, assert_same, needs_shared
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read_npz, write_npz
+from support.data import DATA, needs_data
+from support.datasets import assert_same
 
 NAMES = (
     "yeast scene enron genbase medical arts business education entertainment health science social"
 )
 
 
-@needs_shared
+@needs_data
 @pytest.mark.parametrize("name", NAMES.split())
 def test_real_files_come_back_array_for_array(name, tmp_path):
-    got = read_npz(SHARED / f"{name}.npz")
+    got = read_npz(DATA / f"{name}.npz")
     assert sparse.issparse(got.data) == (name not in ("yeast", "scene"))
     write_npz(
         tmp_path / "copy.npz",
@@ -24,7 +25,7 @@ def test_real_files_come_back_array_for_array(name, tmp_path):
         feature_n_values=got.feature_n_values,
         split=got.split,
     )
-    with np.load(SHARED / f"{name}.npz") as a, np.load(tmp_path / "copy.npz") as b:
+    with np.load(DATA / f"{name}.npz") as a, np.load(tmp_path / "copy.npz") as b:
         assert sorted(a.files) == sorted(b.files)
         for key in a.files:
             assert a[key].dtype == b[key].dtype, key

@@ -33,11 +33,8 @@ from labelkin.datasets import (
 from labelkin.datasets.registry import _fetch, _load
 from labelkin.datasets.registry import _known as _registry
 from labelkin.datasets.registry._known import DatasetInfo, SourceFile
+from support.data import DATA, needs_data
 
-DATA = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[3] / "shared" / "datasets")
-needs_data = pytest.mark.skipif(
-    not (DATA / "yeast.npz").exists(), reason=f"no yeast.npz in {DATA} (set LABELKIN_DATA)"
-)
 needs_arff = pytest.mark.skipif(
     not (DATA / "arff" / "mulan").exists(), reason=f"no Mulan files in {DATA}/arff/mulan"
 )

@@ -2,10 +2,10 @@ import sys
 
 import numpy as np
 import pytest
-from datasets_samples import assert_same
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, read_csv, read_parquet, write, write_parquet
+from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")

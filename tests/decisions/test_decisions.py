@@ -5,7 +5,6 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -23,6 +22,7 @@ from labelkin import BaggingVPCPClassifier, MLkNNClassifier
 from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision, expected_f1_sets
 from labelkin.decisions._cuts import best_cut
 from labelkin.metrics import METRICS
+from support.data import make_data
 
 SHARED = ["f1", "jaccard", "subset_accuracy", "micro_f1"]
 PER_LABEL = ["hamming_loss", "macro_f1", "weighted_f1"]

@@ -10,7 +10,6 @@ import threading
 import joblib
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
@@ -22,6 +21,7 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
+from support.data import make_data
 
 dask = pytest.importorskip("dask", reason="needs the extra labelkin[cluster]")
 da = pytest.importorskip("dask.array", reason="needs the extra labelkin[cluster]")

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import make_data
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -17,6 +16,7 @@ from labelkin.constraints._sampler import label_similarity
 from labelkin.ensemble._bags import BagSampler, OutOfBag, bound_weights, draw_bag, precision_weights
 from labelkin.ensemble._vpcme import MOST_WEIGHT, reweight_outside
 from labelkin.metrics import METRICS, average_precision, hamming_loss
+from support.data import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
 NEVER_OUT = pytest.mark.filterwarnings("ignore:.*no out-of-bag prediction:UserWarning")

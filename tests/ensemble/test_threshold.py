@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 
 import labelkin.ensemble._threshold
 import labelkin.ensemble._vpcme
@@ -16,6 +15,7 @@ from labelkin.ensemble._threshold import (
     halve,
     similarity_values,
 )
+from support.data import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
 RNG = np.random.RandomState(0)

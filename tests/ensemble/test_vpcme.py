@@ -2,7 +2,6 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
@@ -24,6 +23,7 @@ from labelkin.datasets import load_digit_scenes
 from labelkin.ensemble._vpcme import reweight
 from labelkin.metrics import average_precision
 from labelkin.projection._selection import feature_importances
+from support.data import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
 

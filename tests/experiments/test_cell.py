@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -12,6 +11,7 @@ from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.metrics import PAPER_METRICS, evaluate
 from labelkin.registry import METHODS, ImportedFactory, Method, user_method
+from support.data import make_data
 
 X, Y = make_data(n=80, q=3)
 TEST = np.arange(0, 80, 5)

@@ -6,10 +6,10 @@ import sys
 import time
 
 import pytest
-from experiments_samples import LABELKIN, OWN_METHODS, figures
 
 from labelkin.cli import main
 from labelkin.experiments.run.store import Store
+from support.experiments import LABELKIN, OWN_METHODS, figures
 
 distributed = pytest.importorskip("distributed", reason="needs the extra labelkin[cluster]")
 pytest.importorskip("typer")

@@ -8,8 +8,6 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
-from experiment_results import cells, full_results, paper_results
-
 from labelkin.experiments.report.comparison import MEASURES, Comparison, Sweep, check_results
 from labelkin.experiments.report.figures import (
     differences,
@@ -22,6 +20,7 @@ from labelkin.experiments.report.figures import (
     save,
 )
 from labelkin.experiments.report.overall import Overall
+from support.results import cells, full_results, paper_results
 
 AP = MEASURES["average_precision"]
 ODD = "数 $x_1 {0} & <b>\n" + "long" * 20

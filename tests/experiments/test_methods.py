@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from conftest import make_data
 from sklearn.base import clone
 
 from labelkin._utils.scoring import estimator_scores
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.metrics import average_precision
+from support.data import make_data
 
 
 @pytest.mark.parametrize("name", COMPARED)

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from experiment_results import cells, paper_results
 
 from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results
 from labelkin.experiments.report.overall import Overall, overall_findings, overall_table
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import PRINTED_METRICS
+from support.results import cells, paper_results
 
 pytest.importorskip("scikit_posthocs")
 

@@ -4,7 +4,6 @@ import importlib
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.svm import SVC
 
@@ -12,6 +11,7 @@ from labelkin.experiments.run import cell as cells
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED, CalibratedSVMClassifier, TunedChainsClassifier
 from labelkin.experiments.run.protocol import Cell
+from support.data import make_data
 
 NAMES = GROUPS["frontier"].methods
 

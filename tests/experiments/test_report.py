@@ -11,16 +11,15 @@ pd = pytest.importorskip("pandas")
 for package in ("matplotlib", "scikit_posthocs", "jinja2"):
     pytest.importorskip(package, reason="needs the extra report")
 
-from experiment_results import (
+from labelkin.experiments.report.comparison import MEASURES
+from labelkin.experiments.report.page import Recorded, read_results, write_report
+from support.results import (
     ENVIRONMENT,
     HOSTILE,
     cells,
     full_results,
     paper_results,
 )
-
-from labelkin.experiments.report.comparison import MEASURES
-from labelkin.experiments.report.page import Recorded, read_results, write_report
 
 
 @pytest.fixture(scope="module")

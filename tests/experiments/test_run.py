@@ -2,8 +2,6 @@ import random
 
 import numpy as np
 import pytest
-from conftest import make_data
-from experiments_samples import OWN_METHODS, figures
 
 from labelkin.experiments.run import runner as module
 from labelkin.experiments.run.live import View
@@ -13,6 +11,8 @@ from labelkin.experiments.run.runner import Plan, make_jobs, run
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
 from labelkin.registry import METHODS, Method, user_method
+from support.data import make_data
+from support.experiments import OWN_METHODS, figures
 
 
 class Made(Source):

@@ -9,8 +9,6 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
-from experiment_results import HOSTILE, cells, full_results, paper_results
-
 from labelkin.experiments.report import findings
 from labelkin.experiments.report.comparison import (
     COSTS,
@@ -27,6 +25,7 @@ from labelkin.experiments.report.tables import (
     sweep_table,
     wins_table,
 )
+from support.results import HOSTILE, cells, full_results, paper_results
 
 AP, HL = MEASURES["average_precision"], MEASURES["hamming_loss"]
 

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -17,6 +16,7 @@ from labelkin.calibration._curves import SlopeCalibration, bend, better_curve
 from labelkin.kernel._classifier import KernelRidgeLOOClassifier
 from labelkin.kernel._distances import RadialRidge, Rows, column_spread, find_width, radial
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_ridge
+from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import linalg, sparse
 from scipy.special import expit, logit
 from sklearn.datasets import make_multilabel_classification
@@ -47,6 +46,7 @@ from labelkin.kin._views import (
 )
 from labelkin.metrics import average_precision, hamming_loss, ranking_loss
 from labelkin.projection._pairwise import TrainingRows
+from support.data import make_data
 
 
 def small(**parameters):

@@ -2,9 +2,7 @@
 
 import itertools
 import json
-import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,6 @@ import sklearn.metrics as skm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from mulan_ties import break_ties_as_mulan, mulan_ranks
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -29,6 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from labelkin import metrics
 from labelkin.metrics import METRICS, PAPER_METRICS, SCORERS, evaluate, get_scorer, score_all
 from labelkin.metrics import _ranking as _ranking_metrics
+from support.data import DATA, REFERENCE, needs_reference
+from support.mulan import break_ties_as_mulan, mulan_ranks
 
 # ---------------------------------------------------------- the equations, literally
 
@@ -252,15 +251,12 @@ def ml_knn(X, Y, X_test, k=10):
     return scores
 
 
+@needs_reference
 @pytest.mark.parametrize("fold", range(5))
 def test_mulans_own_figures(fold):
     """ML-kNN on yeast has no ties between neighbours, so every figure must be Mulan's."""
-    home = Path(os.environ.get("LABELKIN_DATA", Path(__file__).parents[3] / "shared/datasets"))
-    reference = home.parent / "reference" / "mulan.json"
-    if not (home / "yeast.npz").exists() or not reference.exists():
-        pytest.skip("needs yeast.npz in LABELKIN_DATA and reference/mulan.json beside that folder")
-    published = json.loads(reference.read_text())["yeast"]["MLkNN_raw"]
-    with np.load(home / "yeast.npz") as data:
+    published = json.loads(REFERENCE.read_text())["yeast"]["MLkNN_raw"]
+    with np.load(DATA / "yeast.npz") as data:
         parts = [data[f"X_{part}"] for part in ("data", "indices", "indptr")]
         X, Y = sparse.csr_array(tuple(parts)).toarray(), data["Y"].astype(int)
     test = np.array_split(np.random.default_rng(0).permutation(len(X)), 5)[fold]

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.base import clone
 
@@ -19,6 +18,7 @@ from labelkin.neighbors._approximate import (
     _put_back,
 )
 from labelkin.neighbors._exact import NeighborSearch
+from support.data import make_data
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
@@ -14,6 +13,7 @@ from labelkin.calibration import _logistic
 from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
 from labelkin.neighbors._mlknn import IBLRClassifier
+from support.data import make_data
 
 # -------------------------------------------------------------------- against the definition
 

@@ -167,7 +167,7 @@ def test_close_to_mulan(paper_data, mulan, name, learner, percent, positions):
 def test_equal_to_mulan_but_for_ties(paper_data, mulan, name, monkeypatch):
     """With WEKA's neighbours every figure on binary data is Mulan's: only ties differ."""
     pytest.importorskip("numba")
-    from weka_neighbors import WekaSearch
+    from support.weka import WekaSearch
 
     monkeypatch.setattr("labelkin.neighbors._mlknn.NeighborSearch", WekaSearch)
     ours, theirs = measured(paper_data, name), mulan[name]["MLkNN"]

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -8,6 +7,7 @@ from scipy import sparse
 from labelkin import PairwiseConstraintProjection
 from labelkin.projection import _pairwise as projection_module
 from labelkin.projection._pairwise import TrainingRows, scatter_difference
+from support.data import make_data
 
 
 def scatter_by_definition(X, pairs):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -18,6 +17,7 @@ from labelkin.projection._selection import (
     feature_shares,
     subset_size,
 )
+from support.data import make_data
 
 
 def informative(n=200, k=8, seed=0):

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 
 from labelkin import MLkNNClassifier
@@ -17,6 +16,7 @@ from labelkin.tabular._pipeline import (
     make_pipeline,
 )
 from labelkin.tabular._raw import ArrowTable, MatrixTable, Reading, read_raw_table
+from support.data import make_data
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

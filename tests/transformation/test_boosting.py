@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import AdaBoostClassifier
@@ -12,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from labelkin.transformation._boosting import AdaBoostPDTClassifier
 from labelkin.tree._classifier import C45TreeClassifier
+from support.data import make_data
 
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
 

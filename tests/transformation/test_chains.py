@@ -4,8 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from conftest import make_data
-from mulan_ties import break_ties_as_mulan
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -15,6 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from labelkin.metrics import evaluate
 from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix
+from support.data import make_data
+from support.mulan import break_ties_as_mulan
 
 # -------------------------------------------------------------------- against scikit-learn
 

@@ -5,10 +5,8 @@ from math import comb
 
 import numpy as np
 import pytest
-from conftest import make_data
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mulan_ties import break_ties_as_mulan
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -29,6 +27,8 @@ from labelkin.transformation._labelsets import (
     random_partition,
 )
 from labelkin.tree._classifier import C45TreeClassifier
+from support.data import make_data
+from support.mulan import break_ties_as_mulan
 
 # ---------------------------------------------------------------------------- the powerset
 

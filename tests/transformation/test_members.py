@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
 from scipy import sparse
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -23,6 +22,7 @@ from labelkin.transformation._base import (
     WideRows,
     is_plain,
 )
+from support.data import make_data
 
 
 class Recorder(ClassifierMixin, BaseEstimator):

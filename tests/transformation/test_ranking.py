@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import make_data
-from mulan_ties import break_ties_as_mulan
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -15,6 +13,8 @@ from labelkin.metrics import average_precision, hamming_loss
 from labelkin.transformation._ranking import CalibratedLabelRankingClassifier as CLR
 from labelkin.transformation._ranking import pairs_with_samples
 from labelkin.tree._classifier import C45TreeClassifier
+from support.data import make_data
+from support.mulan import break_ties_as_mulan
 
 # ------------------------------------------------------------------------------ by hand
 

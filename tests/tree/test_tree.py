@@ -2,12 +2,10 @@
 
 import json
 import math
-import os
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +14,10 @@ from scipy.stats import norm
 from sklearn.datasets import load_iris
 
 from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix
+from support.data import DATA, REFERENCE, needs_reference
 
 pytest.importorskip("numba", reason="the tree extra (numba) is not installed")
 
-DATA = Path(os.environ.get("LABELKIN_DATA", Path(__file__).parents[3] / "shared" / "datasets"))
-REFERENCE = DATA.parent / "reference" / "mulan.json"
 
 # outlook, temperature, humidity, windy, play (Quinlan 1993; Witten and Frank)
 WEATHER = """
@@ -598,7 +595,7 @@ def test_pickle_threads_and_read_only_arrays():
 # --- Mulan's binary relevance with J48 ------------------------------------------------------
 
 
-@pytest.mark.skipif(not REFERENCE.exists(), reason=f"no reference figures at {REFERENCE}")
+@needs_reference
 @pytest.mark.parametrize("name", ["genbase", "medical", "yeast", "scene", "enron"])
 def test_binary_relevance_equals_mulan(name):
     reference = json.loads(REFERENCE.read_text())[name]["BR"]["HammingLoss"]

@@ -1,12 +1,13 @@
 """Files: compressed or not, written whole or not at all, with errors that name the place."""
 
 import bz2
+import errno
 import gzip
 import os
 import uuid
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -71,26 +72,38 @@ def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_for_writing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a temporary neighbour that takes the file's place only when all went well."""
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes its place only when it is complete, compressed by its suffix.
+
+    A link is followed: the file it points to is replaced, not the link. A device or a pipe is
+    written directly.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if real.exists() and not real.is_file():
+        with open(real, "wb") as raw:
+            yield raw
+        return
+    temporary = real.with_name(f".{real.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(temporary, "xb") as raw:
-            suffix = path.suffix.lower()
-            if suffix == ".gz":
-                # Neither name nor time in the header: equal data give equal bytes.
-                with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as file:
-                    yield cast(BinaryIO, file)
-            elif suffix == ".bz2":
-                with bz2.BZ2File(raw, mode="wb") as file:
-                    yield cast(BinaryIO, file)
-            else:
-                yield raw
-        os.replace(temporary, path)
-    except BaseException:
+        with open(temporary, "xb") as raw, _compressor(raw, Path(path).suffix.lower()) as file:
+            yield file
+        os.replace(temporary, real)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and str(error.filename) == str(temporary):
+            error.filename, error.filename2 = str(path), None
         raise
+
+
+def _compressor(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
+    if suffix == ".gz":
+        # Neither name nor time in the header: equal data give equal bytes.
+        return cast(BinaryIO, gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+    if suffix == ".bz2":
+        return cast(BinaryIO, bz2.BZ2File(raw, mode="wb"))
+    return nullcontext(raw)
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -49,7 +49,7 @@ def command(
         raise ImportError(
             f"{error.name} is needed here and not installed; pip install 'labelkin[onnx]'"
         ) from error
-    from labelkin.persistence import write_whole
+    from labelkin._utils.files import open_for_writing
 
     loaded = common.load(model)
     exported = to_onnx(
@@ -59,7 +59,7 @@ def command(
         features=loaded.schema.names,
     )
     raw = exported.SerializeToString()
-    with write_whole(out) as file:
+    with open_for_writing(out) as file:
         file.write(raw)
     inputs, outputs = (_described(part) for part in (exported.graph.input, exported.graph.output))
     said = {entry.key: entry.value for entry in exported.metadata_props}

@@ -263,10 +263,10 @@ class Answer:
 
 def write(answer: Answer, out: Path, kind: str) -> None:
     """Write the predictions to a file, whole or not at all."""
-    from labelkin.persistence import write_whole
+    from labelkin._utils.files import open_for_writing
 
     if kind != "parquet":
-        with write_whole(out) as file:
+        with open_for_writing(out) as file:
             for part in answer.text(kind):
                 file.write(part.encode("utf-8"))
         return
@@ -277,5 +277,5 @@ def write(answer: Answer, out: Path, kind: str) -> None:
     table = arrow.table(dict(zip(answer.header, map(list, columns), strict=True)))
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
-    with write_whole(out) as file:
+    with open_for_writing(out) as file:
         file.write(buffer.getbuffer())

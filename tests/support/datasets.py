@@ -1,16 +1,7 @@
-"""What the dataset tests share: the real files, and equality of datasets."""
-
-import os
-from pathlib import Path
+"""What the tests of formats compare."""
 
 import numpy as np
-import pytest
 from scipy import sparse
-
-SHARED = Path(os.environ.get("LABELKIN_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
-needs_shared = pytest.mark.skipif(
-    not (SHARED / "yeast.npz").is_file(), reason=f"the real datasets are not at {SHARED}"
-)
 
 
 def dense(matrix):

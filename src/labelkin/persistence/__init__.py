@@ -1,0 +1,23 @@
+"""Model files that run no code when they are read.
+
+A pickle may run any code; these files cannot. They are `skops <https://skops.readthedocs.io>`_
+archives: arrays, plain values, and the names of types. A name outside a fixed list is refused
+before anything is built. The list holds labelkin's estimators and their parts, and what skops
+trusts of scikit-learn, NumPy and SciPy.
+
+Two things differ from a plain skops archive. ``labelkin.json`` holds the number of the format,
+the versions, the label names, and the caller's details. And the types of labelkin stand in the
+file under stable names, such as ``labelkin.VPCMEClassifier`` or ``labelkin`` +
+``kin.KernelLearner``, never under the path of a private module, so that a file can be read
+after a class has moved.
+"""
+
+from labelkin.persistence._files import (
+    ModelInfo,
+    label_names_of,
+    load_model,
+    model_info,
+    save_model,
+)
+
+__all__ = ["ModelInfo", "label_names_of", "load_model", "model_info", "save_model"]

@@ -1,0 +1,91 @@
+"""The names under which labelkin's types stand in a model file.
+
+A public estimator is named as it is imported: ``VPCMEClassifier``. Everything else of labelkin
+that a model may hold is listed in `PARTS`, and nothing else of labelkin can be built from a
+file. Whoever moves or renames such a class changes the path on the right and leaves the name on
+the left, so that old files can still be read.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import labelkin
+
+PARTS = {
+    "calibration.SlopeCalibration": "labelkin.calibration._curves.SlopeCalibration",
+    "decisions.LabelDecision": "labelkin.decisions._label_decision.LabelDecision",
+    "kernel.KernelColumns": "labelkin.kernel._distances.KernelColumns",
+    "kernel.Preparation": "labelkin.kernel._distances.Preparation",
+    "kernel.Rows": "labelkin.kernel._distances.Rows",
+    "kin.KernelLearner": "labelkin.kin._learners.KernelLearner",
+    "kin.LabelCorrection": "labelkin.kin._stacking.LabelCorrection",
+    "kin.Member": "labelkin.kin._learners.Member",
+    "kin.ProjectionLearner": "labelkin.kin._learners.ProjectionLearner",
+    "kin.Ranks": "labelkin.kin._views.Ranks",
+    "kin.Raw": "labelkin.kin._views.Raw",
+    "kin.Rotated": "labelkin.kin._views.Rotated",
+    "kin.Stacking": "labelkin.kin._stacking.Stacking",
+    "kin.Standard": "labelkin.kin._views.Standard",
+    "kin.TreesLearner": "labelkin.kin._learners.TreesLearner",
+    "kin.Unit": "labelkin.kin._views.Unit",
+    "kin.Words": "labelkin.kin._views.Words",
+    "neighbors.ApproximateSearch": "labelkin.neighbors._approximate.ApproximateSearch",
+    "neighbors.NeighborCounts": "labelkin.neighbors._mlknn.NeighborCounts",
+    "neighbors.NeighborSearch": "labelkin.neighbors._exact.NeighborSearch",
+    "registry.to_dense": "labelkin.registry.to_dense",
+    "tabular.AsStrings": "labelkin.tabular._pipeline.AsStrings",
+    "transformation.Booster": "labelkin.transformation._boosting.Booster",
+    "transformation.Powerset": "labelkin.transformation._labelsets.Powerset",
+    "transformation.TreePowerset": "labelkin.transformation._labelsets.TreePowerset",
+    "tree.C45Tree": "labelkin.tree._classifier.C45Tree",
+}
+"""Stable name of each part of a model → where it is now."""
+
+
+def to_file_names(schema: bytes) -> bytes:
+    """Return skops' schema with the types of labelkin under their stable names."""
+    names = {path: name for name, path in PARTS.items()}
+
+    def rename(path: str) -> tuple[str, str] | None:
+        last = path.rpartition(".")[2]
+        name = last if path == _public_path(last) else names.get(path)
+        return ("labelkin", name) if name else None
+
+    return _rename(schema, rename)
+
+
+def to_import_paths(schema: bytes) -> tuple[bytes, set[str]]:
+    """Return a file's schema with the types of labelkin as they are imported, and their paths."""
+    used = set()
+
+    def rename(name: str) -> tuple[str, str] | None:
+        name = name.removeprefix("labelkin.")
+        path = PARTS.get(name) or _public_path(name)
+        if path is None:
+            return None
+        used.add(path)
+        module, _, attribute = path.rpartition(".")
+        return module, attribute
+
+    return _rename(schema, rename), used
+
+
+def _public_path(name: str) -> str | None:
+    """Return where a public estimator is defined, None for any other name."""
+    found = getattr(labelkin, name) if name in labelkin.__all__ else None
+    return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None
+
+
+def _rename(schema: bytes, rename: Callable[[str], tuple[str, str] | None]) -> bytes:
+    """Give types of labelkin another module and name; without one they stay as they are."""
+
+    def visit(node: dict[str, Any]) -> dict[str, Any]:
+        module, name = node.get("__module__"), node.get("__class__")
+        # In a saved dictionary with such keys the values are nodes, not strings.
+        ours = isinstance(module, str) and module.split(".")[0] == "labelkin"
+        if ours and isinstance(name, str) and (new := rename(f"{module}.{name}")):
+            node["__module__"], node["__class__"] = new
+        return node
+
+    return json.dumps(json.loads(schema, object_hook=visit)).encode()

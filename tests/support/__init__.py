@@ -1,0 +1,1 @@
+"""Data, files and reference implementations that several tests share."""
