@@ -32,7 +32,7 @@ from labelkin._utils.array_api import (
     namespace_and_device,
     rows_per_block,
 )
-from labelkin.projection._pairwise import TrainingRows, _laplacian
+from labelkin.projection._scatter import TrainingRows, laplacian
 
 
 def floor(rows, laplacians, directions):
@@ -142,8 +142,8 @@ def measure(name, repeats):
     model = VPCMEClassifier(random_state=0).fit(X, Y)
     training = TrainingRows(X)
     laplacians = [
-        _laplacian(p.cannot_link_, training.rows)
-        - p.scaling_ * _laplacian(p.must_link_, training.rows)
+        laplacian(p.cannot_link_, training.rows)
+        - p.scaling_ * laplacian(p.must_link_, training.rows)
         for p in model.projections_
     ]
     directions = [

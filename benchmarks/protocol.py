@@ -91,7 +91,7 @@ def cell(name, repeat, fold, members, device):
 
 def eigen_size(name):
     """Return the size of a dataset's eigendecompositions: its features, or its rank if less."""
-    from labelkin.projection._pairwise import TrainingRows
+    from labelkin.projection._scatter import TrainingRows
 
     X, _ = load(name)
     return TrainingRows(X).rows.shape[1]

@@ -7,7 +7,7 @@ import pytest
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors._exact import NeighborSearch
-from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._scatter import TrainingRows
 
 N, K = 20_000, 150
 

@@ -12,8 +12,9 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.calibration._curves import SlopeCalibration
+from labelkin.constraints._bags import BagSampler, draw_bag
 from labelkin.constraints._sampler import label_similarity
-from labelkin.ensemble._bags import BagSampler, OutOfBag, bound_weights, draw_bag, precision_weights
+from labelkin.ensemble._bags import OutOfBag, bound_weights, precision_weights
 from labelkin.ensemble._vpcme import MOST_WEIGHT, reweight_outside
 from labelkin.metrics import METRICS, average_precision, hamming_loss
 from support.data import make_data

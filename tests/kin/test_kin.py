@@ -45,7 +45,7 @@ from labelkin.kin._views import (
     manageable,
 )
 from labelkin.metrics import average_precision, hamming_loss, ranking_loss
-from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._scatter import TrainingRows
 from support.data import make_data
 
 

@@ -7,8 +7,9 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
+from labelkin._utils.equal_rows import first_of_equals
 from labelkin.neighbors import _exact as _search
-from labelkin.neighbors._exact import NeighborSearch, first_of_equals
+from labelkin.neighbors._exact import NeighborSearch
 
 
 def by_definition(Q, X, k, leave_out=False):

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin import PairwiseConstraintProjection
-from labelkin.projection import _pairwise as projection_module
-from labelkin.projection._pairwise import TrainingRows, scatter_difference
+from labelkin.projection._scatter import TrainingRows, laplacian, quadratic_form, scatter_difference
 from support.data import make_data
 
 
@@ -49,20 +48,24 @@ def test_fast_scatter_equals_the_sum_over_pairs(seed, n, k):
     assert scaling == pytest.approx(r, rel=1e-10)
 
 
-def test_scatter_over_several_blocks(monkeypatch):
-    """The triangle is mirrored, the corners on the diagonal are symmetric, batches add up."""
-    monkeypatch.setattr(projection_module, "_COLUMNS", 4)
-    monkeypatch.setattr(projection_module, "_CACHED_CELLS", 22)
+def test_scatter_over_several_blocks():
+    """The triangle is mirrored, and the corners on the diagonal are symmetric."""
     rng = np.random.RandomState(0)
-    X = rng.standard_normal((20, 11))
-    must, cannot = random_pairs(20, 13, rng), random_pairs(20, 17, rng)
-    r = scaling_by_definition(X, must, cannot)
-    expected = scatter_by_definition(X, cannot) - r * scatter_by_definition(X, must)
+    X, pairs = rng.standard_normal((20, 11)), random_pairs(20, 17, rng)
+    L = laplacian(pairs, X)
     for form in (X, sparse.csr_matrix(X)):
-        difference, scaling = scatter_difference(form, must, cannot)
-        assert scaling == pytest.approx(r, rel=1e-12)
-        np.testing.assert_allclose(difference, expected, atol=1e-12)
-        np.testing.assert_array_equal(difference, difference.T)
+        scatter = quadratic_form(L, form, n_columns=4)
+        np.testing.assert_allclose(scatter, scatter_by_definition(X, pairs), atol=1e-12)
+        np.testing.assert_array_equal(scatter, scatter.T)
+
+
+def test_scaling_over_several_blocks():
+    """More pairs of wide rows than are subtracted at once."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 400))
+    must, cannot = random_pairs(60, 300, rng), random_pairs(60, 400, rng)
+    _, scaling = scatter_difference(X, must, cannot)
+    assert scaling == pytest.approx(scaling_by_definition(X, must, cannot), rel=1e-12)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -121,15 +124,15 @@ def test_row_space_gives_the_same_projection():
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("shape", [(60, 40), (30, 40)])  # the second is rotated twice
-def test_few_rows_in_pairs_give_the_same_projection(form, shape, monkeypatch):
+def test_few_rows_in_pairs_give_the_same_projection(form, shape):
     """Pairs among few samples: learned from these alone, or from all, it is the same."""
     X, _ = make_data(*shape)
     X = form(X + 3)
     rng = np.random.RandomState(0)
     pairs = random_pairs(9, 12, rng) * 3, random_pairs(9, 15, rng) * 3
-    few = PairwiseConstraintProjection().fit_pairs(X, *pairs)
-    monkeypatch.setattr(projection_module, "_FEW_ROWS", 0)
-    all_rows = PairwiseConstraintProjection().fit_pairs(X, *pairs)
+    few, all_rows = PairwiseConstraintProjection(), PairwiseConstraintProjection()
+    few.fit_pairs(X, *pairs)
+    all_rows._learn(TrainingRows(X, few_rows=0), *pairs)
     np.testing.assert_allclose(few.eigenvalues_, all_rows.eigenvalues_, rtol=1e-9)
     np.testing.assert_allclose(few.components_, all_rows.components_, atol=1e-8)
     assert few.scaling_ == pytest.approx(all_rows.scaling_, rel=1e-12)
@@ -328,19 +331,3 @@ def test_equal_samples_stay_equal_when_projected(form, k):
     for sample in range(20):
         assert len(np.unique(Z[again == sample], axis=0)) <= 1
     assert TrainingRows(form(X))._first is None
-
-
-@pytest.mark.parametrize("n_must", [0, 40])
-def test_scatter_of_rows_too_large_for_the_cache(n_must, monkeypatch):
-    """Differences, block by block and in threads, give what the Laplacian does."""
-    rng = np.random.RandomState(0)
-    X = rng.standard_normal((50, 7)) + 100
-    must, cannot = random_pairs(50, n_must, rng), random_pairs(50, 60, rng)
-    expected, r = TrainingRows(X).scatter_difference(must, cannot)
-    monkeypatch.setattr(projection_module, "_CACHE_BYTES", 0)
-    training = TrainingRows(X)
-    difference, scaling = training.scatter_difference(must, cannot)
-    assert "_centred" not in vars(training), "no copy of the rows is needed"
-    assert scaling == pytest.approx(r, rel=1e-12)
-    np.testing.assert_allclose(difference, expected, atol=1e-10)
-    np.testing.assert_array_equal(difference, difference.T)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
-from labelkin.projection._pairwise import scatter_difference
+from labelkin.projection._scatter import scatter_difference
 from labelkin.projection._selection import (
     SelectByConstraints,
     draw_features,

@@ -199,6 +199,15 @@ class BlockTraining:
         """Return the rows projected."""
         return self.rows @ W
 
+    def identity(self) -> tuple[Array, Array]:
+        """Return the projection that changes nothing."""
+        eye = np.eye(self.n_features, dtype=self.rows.dtype)
+        return eye, eye
+
+    def restrict(self, *pairs: Array) -> Any:
+        """Return the rows and pairs as they are."""
+        return self, *pairs
+
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4)."""
         pairs = np.concatenate([must_link, cannot_link])
@@ -313,9 +322,8 @@ def fit_projection(projection: Any, X: Any, Y: Any, sample_weight: Any) -> None:
     projection.n_features_in_ = rows.shape[1]
     labels = LabelSets.of(Y if Y.ndim == 2 else label_set_matrix(np.asarray(Y)))
     check_consistent_length(rows, labels)
-    projection._draw_and_learn(
-        BlockTraining(rows), labels.sampler, sample_weight, projection.random_state
-    )
+    pairs = projection._draw_pairs(labels.sampler, sample_weight, projection.random_state)
+    projection._learn(BlockTraining(rows), *pairs)
 
 
 def training_data(rows: Any, labels: Any, base: Any) -> tuple[BlockTraining, ConstraintSampler]:

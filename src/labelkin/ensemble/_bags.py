@@ -7,69 +7,11 @@ seen neither features nor labels, and its predictions there are those of new sam
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from labelkin.base import Array
-from labelkin.constraints._sampler import ConstraintSampler
 from labelkin.metrics import METRICS
-
-
-def draw_bag(n_samples: int, share: float, seed: int) -> Array:
-    """Draw the rows of a bag, without replacement, in order.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    share : float
-        Share of them in the bag. It holds two samples at least, to make a pair, and leaves
-        one outside, where there are enough.
-    seed : int
-        The member's seed. The bag has a stream of its own, so that it depends on nothing
-        else that the member draws.
-
-    Returns
-    -------
-    ndarray of int
-    """
-    size = min(max(round(share * n_samples), 2), max(n_samples - 1, 2), n_samples)
-    return np.sort(np.random.default_rng(seed).permutation(n_samples)[:size])
-
-
-class BagSampler(ConstraintSampler):
-    """Draws pairs inside a bag, as `ConstraintSampler` does among all samples.
-
-    It knows the labels in the bag only: those outside cannot change a pair.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels)
-        Label sets of all samples.
-    rows : ndarray of int
-        The bag. `n_samples` is its size.
-    """
-
-    def __init__(self, Y: Array, rows: Array) -> None:
-        super().__init__(Y[rows])
-        self.rows = rows
-
-    def draw(
-        self,
-        threshold: float,
-        n_must_link: int,
-        n_cannot_link: int,
-        sample_weight: ArrayLike | None = None,
-        random_state: Any = None,
-    ) -> tuple[Array, Array]:
-        """Draw pairs of the bag; weights go by, and pairs are, rows among all samples."""
-        weights = None if sample_weight is None else np.asarray(sample_weight)[self.rows]
-        if weights is not None and not weights.any():  # no sample that counts is in the bag
-            weights = None
-        pairs = super().draw(threshold, n_must_link, n_cannot_link, weights, random_state)
-        return self.rows[pairs[0]], self.rows[pairs[1]]
 
 
 class OutOfBag:

@@ -20,11 +20,12 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, in_blocks, seeded
+from labelkin.constraints._bags import BagSampler, draw_bag
 from labelkin.constraints._sampler import ConstraintSampler
-from labelkin.ensemble._bags import BagSampler, draw_bag
 from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
 from labelkin.projection._features import draw_features, feature_shares
-from labelkin.projection._pairwise import PairwiseConstraintProjection, TrainingRows
+from labelkin.projection._pairwise import PairwiseConstraintProjection
+from labelkin.projection._scatter import TrainingRows
 
 # Bases that are given validated arrays, on whatever device; a subclass may do anything.
 _DIRECT = (MLkNNClassifier, IBLRClassifier)
@@ -68,7 +69,7 @@ class Member:
         weights = data.draw_by(weights)
         columns = self._draw_columns(ensemble, data, sampler, weights, rng)
         training = data.training if columns is None else data.training_in(columns)
-        W = self.projection._draw_and_learn(training, sampler, weights, rng)
+        W = self.projection._learn(training, *self.projection._draw_pairs(sampler, weights, rng))
         if columns is not None:
             # In the space of all features, so that whoever projects need not know.
             self.projection.components_ = spread_columns(
@@ -118,7 +119,7 @@ class Member:
         if ensemble.feature_draw == "importance":
             # Pairs of its own, of the same bag: what is outside stays unseen.
             guide = clone(self.projection)
-            guide._draw_and_learn(data.training, sampler, weights, rng)
+            guide._learn(data.training, *guide._draw_pairs(sampler, weights, rng))
             scores = feature_shares(guide)
         return draw_features(scores, ensemble.max_features, ensemble.feature_draw, rng)
 

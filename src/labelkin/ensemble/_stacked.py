@@ -33,7 +33,8 @@ from labelkin.neighbors._exact import (
     rows_together,
 )
 from labelkin.neighbors._mlknn import MLkNNClassifier, NeighborCounts
-from labelkin.projection._pairwise import TrainingRows, n_positive
+from labelkin.projection._pairwise import count_positive
+from labelkin.projection._scatter import TrainingRows
 
 # Members are asked together if that leaves room for so many rows at a time.
 _LEAST_ROWS = 256
@@ -83,7 +84,7 @@ def train_stack(ensemble: Any, data: TrainingData, seeds: Array) -> list[Member]
     for member, seed in zip(members, seeds, strict=True):
         rng, bag, sampler = member._begin(ensemble, data, seed)
         bags.append(bag)
-        pairs.append(member.projection._draw(sampler, None, rng))
+        pairs.append(member.projection._draw_pairs(sampler, None, rng))
         member.estimator = clone(data.base)  # it draws nothing
     if any(not len(p) for kinds in pairs for p in kinds):
         # Pairs of a kind do not exist: a defined projection takes their place.
@@ -121,7 +122,7 @@ def _learn(
     values, vectors = xp.linalg.eigh(astype(difference, "float64"))
     on_host, scalings = to_numpy(values), to_numpy(scaling).tolist()
     eps = float(xp.finfo(rows.dtype).eps)
-    dimensions = [n_positive(v, eps, None) for v in on_host]
+    dimensions = [count_positive(v, eps) for v in on_host]
     k, d = values.shape[-1], max(dimensions)
     # Largest first, after as many zeros as are needed.
     column = np.arange(d) - (d - np.array(dimensions))[:, None]

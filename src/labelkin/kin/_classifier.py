@@ -26,7 +26,7 @@ from labelkin.kin._learners import (
 from labelkin.kin._stacking import Stacking
 from labelkin.kin._views import View, compact, is_binary, learn_views, manageable
 from labelkin.metrics import METRICS
-from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._scatter import TrainingRows
 
 _SEEDS = 2**31 - 1
 # Queries answered at a time.

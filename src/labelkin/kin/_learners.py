@@ -19,7 +19,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.metrics.pairwise import manhattan_distances
 
 from labelkin.base import Array, Matrix
-from labelkin.ensemble._bags import BagSampler
+from labelkin.constraints._bags import BagSampler
 from labelkin.kernel._distances import (
     SCALED_IS_BETTER,
     FoundWidth,
@@ -32,7 +32,7 @@ from labelkin.kernel._distances import (
 )
 from labelkin.kernel._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge
 from labelkin.kernel._ridge import _choose_ridges as choose_ridges
-from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._scatter import TrainingRows
 
 # Up to so many rows kernels are exact; beyond, landmarks stand for the rows. Members behind
 # projections are several, so that landmarks come sooner there: their choices average out.

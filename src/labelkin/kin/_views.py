@@ -14,7 +14,7 @@ from sklearn.decomposition import TruncatedSVD
 
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import _squared_norms, _unit_rows, column_spread
-from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._scatter import TrainingRows
 
 View = Callable[[Matrix], Matrix]
 

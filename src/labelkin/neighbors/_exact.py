@@ -7,7 +7,6 @@ sample that comes first in the training data.
 
 import math
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from labelkin._utils.array_api import (
     rows_per_block,
     take_along_axis,
 )
+from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 
@@ -285,36 +285,6 @@ def _whole_mean(X: Array) -> Array | None:
         return offset if offset.any() else None
     # Elsewhere a look at it would have to wait for the device.
     return astype(xp.round(xp.sum(X, axis=-2, dtype=xp.float64) / X.shape[-2]), X.dtype)
-
-
-def first_of_equals(X: Matrix) -> Array | None:
-    """Return for each row the first that equals it; None when no two do."""
-    suspects = np.arange(X.shape[0])
-    if sparse.issparse(X):
-        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
-    elif isinstance(X, np.ndarray):
-        if X.shape[1]:
-            # Equal rows begin equally; in projected data hardly any other rows do.
-            suspects = _repeated(X[:, 0])
-        contents = (X[i].tobytes() for i in suspects)
-    else:
-        return None
-    first = np.arange(X.shape[0])
-    seen: dict[bytes, int] = {}
-    for i, content in zip(suspects.tolist(), contents, strict=True):
-        first[i] = seen.setdefault(blake2b(content, digest_size=16).digest(), i)
-    return None if len(seen) == len(suspects) else first
-
-
-def _repeated(values: Array) -> Array:
-    """Return where the values stand that occur more than once."""
-    ordered = np.sort(values)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(twice):
-        return np.empty(0, dtype=np.intp)
-    place = np.minimum(np.searchsorted(twice, values), len(twice) - 1)
-    return np.flatnonzero(twice[place] == values)
 
 
 def _smallest(values: Array, k: int) -> Array:

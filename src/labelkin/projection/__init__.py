@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING
 from labelkin._utils.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from labelkin.projection._features import feature_importances
     from labelkin.projection._mddm import MDDM
     from labelkin.projection._pairwise import PairwiseConstraintProjection
-    from labelkin.projection._selection import SelectByConstraints, feature_importances
+    from labelkin.projection._scatter import TrainingRows
+    from labelkin.projection._selection import SelectByConstraints
 
-__all__ = ["MDDM", "PairwiseConstraintProjection", "SelectByConstraints", "feature_importances"]
+__all__ = [
+    "MDDM",
+    "PairwiseConstraintProjection",
+    "SelectByConstraints",
+    "TrainingRows",
+    "feature_importances",
+]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -17,6 +25,7 @@ __getattr__, __dir__ = lazy_exports(
         "MDDM": "_mddm",
         "PairwiseConstraintProjection": "_pairwise",
         "SelectByConstraints": "_selection",
-        "feature_importances": "_selection",
+        "TrainingRows": "_scatter",
+        "feature_importances": "_features",
     },
 )

@@ -1,0 +1,267 @@
+"""The scatter of pairs, S_C − r·S_M (Eq. 4–7), over training rows in memory.
+
+`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows`
+offers the same methods for rows in blocks on Dask workers.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from labelkin._utils.array_api import (
+    ascontiguousarray,
+    astype,
+    is_device_array,
+    itemsize,
+    matrix_transpose,
+    namespace_and_device,
+    rows_per_block,
+    take_rows,
+)
+from labelkin._utils.equal_rows import first_of_equals
+from labelkin.base import Array, Matrix
+
+# A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
+# multiplied faster as a dense one.
+_DENSE_ENTRIES = 2**23
+_DENSE_SHARE = 0.02
+# Up to this ratio of rows in pairs to coordinates, rotating those rows into their own row space
+# costs less than the smaller eigenproblem saves: 13 % of a fit of 30 members on medical.
+_FEW_ROWS = 0.6
+# Entries of a temporary that stays in the cache of one core.
+_CACHED_ENTRIES = 2**16
+# Columns of Xᵀ L X that are computed at once.
+_COLUMNS = 128
+# Newton's iteration squares the error of nearly orthogonal columns: three steps are usual.
+_MOST_STEPS = 10
+
+
+class TrainingRows:
+    """Training samples in coordinates in which learning a projection is cheap.
+
+    All differences of samples lie in the row space of X. When that is smaller than the
+    feature space (k > n) the samples are rotated into it, once for any number of
+    projections; eigenvectors found there are rotated back, and nothing is lost.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Samples. The work is done on their device.
+    few_rows : float, default=0.6
+        Ratio of rows in pairs to coordinates up to which `restrict` pays.
+
+    Attributes
+    ----------
+    rows : array or CSR matrix of shape (n_samples, p)
+        The samples in these coordinates.
+    basis : array of shape (p, n_features) or None
+        Orthonormal rows that span the row space; None: the coordinates are the features.
+    """
+
+    def __init__(self, X: Matrix, few_rows: float = _FEW_ROWS) -> None:
+        n, k = X.shape
+        self.n_features = k
+        self.few_rows = few_rows
+        self._first = first_of_equals(X)
+        self.basis = _row_space(X) if k > n else None
+        if self.basis is not None:
+            self.rows = X @ self.basis.T
+        elif sparse.issparse(X) and n * k <= _DENSE_ENTRIES and X.nnz > _DENSE_SHARE * n * k:
+            self.rows = X.toarray()
+        else:
+            self.rows = X
+
+    @cached_property
+    def _centred(self) -> Matrix:
+        """The rows moved, if they are dense: far from the origin a scatter loses digits."""
+        if sparse.issparse(self.rows):
+            return self.rows
+        xp, _ = namespace_and_device(self.rows)
+        return self.rows - xp.mean(self.rows, axis=0)
+
+    def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
+        """Return S_C − r·S_M and r, in these coordinates."""
+        return scatter_difference(self._centred, must_link, cannot_link)
+
+    def project(self, W: Array) -> Array:
+        """Return the rows projected by W, (p, d); equal samples stay equal to the last digit.
+
+        A matrix product may round equal rows differently, by their position, and so undo
+        ties between neighbours.
+        """
+        Z = self.rows @ W
+        return Z if self._first is None else Z[self._first]
+
+    def in_features(self, vectors: Array) -> Array:
+        """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
+        if self.basis is None:
+            return vectors
+        # Transposed, so that each direction is contiguous in memory.
+        return matrix_transpose(matrix_transpose(vectors) @ self.basis)
+
+    def identity(self) -> tuple[Array, Array]:
+        """Return the projection that changes nothing, in these coordinates and in features."""
+        xp, device = namespace_and_device(self.rows)
+        eye = xp.eye(self.n_features, dtype=self.rows.dtype, device=device)
+        return eye if self.basis is None else self.basis, eye
+
+    def restrict(self, must_link: Array, cannot_link: Array) -> tuple["TrainingRows", Array, Array]:
+        """Return the rows that occur in a pair, if they are few, and the pairs among them.
+
+        Weights can leave so few rows that their row space is much smaller still. The
+        coordinates are the features of what is returned.
+        """
+        n, k = self.rows.shape
+        if is_device_array(self.rows):
+            return self, must_link, cannot_link
+        in_pair = np.zeros(n, dtype=bool)
+        in_pair[must_link], in_pair[cannot_link] = True, True
+        if np.count_nonzero(in_pair) > self.few_rows * k:
+            return self, must_link, cannot_link
+        place = np.cumsum(in_pair) - 1
+        return TrainingRows(self._centred[in_pair]), place[must_link], place[cannot_link]
+
+
+def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
+    """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
+
+    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
+    pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
+    gathering rows is cheap, and the differences are multiplied block by block. Without
+    must-links the result is S_C alone.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Samples.
+    must_link, cannot_link : array of shape (n_pairs, 2)
+        Row indices. On a device they may be those of several projections, (S, n_pairs, 2);
+        then so are the results.
+
+    Returns
+    -------
+    difference : array of shape (n_features, n_features)
+        Symmetric.
+    scaling : float
+        r; on a device an array without dimensions, so as not to wait for it.
+    """
+    if is_device_array(X):
+        return _scatter_on_device(X, must_link, cannot_link)
+    trace_C, trace_M = _half_mean_square(X, cannot_link), _half_mean_square(X, must_link)
+    scaling = scaling_coefficient(trace_C, trace_M)
+    L = laplacian(cannot_link, X) - scaling * laplacian(must_link, X)
+    return quadratic_form(L, X), scaling
+
+
+def scaling_coefficient(trace_C: float, trace_M: float) -> float:
+    """Return r (Eq. 4) = tr S_C / tr S_M.
+
+    Where all must-links are of identical samples S_M is zero, and any finite r will do.
+    """
+    return trace_C / trace_M if trace_M > 0 else 1.0
+
+
+def _half_mean_square(X: Matrix, pairs: Array) -> float:
+    """Return half the mean of |x_i − x_j|² over the pairs: the trace of S_C or S_M."""
+    entries = X.nnz if sparse.issparse(X) else X.size
+    size = max(1, _CACHED_ENTRIES * X.shape[0] // max(entries, 1))
+    total = 0.0
+    for start in range(0, len(pairs), size):
+        i, j = pairs[start : start + size].T
+        difference = X[i] - X[j]
+        values = difference.data if sparse.issparse(difference) else difference.ravel()
+        total += np.einsum("i,i->", values, values, dtype=np.float64)
+    return float(total) / (2 * max(len(pairs), 1))
+
+
+def laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
+    """Return the Laplacian of the graph of the pairs over twice their number (Eq. 6–7)."""
+    n_samples = X.shape[0]
+    i, j = pairs.T
+    weight = np.full(len(pairs), 1 / (2 * max(len(pairs), 1)), dtype=X.dtype)
+    row, column = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    data = np.concatenate([weight, weight, -weight, -weight])
+    return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
+
+
+def quadratic_form(L: sparse.csr_array, X: Matrix, n_columns: int = _COLUMNS) -> Array:
+    """Return Xᵀ L X for a symmetric L, symmetric to the last digit.
+
+    Of a dense X one triangle is computed, `n_columns` columns at a time, and mirrored: half the
+    products, and no matrix of the size of X.
+    """
+    if sparse.issparse(X):
+        form = (X.T @ (L @ X)).toarray()
+        return (form + form.T) * 0.5
+    k = X.shape[1]
+    form = np.empty((k, k), dtype=X.dtype)
+    for columns in gen_batches(k, n_columns):
+        first, end = columns.start, columns.stop
+        np.matmul(X[:, first:].T, L @ X[:, columns], out=form[first:, columns])
+        corner = form[columns, columns]
+        form[columns, columns] = (corner + corner.T) * 0.5
+        form[columns, end:] = form[end:, columns].T
+    return form
+
+
+def _scatter_on_device(X: Array, must_link: Array, cannot_link: Array) -> tuple[Array, Array]:
+    """Return S_C − r·S_M and r from the differences over the pairs, (..., n_pairs, 2)."""
+    xp, _ = namespace_and_device(X)
+    n_C, n_M = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
+    S_C, S_M = _sum_of_squares(X, cannot_link), _sum_of_squares(X, must_link)
+    trace = xp.linalg.trace(S_M)
+    ratio = xp.where(trace > 0, xp.linalg.trace(S_C) / trace, n_C / n_M)
+    difference = S_C - ratio[..., None, None] * S_M
+    difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_C)
+    return difference, ratio * (n_M / n_C)
+
+
+def _sum_of_squares(X: Array, pairs: Array) -> Array:
+    """Sum (x_i − x_j)(x_i − x_j)ᵀ over the pairs, in blocks of bounded memory."""
+    xp, device = namespace_and_device(X)
+    *stack, n_pairs, _ = pairs.shape
+    k = X.shape[1]
+    size = rows_per_block(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
+    total = xp.zeros((*stack, k, k), dtype=X.dtype, device=device)
+    for start in range(0, n_pairs, size):
+        indices = xp.reshape(pairs[..., start : min(start + size, n_pairs), :], (-1,))
+        ends = xp.reshape(take_rows(X, indices), (*stack, -1, 2, k))
+        differences = ends[..., 0, :] - ends[..., 1, :]
+        total = total + xp.matrix_transpose(differences) @ differences
+    return total
+
+
+def _row_space(X: Matrix) -> Array:
+    """Return an orthonormal basis of the row space, (rank, n_features), from the small X·Xᵀ."""
+    xp, device = namespace_and_device(X)
+    gram = X @ X.T
+    gram = gram.toarray() if sparse.issparse(gram) else gram
+    values, vectors = xp.linalg.eigh(astype(gram, "float64"))
+    n = values.shape[0]
+    tolerance = n * float(xp.finfo(X.dtype).eps) * values[-1]
+    rank = int(xp.count_nonzero(values > tolerance))
+    if rank == 0:  # nothing but zeros: any direction will do
+        return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
+    columns = X.T if sparse.issparse(X) else astype(X, "float64").T
+    basis = _orthonormalise(columns @ vectors[:, n - rank :])
+    return ascontiguousarray(astype(basis.T, X.dtype))
+
+
+def _orthonormalise(columns: Array) -> Array:
+    """Make columns orthonormal that are orthogonal but for rounding.
+
+    By Newton's iteration: three matrix products, where a QR decomposition takes several times
+    as long.
+    """
+    xp, device = namespace_and_device(columns)
+    columns = columns / xp.sqrt(xp.sum(columns * columns, axis=0))
+    identity = xp.eye(columns.shape[1], dtype=columns.dtype, device=device)
+    for _ in range(_MOST_STEPS):
+        excess = columns.T @ columns - identity
+        columns = columns - columns @ (0.5 * excess)
+        if float(xp.sum(excess * excess)) < float(xp.finfo(columns.dtype).eps):
+            break
+    return columns
