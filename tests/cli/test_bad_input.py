@@ -176,8 +176,8 @@ fit n.csv --labels a,b --device tpu                 # --device
 fit n.csv --labels a,b --out taken.skops            # exists already
 fit n.csv --labels a,b --out folder                 # is a folder
 fit n.csv --labels a,b --out nowhere/m.skops        # there is no folder nowhere
-fit n.csv --labels a,b --out n.csv                  # is an input too
-fit n.csv --labels a,b --out n.csv --overwrite      # is an input too
+fit n.csv --labels a,b --out n.csv                  # is also an input
+fit n.csv --labels a,b --out n.csv --overwrite      # is also an input
 fit empty.csv --labels a,b                          # the file is empty
 fit blank.csv --labels a,b                          # the file is empty
 fit head.csv --labels a,b                           # no rows
@@ -246,12 +246,12 @@ predict n.skops n.csv --id name                     # no column 'name'
 predict n.skops n.csv --top -1                      # --top
 predict n.skops n.csv --top many                    # --top
 predict n.skops n.csv --separator ''                # at least one character
-predict n.skops n.csv --separator a                 # label 'a' holds 'a'
+predict n.skops n.csv --separator a                 # label 'a' contains 'a'
 predict n.skops n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
 predict n.skops n.csv --out p                       # end it in .csv, .parquet or .jsonl
 predict n.skops n.csv --out p.parquet.gz            # end it in
 predict n.skops n.csv --out taken.csv               # exists already
-predict n.skops n.csv --out n.csv --overwrite       # is an input too
+predict n.skops n.csv --out n.csv --overwrite       # is also an input
 predict n.skops n.csv --out nowhere/p.csv           # there is no folder nowhere
 predict n.skops n.csv --out folder.csv              # is a folder
 predict n.skops n.csv --delimiter ''                # one character
@@ -262,7 +262,7 @@ evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
 evaluate n.csv                                      # nothing says which columns are labels
 evaluate n.csv --labels a,c                         # no column 'c'
-evaluate n.csv --labels a,b --folds 31              # has 30 rows only
+evaluate n.csv --labels a,b --folds 31              # has only 30 rows
 evaluate n.csv --labels a,b --folds 1               # --folds
 evaluate n.csv --labels a,b --folds 0               # --folds
 evaluate n.csv --labels a,b --folds x               # --folds
@@ -290,11 +290,11 @@ evaluate n.skops letters.csv                        # no column 'a'
 evaluate n.skops fewer.csv                          # no column 'a'
 evaluate n.skops notmarks.csv                       # label 'a' holds '2'
 evaluate films.skops new.csv                        # no column 'drama'
-evaluate n.skops n.csv --folds 3                    # --folds has no meaning
-evaluate n.skops n.csv --model mlknn                # --model has no meaning
-evaluate n.skops n.csv --set n_neighbors=3          # --set has no meaning
-evaluate n.skops n.csv --labels a,b                 # --labels has no meaning
-evaluate n.skops n.csv --label-column a             # --label-column has no meaning
+evaluate n.skops n.csv --folds 3                    # --folds has no effect
+evaluate n.skops n.csv --model mlknn                # --model has no effect
+evaluate n.skops n.csv --set n_neighbors=3          # --set has no effect
+evaluate n.skops n.csv --labels a,b                 # --labels has no effect
+evaluate n.skops n.csv --label-column a             # --label-column has no effect
 evaluate n.skops n.csv --metrics nothing            # no such metric
 evaluate n.skops digit-scenes                       # digit-scenes
 export n.skops                                      # Missing argument

@@ -136,7 +136,7 @@ def test_convert_does_not_replace_unasked(run, toy, tmp_path):
     [
         (["describe", "yaest"], "Did you mean yeast?"),
         (["describe", "no/such/file.arff"], "There is no file no/such/file.arff"),
-        (["describe", "yeast", "--labels", "a"], "--labels is for files"),
+        (["describe", "yeast", "--labels", "a"], "--labels applies only to files"),
         (["describe", "yeast", "--subset", "half"], "subset must be"),
         (["fetch"], "Name at least one dataset"),
         (["fetch", "yeast", "emotion"], "Did you mean emotions"),
@@ -155,7 +155,7 @@ def test_bad_files_write_nothing(run, toy, tmp_path):
     broken.write_bytes(toy.read_bytes()[:200])
     assert "broken.npz" in run("convert", broken, tmp_path / "out.arff", code=2)
     assert "out.strange" in run("convert", toy, tmp_path / "out.strange", code=2)
-    assert "--subset is for known" in run("describe", toy, "--subset", "all", code=2)
+    assert "--subset applies only to known" in run("describe", toy, "--subset", "all", code=2)
     assert list(tmp_path.glob("out*")) == []
 
 
@@ -164,7 +164,7 @@ def test_fetch_says_what_is_there(run, empty_home, toy):
     (empty_home / "flags.npz").write_bytes(toy.read_bytes())
     out = run("fetch", "flags").replace("\n", "")
     assert str(empty_home / "flags.npz") in out
-    assert "was there" in out
+    assert "already there" in out
 
 
 def test_help_is_quick_and_lists_the_command():

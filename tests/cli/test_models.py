@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from labelkin.cli import evaluate, export, fit, main, predict
-from labelkin.cli._models import make_model, methods, parse_settings
+from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
 from labelkin.persistence import load_model, model_info, save_model
+from labelkin.registry import METHODS
 from support.data import make_data
 from support.tables import VOCABULARY, films, write_films, write_numbers, write_posts
 
@@ -420,18 +421,18 @@ def test_settings_are_typed():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", methods())
+@pytest.mark.parametrize("name", METHODS)
 def test_every_method_can_be_asked_for(name, here):
     X, Y = make_data(30)
     write("d.csv", X, Y)
-    parameters = methods()[name].make(0).get_params()
+    parameters = METHODS[name].make(0).get_params()
     few = ["--set", "n_estimators=4"] if "n_estimators" in parameters else []
     ok("fit", "d.csv", "--labels", "-4", "--model", name, *few)
     ok("predict", "model.skops", "d.csv", "--out", "p.csv")
 
 
 def test_a_pipelines_last_step_takes_settings():
-    model = make_model(methods()["mlknn_scaled"], {"n_neighbors": 4}, 0)
+    model = make_classifier(METHODS["mlknn_scaled"], {"n_neighbors": 4}, 0)
     assert model[-1].n_neighbors == 4
 
 

@@ -1,12 +1,15 @@
-"""``labelkin datasets``: what is known and present, its figures, and other formats of it."""
+"""``labelkin datasets``: list, describe, convert and fetch datasets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli._options import Json, LabelNames, Overwrite
+from labelkin.cli._output import check_output, print_json
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.table import Table
     from sklearn.utils import Bunch
 
 app = typer.Typer(
@@ -17,29 +20,23 @@ app = typer.Typer(
 
 DataHome = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of the data (default: LABELKIN_DATA, else the cache)."),
+    typer.Option("--data", help="Folder of the datasets [default: LABELKIN_DATA, else a cache]."),
 ]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        help="Label columns of a file that does not say: names separated by commas, or a "
-        "count (the first n; -n: the last n)."
-    ),
+Subset = Annotated[
+    str | None, typer.Option(help="Rows of a known dataset to use: all, train or test.")
 ]
-Subset = Annotated[str | None, typer.Option(help="Rows of a known dataset: all, train or test.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.callback(invoke_without_command=True)
 def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json = False) -> None:
-    """List what is known and what is present; the commands below do more."""
+    """List the known datasets and which of them are on this machine, or run a command below."""
     if context.invoked_subcommand is not None:
         return
     from labelkin.datasets import data_home_path, dataset_info, dataset_names, find_dataset
 
     rows = [(dataset_info(name), find_dataset(name, data)) for name in dataset_names()]
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
                     "name": info.name,
@@ -51,7 +48,8 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
                     **info.statistics,
                 }
                 for info, path in rows
-            ]
+            ],
+            indent=2,
         )
         return
     from rich import box
@@ -72,68 +70,70 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
             f"{figures['cardinality']:.3f}" if "cardinality" in figures else "",
             info.domain,
         )
-    _console().print(table)
+    _print_table(table)
     present = sum(path is not None for _, path in rows)
     typer.echo(
-        f"{present} of {len(rows)} here (folder: {data_home_path(data)}); * in the paper's Table 2"
+        f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
     )
     typer.echo("next: labelkin datasets describe yeast    labelkin datasets fetch emotions")
 
 
 @app.command()
 def describe(
-    source: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A known name, or a file.")],
+    source: Annotated[
+        str, typer.Argument(metavar="NAME|PATH", help="A known dataset's name, or a file.")
+    ],
     plots: Annotated[
-        Path | None, typer.Option(help="Folder to write the plots to, as PNG and SVG.")
+        Path | None, typer.Option(help="Folder to write plots to, as PNG and SVG.")
     ] = None,
-    labels: Labels = None,
+    labels: LabelNames = None,
     subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
-    """Show a dataset's figures: size, label sets, imbalance; write plots when asked."""
-    from labelkin.datasets import describe as figures_of
+    """Show the statistics of a dataset: its size, label sets and imbalance."""
+    from labelkin.datasets import describe as compute_statistics
     from labelkin.datasets import save_plots
 
-    bunch = _open(source, labels, subset, data)
-    figures = figures_of(bunch.target, bunch.data, label_names=bunch.label_names)
+    bunch = _load(source, labels, subset, data)
+    statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
     written = []
     if plots is not None:
-        written = save_plots(
-            bunch.target, plots, label_names=bunch.label_names, title=bunch.get("name")
-        )
+        written = save_plots(bunch.target, plots, label_names=bunch.label_names, title=bunch.name)
     if as_json:
-        _print_json({"name": bunch.name, **figures.to_dict(), "plots": [str(p) for p in written]})
+        paths = [str(path) for path in written]
+        print_json({"name": bunch.name, **statistics.to_dict(), "plots": paths}, indent=2)
         return
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=Text(bunch.name))
-    for word, figure in figures.rows():
-        table.add_row(word, Text(figure))
-    _console().print(table)
+    for name, value in statistics.rows():
+        table.add_row(name, Text(value))
+    _print_table(table)
     for path in written:
         typer.echo(f"written: {path}")
 
 
 @app.command()
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file, or a known name.")],
-    goal: Annotated[Path, typer.Argument(metavar="OUT", help="A file; its name sets the format.")],
-    labels: Labels = None,
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file, or a known dataset's name.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write; its suffix sets the format.")
+    ],
+    labels: LabelNames = None,
     subset: Subset = None,
     data: DataHome = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace OUT if it exists.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Convert between formats: .arff, .csv, .parquet, .npz, LibSVM; .gz and .bz2 too."""
+    """Convert a dataset to another format: ARFF, CSV, Parquet, .npz or LibSVM."""
     from labelkin.datasets import write
 
-    if goal.exists() and not overwrite:
-        raise ValueError(f"{goal} exists already; choose another name or add --overwrite.")
-    bunch = _open(source, labels, subset, data)
+    check_output(out, overwrite, inputs=[Path(source)])
+    bunch = _load(source, labels, subset, data)
     write(
-        goal,
+        out,
         bunch.data,
         bunch.target,
         feature_names=bunch.feature_names,
@@ -142,18 +142,21 @@ def convert(
         split=bunch.split,
     )
     n, k = bunch.data.shape
-    typer.echo(f"written: {goal} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
+    typer.echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
 
 
 @app.command()
 def fetch(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME...", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="NAME...", help="Names of datasets.", show_default=False),
     ] = None,
-    paper: Annotated[bool, typer.Option(help="Fetch the paper's twelve.")] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Fetch the twelve datasets of the VPCME paper.")
+    ] = False,
     data: DataHome = None,
 ) -> None:
-    """Download datasets that are not there yet."""
+    """Download datasets, unless they are already on this machine."""
     from labelkin.datasets import dataset_info, dataset_names, find_dataset, load_dataset
 
     wanted = [dataset_info(name).name for name in names or ()]
@@ -163,40 +166,34 @@ def fetch(
             "Name at least one dataset, or add --paper; `labelkin datasets` lists them."
         )
     for name in wanted:
-        there = find_dataset(name, data)
-        if there is None:
+        path = find_dataset(name, data)
+        if path is not None:
+            typer.echo(f"{name}: {path} (already there)")
+        else:
             load_dataset(name, data_home=data, subset="all")
-        typer.echo(
-            f"{name}: {there or find_dataset(name, data)}" + (" (was there)" if there else "")
-        )
+            typer.echo(f"{name}: {find_dataset(name, data)}")
 
 
-def _open(source: str, labels: str | None, subset: str | None, data: Path | None) -> "Bunch":
-    """Load a known name or read a file; the result has a name to show."""
+def _load(source: str, labels: str | None, subset: str | None, data: Path | None) -> "Bunch":
+    """Load a known dataset or read a file; the result has a name."""
     from labelkin.datasets import dataset_info, dataset_names, load_dataset, read
 
     path = Path(source)
     looks_like_a_file = path.is_file() or path.suffix or len(path.parts) > 1
     if source.lower() not in dataset_names() and looks_like_a_file:
         if subset is not None:
-            raise ValueError("--subset is for known datasets; a file is always taken whole.")
+            raise ValueError("--subset applies only to known datasets; files are read whole.")
         if not path.is_file():
             raise FileNotFoundError(f"There is no file {source}.")
         bunch = read(path, labels=labels)
         bunch.name = path.name
         return bunch
     if labels is not None:
-        raise ValueError(f"--labels is for files; the labels of {source} are known.")
+        raise ValueError(f"--labels applies only to files; the labels of {source} are known.")
     return load_dataset(dataset_info(source).name, data_home=data, subset=subset)
 
 
-def _print_json(value: object) -> None:
-    import json
-
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _console() -> "Console":
+def _print_table(table: "Table") -> None:
     from rich.console import Console
 
-    return Console(highlight=False)
+    Console(highlight=False).print(table)

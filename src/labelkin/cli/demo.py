@@ -7,30 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import labelkin
+from labelkin.cli._figures import Figures, figures_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from labelkin.base import MultiLabelClassifier
     from labelkin.explain import Explanation
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("labelkin-demo"),
+    out: Annotated[Path, typer.Option(help="Folder to write the pictures to.")] = Path(
+        "labelkin-demo"
+    ),
     samples: Annotated[int, typer.Option(min=40, help="Number of scenes.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of scenes and VPCME.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the scenes and of VPCME.")] = 0,
 ) -> None:
-    """Learn the embedded digit scenes and show what VPCME adds to ML-kNN.
+    """Train ML-kNN and VPCME on embedded images of digits and compare them.
 
-    The scenes hold one to three handwritten digits; the labels are the digits present.
+    Each image (scene) shows one to three handwritten digits; its labels are the digits shown.
     Nothing is downloaded.
     """
     from rich.console import Console
 
     from labelkin import MLkNNClassifier, VPCMEClassifier
-    from labelkin.cli._scenes import draw_explanation, draw_scenes
+    from labelkin.cli._pictures import draw_explanation, draw_scenes
     from labelkin.datasets import load_digit_scenes
+    from labelkin.metrics import PAPER_METRICS
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
@@ -38,17 +41,17 @@ def command(
     n, q = scenes.target.shape
     console.print(
         f"[bold]labelkin {labelkin.__version__}[/] · digit scenes: {n:,} images, {q} labels, "
-        f"{scenes.target.sum(axis=1).mean():.1f} an image"
+        f"{scenes.target.sum(axis=1).mean():.1f} labels per image"
     )
     vpcme = VPCMEClassifier(random_state=seed)
-    models = {"ML-kNN": MLkNNClassifier(), "VPCME": vpcme}
-    runs = _run(models, scenes, console)
+    runs = _fit_and_evaluate({"ML-kNN": MLkNNClassifier(), "VPCME": vpcme}, scenes, console)
     console.print()
-    console.print(_table(runs))
+    console.print(figures_table(runs, PAPER_METRICS, "on the test scenes"))
+
     train, test = scenes.split == 0, scenes.split == 1
     images, target = scenes.images[test], scenes.target[test]
     picture = out / "scenes.png"
-    draw_scenes(images, target, runs["VPCME"]["labels"], picture)
+    draw_scenes(images, target, vpcme.predict(scenes.data[test]), picture)
     console.print(f"\npictures: {picture} (12 test scenes, true and predicted digits)")
     several = int((target.sum(axis=1) > 1).argmax())
     explanation = vpcme.explain(scenes.data[test][several])
@@ -59,21 +62,21 @@ def command(
 
 
 def _in_words(explanation: "Explanation") -> str:
-    """Say in one line what a prediction rests on."""
-    found = [
+    """Return the votes for the predicted digits in one line."""
+    votes = [
         f"{name} by {votes} of {explanation.n_members} votes"
         for name, votes, predicted in zip(
             explanation.label_names, explanation.votes, explanation.predicted, strict=True
         )
         if predicted
     ]
-    return f"one of them explained: {', '.join(found) or 'no digit'}"
+    return f"one of them explained: {', '.join(votes) or 'no digit'}"
 
 
-def _run(
+def _fit_and_evaluate(
     models: "dict[str, MultiLabelClassifier]", scenes: Any, console: "Console"
-) -> dict[str, dict]:
-    """Fit and score each model, with a bar; return figures, seconds and labels by name."""
+) -> dict[str, Figures]:
+    """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from labelkin.metrics import evaluate
@@ -100,17 +103,14 @@ def _run(
             predicted = time.perf_counter()
             progress.update(task, completed=total)
             proba = model.predict_proba(scenes.data[test])
-            runs[name] = {
-                "figures": evaluate(scenes.target[test], proba, labels),
-                "fit": fitted - started,
-                "predict": predicted - fitted,
-                "labels": labels,
-            }
+            figures = evaluate(scenes.target[test], proba, labels)
+            figures |= {"fit_s": fitted - started, "predict_s": predicted - fitted}
+            runs[name] = {key: [value] for key, value in figures.items()}
     return runs
 
 
 def _follow(model: Any, progress: Any, task: Any) -> None:
-    """Have the ensemble advance the bar after each member."""
+    """Advance the bar after each member of the ensemble."""
     errors: list[float] = []
 
     def advance(number: int, error: float) -> None:
@@ -119,27 +119,3 @@ def _follow(model: Any, progress: Any, task: Any) -> None:
         progress.update(task, completed=number, error=shown)
 
     model._after_member = advance
-
-
-def _table(runs: dict[str, dict]) -> "Table":
-    """Return the seven metrics side by side, the better figure bold, and the seconds."""
-    from rich.table import Table
-
-    from labelkin.metrics import METRICS, PAPER_METRICS
-
-    table = Table(box=None, pad_edge=True)
-    table.add_column("on test scenes, %")
-    for name in runs:
-        table.add_column(name, justify="right")
-    for key in PAPER_METRICS:
-        metric = METRICS[key]
-        values = [run["figures"][key] for run in runs.values()]
-        best = (max if metric.greater_is_better else min)(values)
-        shown = [f"{100 * v:.2f}" if metric.percent else f"{v:.2f}" for v in values]
-        cells = [f"[bold]{s}[/]" if v == best else s for v, s in zip(values, shown, strict=True)]
-        unit = "" if metric.percent else " (labels)"
-        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells)
-    for kind in ("fit", "predict"):
-        seconds = [f"[dim]{run[kind]:.2f} s[/]" for run in runs.values()]
-        table.add_row(f"[dim]{kind} time[/]", *seconds)
-    return table

@@ -1,22 +1,29 @@
-"""``labelkin evaluate``: cross-validation of methods, or a model on new data."""
+"""``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
 import time
-from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin.cli import _common as common
-from labelkin.cli import _device, _models
-from labelkin.cli.fit import fit
-from labelkin.cli.predict import predictions
+from labelkin.cli import _compute
+from labelkin.cli._data import TrainingData, load_saved_model, read_training_data
+from labelkin.cli._figures import Figures, figures_table, summarise
+from labelkin.cli._methods import find_method, make_classifier, parse_settings
+from labelkin.cli._options import (
+    METHOD,
+    OUTPUT,
+    Json,
+    MethodOptions,
+    Quiet,
+    TableOptions,
+    expand_groups,
+)
+from labelkin.cli._output import Notes, print_json, progress_bar, split_names
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.table import Table
-
-    from labelkin.registry import Method
 
 EXAMPLES = """Examples:
 
@@ -28,310 +35,241 @@ labelkin evaluate model.skops new.csv
 
 labelkin evaluate model.skops new.csv --metrics f1,micro_f1,macro_f1 --json"""
 
-Figures = dict[str, list[float]]
 
-
+@expand_groups
 def command(
     context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
             metavar="MODEL|DATA",
-            help="Data to cross-validate on: a file, or a known dataset's name. Or a model file.",
+            help="The data to cross-validate on (a file or the name of a known dataset), or a "
+            "model file.",
             show_default=False,
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Argument(
-            metavar="DATA", help="With a model file: the data to measure it on.", show_default=False
+            metavar="DATA",
+            help="After a model file: the data to evaluate it on.",
+            show_default=False,
         ),
     ] = None,
-    labels: common.LabelNames = None,
-    label_column: common.LabelColumn = None,
-    separator: common.Separator = ";",
-    text: common.Text = None,
-    category: common.Category = None,
-    ignore: common.Ignore = None,
-    missing: common.MissingOption = common.Missing.impute,
-    scale: common.ScaleOption = common.Scale.auto,
-    max_words: common.MaxWords = 5000,
-    delimiter: common.Delimiter = None,
-    encoding: common.Encoding = "utf-8",
-    model: common.ModelName = _models.DEFAULT,
-    settings: common.Settings = None,
+    *,
+    table: TableOptions,
+    choice: MethodOptions,
     folds: Annotated[
         int,
-        typer.Option(min=2, help="Folds of the cross-validation.", rich_help_panel=common.MODEL),
+        typer.Option(min=2, help="Number of cross-validation folds.", rich_help_panel=METHOD),
     ] = 5,
     repeats: Annotated[
         int,
         typer.Option(
-            min=1, help="Times it is repeated, shuffled anew.", rich_help_panel=common.MODEL
+            min=1,
+            help="How often to repeat the cross-validation, shuffled anew.",
+            rich_help_panel=METHOD,
         ),
     ] = 1,
     stratified: Annotated[
         bool,
-        typer.Option(help="Spread labels evenly over the folds.", rich_help_panel=common.MODEL),
+        typer.Option(help="Spread the labels evenly over the folds.", rich_help_panel=METHOD),
     ] = True,
-    seed: common.Seed = 0,
-    device: common.Device = None,
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Metrics, separated by commas, or all; by default the paper's seven.",
-            rich_help_panel=common.OUTPUT,
+            help="Names of metrics separated by commas, or all; by default the seven metrics of "
+            "the VPCME paper.",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    as_json: common.Json = False,
-    quiet: common.Quiet = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Measure methods by cross-validation, or a fitted model on data it has not seen.
+    """Evaluate methods by cross-validation, or a fitted model on new data.
 
-    One argument: the data; --model may name several methods, separated by commas. Whatever is
-    learned from columns (words, categories, medians) is learned anew in each fold. Two
-    arguments: a model file and the data.
+    With one argument, DATA, the methods named by --model (separated by commas) are
+    cross-validated; the preparation of the columns is learned from the training rows of each
+    fold. With two arguments, MODEL and DATA, the fitted model is evaluated on the data.
     """
-    notes = common.Notes(quiet)
-    wanted = _metrics(metrics)
-    _device.check(device)
+    names = _parse_metrics(metrics)
+    notes = Notes(quiet)
+    _compute.check_device(choice.device)
     if data is not None:
         _refuse_training_options(context)
-        loaded = common.load(source)
-        table = loaded.table(data, delimiter, encoding, None)
-        Y = loaded.labels.read(table, notes.waiting)
-        X = loaded.schema.read(table, notes.waiting)
-        notes.flush()
-        found, scores = predictions(loaded, X, device)
-        figures = _measure(Y, scores, found, wanted)
-        runs = {source.name: {name: [value] for name, value in figures.items()}}
-        head = {"model": str(source), "data": str(data), "rows": len(Y)}
-        _show(runs, wanted, f"{source.name} on {data}: {len(Y):,} rows", head, as_json)
+        evaluation = _evaluate_model(source, data, table, choice.device, names, notes)
+    else:
+        if source.suffix.lower() == ".skops":
+            raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
+        protocol = _Protocol(folds, repeats, stratified)
+        hidden = quiet or as_json
+        evaluation = _cross_validate(source, table, choice, protocol, names, notes, hidden)
+
+    if as_json:
+        results = {
+            name: {key: summarise(values) for key, values in figures.items()}
+            for name, figures in evaluation.results.items()
+        }
+        print_json({**evaluation.facts, "results": results})
         return
-    if source.suffix.lower() == ".skops":
-        raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
-    methods = [_models.find_method(name, own=True) for name in common.split_names(model)]
+    from rich.console import Console
+
+    columns = {evaluation.titles[name]: run for name, run in evaluation.results.items()}
+    Console(highlight=False).print(figures_table(columns, names, evaluation.heading))
+
+
+@dataclass(frozen=True)
+class _Protocol:
+    """How the rows are split for cross-validation."""
+
+    folds: int
+    repeats: int
+    stratified: bool
+
+    def splits(self, y: "np.ndarray", seed: int) -> "list[tuple[np.ndarray, np.ndarray]]":
+        """Return the training and test rows of each fold."""
+        from sklearn.model_selection import RepeatedKFold
+
+        from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+
+        splitter = RepeatedIterativeStratifiedKFold if self.stratified else RepeatedKFold
+        cv = splitter(n_splits=self.folds, n_repeats=self.repeats, random_state=seed)
+        return list(cv.split(y, y))
+
+    def __str__(self) -> str:
+        return f"{self.folds} folds" + (f" × {self.repeats}" if self.repeats > 1 else "")
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """The figures of each method by its name, with titles and a heading to show them under."""
+
+    results: dict[str, Figures]
+    titles: dict[str, str]
+    heading: str
+    facts: dict[str, Any]
+    """What was evaluated, for ``--json``."""
+
+
+def _evaluate_model(
+    path: Path,
+    data: Path,
+    options: TableOptions,
+    device: str | None,
+    metrics: list[str],
+    notes: Notes,
+) -> _Evaluation:
+    """Evaluate a fitted model."""
+    from labelkin.metrics import evaluate
+
+    saved = load_saved_model(path)
+    table = saved.read(data, options.delimiter, options.encoding)
+    y = saved.labels.read(table, notes.pending)
+    X = saved.schema.read(table, notes.pending)
+    notes.flush()
+    labels, scores = saved.predict(X, device)
+    figures = evaluate(y, scores, labels, metrics=metrics)
+    return _Evaluation(
+        {path.name: {name: [value] for name, value in figures.items()}},
+        {path.name: path.name},
+        f"{path.name} on {data}: {len(y):,} rows",
+        {"model": str(path), "data": str(data), "rows": len(y)},
+    )
+
+
+def _cross_validate(
+    data: Path,
+    table: TableOptions,
+    choice: MethodOptions,
+    protocol: _Protocol,
+    metrics: list[str],
+    notes: Notes,
+    hidden: bool,
+) -> _Evaluation:
+    """Cross-validate the chosen methods on the same folds."""
+    methods = [find_method(name, importable=True) for name in split_names(choice.model)]
     if not methods:
         raise ValueError("--model names no method.")
-    chosen = _models.parse_settings(settings or [])
-    for method in methods:
-        _models.make_model(method, chosen, seed)
-    said = common.Said(
-        labels,
-        label_column,
-        separator,
-        tuple(text or ()),
-        tuple(category or ()),
-        tuple(ignore or ()),
-        missing,
-        scale,
-        max_words,
-        delimiter,
-        encoding,
-    )
-    given = said.read(source, notes.waiting)
-    if folds > given.table.n_rows:
+    settings = parse_settings(choice.settings)
+    for method in methods:  # refuse bad settings before the data are read
+        make_classifier(method, settings, choice.seed)
+    training = read_training_data(data, table, notes)
+    if protocol.folds > training.table.n_rows:
         raise ValueError(
-            f"--folds {folds}: {source} has {given.table.n_rows} rows only; take at most as many."
+            f"--folds {protocol.folds}: {data} has only {training.table.n_rows} rows; choose at "
+            "most that many folds."
         )
-    notes.flush()
-    notes.say(given.line())
-    splits = list(_splits(given.Y, folds, repeats, stratified, seed))
-    results: dict[str, Figures] = {m.title: {} for m in methods}
-    with _Bar(len(splits) * len(methods), quiet or as_json) as bar:
+    splits = protocol.splits(training.y, choice.seed)
+    results: dict[str, Figures] = {method.name: {} for method in methods}
+    done = 0
+    with progress_bar("", len(splits) * len(methods), hidden=hidden) as update:
         for method in methods:
-            bar.at(method.title)
-            for number, (train, test) in enumerate(splits):
-                _add(
-                    results[method.title],
-                    _fold(given, method, chosen, seed + number, train, test, wanted, device),
-                )
-                bar.step()
-    head = {**given.summary(), "folds": folds, "repeats": repeats, "stratified": stratified}
-    head.update(seed=seed, settings={name: str(value) for name, value in chosen.items()})
-    title = f"{folds} folds" + (f" × {repeats}" if repeats > 1 else "") + ", mean ± std"
-    _show(results, wanted, title, head, as_json, {m.title: m.name for m in methods})
+            for number, rows in enumerate(splits):
+                update(completed=done, description=method.title)
+                classifier = make_classifier(method, settings, choice.seed + number)
+                figures = _evaluate_fold(training, classifier, rows, metrics, choice.device)
+                for name, value in figures.items():
+                    results[method.name].setdefault(name, []).append(float(value))
+                done += 1
+    facts = {**training.summary(), **asdict(protocol), "seed": choice.seed}
+    facts["settings"] = {name: str(value) for name, value in settings.items()}
+    titles = {method.name: method.title for method in methods}
+    return _Evaluation(results, titles, f"{protocol}, mean ± std", facts)
+
+
+def _evaluate_fold(
+    training: TrainingData,
+    classifier: Any,
+    rows: "tuple[np.ndarray, np.ndarray]",
+    metrics: list[str],
+    device: str | None,
+) -> dict[str, float]:
+    """Fit on the training rows and evaluate on the test rows, with the seconds of both."""
+    from sklearn.utils import _safe_indexing
+
+    from labelkin.metrics import evaluate
+    from labelkin.tabular._pipeline import make_pipeline
+
+    train, test = rows
+    pipeline = make_pipeline(training.schema, classifier)
+    started = time.perf_counter()
+    X_train, y_train = _safe_indexing(training.X, train), training.y[train]
+    _compute.fit(pipeline, X_train, y_train, training.labels.names, device)
+    fitted = time.perf_counter()
+    labels, scores = _compute.predict(pipeline, _safe_indexing(training.X, test), device)
+    predicted = time.perf_counter()
+    figures = evaluate(training.y[test], scores, labels, metrics=metrics)
+    return {**figures, "fit_s": fitted - started, "predict_s": predicted - fitted}
 
 
 def _refuse_training_options(context: typer.Context) -> None:
-    """Refuse options that a fitted model leaves no room for."""
-    fixed = "labels label_column text category ignore missing scale max_words model settings folds"
-    for name in (*fixed.split(), "repeats", "stratified", "seed"):
-        given = context.get_parameter_source(name)
+    """Refuse the options of training, which have no effect on a fitted model."""
+    used = {"delimiter", "encoding", "device"}
+    names = {field.name for group in (TableOptions, MethodOptions) for field in fields(group)}
+    for parameter in context.command.params:
+        if parameter.name not in (names | {"folds", "repeats", "stratified"}) - used:
+            continue
+        given = context.get_parameter_source(parameter.name)
         if given is not None and given.name == "COMMANDLINE":
-            option = {"settings": "set"}.get(name, name.replace("_", "-"))
-            raise ValueError(f"--{option} has no meaning for a model that is fitted already.")
+            raise ValueError(
+                f"{parameter.opts[0]} has no effect on a model that is already fitted; leave it "
+                "out."
+            )
 
 
-def _metrics(text: str | None) -> list[str]:
+def _parse_metrics(text: str | None) -> list[str]:
     from labelkin._utils.names import did_you_mean
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     if text is None:
         return list(PAPER_METRICS)
-    names = list(METRICS) if text.strip() == "all" else common.split_names(text)
+    names = list(METRICS) if text.strip() == "all" else split_names(text)
     for name in names:
         if name not in METRICS:
             raise ValueError(
-                f"--metrics {name}: no such metric.{did_you_mean(name, METRICS)} Known are "
-                f"{', '.join(METRICS)}."
+                f"--metrics {name}: no such metric.{did_you_mean(name, METRICS)} "
+                f"Known metrics: {', '.join(METRICS)}."
             )
     if not names:
         raise ValueError("--metrics names no metric.")
     return names
-
-
-def _splits(
-    Y: "np.ndarray", folds: int, repeats: int, stratified: bool, seed: int
-) -> "Iterator[tuple[np.ndarray, np.ndarray]]":
-    from sklearn.model_selection import RepeatedKFold
-
-    from labelkin.model_selection import RepeatedIterativeStratifiedKFold
-
-    kind = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
-    yield from kind(n_splits=folds, n_repeats=repeats, random_state=seed).split(Y, Y)
-
-
-def _fold(
-    given: common.Given,
-    method: "Method",
-    settings: dict[str, Any],
-    seed: int,
-    train: "np.ndarray",
-    test: "np.ndarray",
-    wanted: list[str],
-    device: str | None,
-) -> dict[str, float]:
-    """Fit on the training rows, measure on the test rows; seconds are measured too."""
-    from dataclasses import replace
-
-    from sklearn.utils import _safe_indexing
-
-    from labelkin.persistence import ModelInfo
-    from labelkin.tabular._pipeline import make_pipeline
-
-    pipeline = make_pipeline(given.schema, _models.make_model(method, settings, seed))
-    part = replace(given, X=_safe_indexing(given.X, train), Y=given.Y[train])
-    started = time.perf_counter()
-    fit(pipeline, part, device)
-    fitted = time.perf_counter()
-    info = ModelInfo(1, "", "", list(given.labels.names))
-    loaded = common.Loaded(Path(given.table.path), pipeline, info, given.schema, given.labels)
-    found, scores = predictions(loaded, _safe_indexing(given.X, test), device)
-    done = time.perf_counter()
-    figures = _measure(given.Y[test], scores, found, wanted)
-    return {**figures, "fit_s": fitted - started, "predict_s": done - fitted}
-
-
-def _measure(Y: Any, scores: Any, found: Any, wanted: list[str]) -> dict[str, float]:
-    from labelkin.metrics import evaluate
-
-    return evaluate(Y, scores, found, metrics=wanted)
-
-
-def _add(figures: Figures, fold: dict[str, float]) -> None:
-    for name, value in fold.items():
-        figures.setdefault(name, []).append(float(value))
-
-
-class _Bar:
-    """A bar on stderr, where somebody watches."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        self.console, self.total = common.progress_console(quiet), total
-
-    def __enter__(self) -> "_Bar":
-        self.progress: Any = None
-        if self.console is not None:
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-            )
-
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            self.progress = Progress(
-                *columns, TimeElapsedColumn(), console=self.console, transient=True
-            )
-            self.progress.start()
-            self.task = self.progress.add_task("", total=self.total)
-        return self
-
-    def at(self, name: str) -> None:
-        """Say what is running."""
-        if self.progress is not None:
-            self.progress.update(self.task, description=name)
-
-    def step(self) -> None:
-        """Advance by one fold."""
-        if self.progress is not None:
-            self.progress.advance(self.task)
-
-    def __exit__(self, *_: object) -> None:
-        if self.progress is not None:
-            self.progress.stop()
-
-
-def _show(
-    runs: dict[str, Figures],
-    wanted: list[str],
-    title: str,
-    head: dict[str, Any],
-    as_json: bool,
-    keys: dict[str, str] | None = None,
-) -> None:
-    """Print the figures as a table, or as JSON with those of each fold."""
-    if as_json:
-        results = {
-            (keys or {}).get(name, name): {key: _summary(values) for key, values in run.items()}
-            for name, run in runs.items()
-        }
-        common.print_json({**head, "results": results})
-        return
-    from rich.console import Console
-
-    Console(highlight=False).print(_table(runs, wanted, title))
-
-
-def _summary(values: list[float]) -> dict[str, Any]:
-    import numpy as np
-
-    shown = [None if np.isnan(value) else value for value in values]
-    known = [value for value in values if not np.isnan(value)]
-    mean = float(np.mean(known)) if known else None
-    if len(values) == 1:
-        return {"mean": mean}
-    return {"mean": mean, "std": float(np.std(known)) if known else None, "folds": shown}
-
-
-def _table(runs: dict[str, Figures], wanted: list[str], title: str) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    from labelkin.metrics import METRICS
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(Text(f"{title}, %"))
-    for name in runs:
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    for key in wanted:
-        metric = METRICS[key]
-        factor = 100 if metric.percent else 1
-        means = [_summary(run[key])["mean"] for run in runs.values()]
-        known = [mean for mean in means if mean is not None]
-        best = (max if metric.greater_is_better else min)(known, default=None)
-        cells = []
-        for run, mean in zip(runs.values(), means, strict=True):
-            std = _summary(run[key]).get("std")
-            shown = "–" if mean is None else f"{factor * mean:.2f}"
-            shown += "" if std is None else f" ± {factor * std:.2f}"
-            cells.append(Text(shown, style="bold" if mean == best and len(runs) > 1 else ""))
-        unit = "" if metric.percent else " (not in %)"
-        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells)
-    for key, word in (("fit_s", "fit"), ("predict_s", "predict")):
-        if all(key in run for run in runs.values()):
-            seconds = [f"[dim]{sum(run[key]) / len(run[key]):.2f} s[/]" for run in runs.values()]
-            table.add_row(f"[dim]{word} time[/]", *seconds)
-    return table

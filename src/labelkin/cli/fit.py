@@ -1,16 +1,27 @@
-"""``labelkin fit``: from a file to a model in a file."""
+"""``labelkin fit``: from a data file to a model file."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from labelkin.cli import _common as common
-from labelkin.cli import _device, _models
-
-if TYPE_CHECKING:
-    from labelkin.registry import Method
+from labelkin.cli import _compute
+from labelkin.cli._data import read_training_data
+from labelkin.cli._methods import find_method, make_classifier, parse_settings
+from labelkin.cli._options import (
+    OUTPUT,
+    DataFile,
+    Json,
+    MethodOptions,
+    Overwrite,
+    Quiet,
+    TableOptions,
+    expand_groups,
+)
+from labelkin.cli._output import Notes, check_output, print_json, progress_bar, shell_line
 
 EXAMPLES = """Examples:
 
@@ -23,121 +34,88 @@ labelkin fit digit-scenes --model mlknn --set n_neighbors=5 --out knn.skops
 labelkin fit digit-scenes --set n_estimators=10 --out scenes.skops"""
 
 
+@expand_groups
 def command(
-    data: common.DataFile,
+    data: DataFile,
     out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="The model file to write.", rich_help_panel=common.OUTPUT),
+        Path, typer.Option("--out", "-o", help="Model file to write.", rich_help_panel=OUTPUT)
     ] = Path("model.skops"),
-    labels: common.LabelNames = None,
-    label_column: common.LabelColumn = None,
-    separator: common.Separator = ";",
-    text: common.Text = None,
-    category: common.Category = None,
-    ignore: common.Ignore = None,
-    missing: common.MissingOption = common.Missing.impute,
-    scale: common.ScaleOption = common.Scale.auto,
-    max_words: common.MaxWords = 5000,
-    delimiter: common.Delimiter = None,
-    encoding: common.Encoding = "utf-8",
-    model: common.ModelName = _models.DEFAULT,
-    settings: common.Settings = None,
-    seed: common.Seed = 0,
-    device: common.Device = None,
-    overwrite: common.Overwrite = False,
-    as_json: common.Json = False,
-    quiet: common.Quiet = False,
+    *,
+    table: TableOptions,
+    choice: MethodOptions,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Learn from a file and write the model, ready for new rows of the same columns.
+    """Train a model on a data file and write it to a file, ready to predict new rows.
 
-    Numbers are taken as they are, columns of few words become categories, columns named with
-    --text become TF-IDF weights. All of it is in the model file: predict takes raw rows. The
-    file runs nothing when it is loaded.
+    Numbers are used as they are, columns of a few repeated words become categories, and columns
+    named with --text become TF-IDF weights. The model file contains all of this, so that predict
+    takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
     from labelkin.persistence import save_model
     from labelkin.tabular._pipeline import make_pipeline
 
-    notes = common.Notes(quiet or as_json)
-    method = _models.find_method(model)
-    chosen = _models.parse_settings(settings or [])
-    classifier = _models.make_model(method, chosen, seed)
-    common.check_output(out, overwrite, [data])
-    _device.check(device)
-    said = common.Said(
-        labels,
-        label_column,
-        separator,
-        tuple(text or ()),
-        tuple(category or ()),
-        tuple(ignore or ()),
-        missing,
-        scale,
-        max_words,
-        delimiter,
-        encoding,
-    )
-    given = said.read(data, notes.waiting)
-    notes.flush()
-    notes.say(given.line())
-    pipeline = make_pipeline(given.schema, classifier)
+    # Everything that can be wrong is checked before anything is read.
+    method = find_method(choice.model)
+    settings = parse_settings(choice.settings)
+    classifier = make_classifier(method, settings, choice.seed)
+    check_output(out, overwrite, inputs=[data])
+    _compute.check_device(choice.device)
+
+    # Read the table and find what its columns are.
+    training = read_training_data(data, table, Notes(quiet or as_json))
+
+    # Put the preparation of the columns before the classifier and fit both.
+    pipeline = make_pipeline(training.schema, classifier)
     started = time.perf_counter()
-    fit_watched(pipeline, given, method, device, quiet or as_json)
+    with _shown_progress(pipeline, f"fitting {method.title}", hidden=quiet or as_json):
+        _compute.fit(pipeline, training.X, training.y, training.labels.names, choice.device)
     seconds = time.perf_counter() - started
-    details = {
+
+    # Save the model with all that is needed to read new rows.
+    facts = {
         "model": method.name,
-        "settings": {name: _plain(value) for name, value in chosen.items()},
-        "seed": seed,
-        "rows": given.table.n_rows,
-        "schema": given.schema.to_dict(),
-        "labels": {"column": given.labels.column, "separator": given.labels.separator},
-        "ignore": list(said.ignore),
+        "settings": {name: _as_json(value) for name, value in settings.items()},
+        "seed": choice.seed,
     }
-    save_model(pipeline, out, label_names=given.labels.names, details=details)
+    details = {
+        **facts,
+        "rows": training.table.n_rows,
+        "schema": training.schema.to_dict(),
+        "labels": {"column": training.labels.column, "separator": training.labels.separator},
+        "ignore": table.ignore or [],
+    }
+    save_model(pipeline, out, label_names=training.labels.names, details=details)
+
+    # Report.
     size = out.stat().st_size if out.is_file() else 0
     if as_json:
-        facts = {"model": method.name, "settings": details["settings"], "seed": seed}
-        told = {"out": str(out), "bytes": size, "seconds": round(seconds, 3)}
-        common.print_json({**given.summary(), **facts, **told})
+        written = {"out": str(out), "bytes": size, "seconds": round(seconds, 3)}
+        print_json({**training.summary(), **facts, **written})
     elif not quiet:
-        typer.echo(f"written: {out} ({method.title}, {_size(size)}, fitted in {seconds:.1f} s)")
-        typer.echo(f"next:    {common.shell('labelkin', 'predict', out)} NEW --out predictions.csv")
+        shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"
+        typer.echo(f"written: {out} ({method.title}, {shown}, fitted in {seconds:.1f} s)")
+        typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
 
 
-def fit_watched(
-    pipeline: Any, given: common.Given, method: "Method", device: str | None, quiet: bool
-) -> None:
-    """Fit, with a bar where somebody watches an ensemble grow."""
+@contextmanager
+def _shown_progress(pipeline: Any, description: str, *, hidden: bool) -> Iterator[None]:
+    """Show a bar that advances with each member of an ensemble."""
     classifier = pipeline.steps[-1][1]
     total = getattr(classifier, "n_estimators", None)
-    console = common.progress_console(quiet)
-    if console is None or not hasattr(classifier, "_after_member") or not isinstance(total, int):
-        fit(pipeline, given, device)
+    if not hasattr(classifier, "_after_member") or not isinstance(total, int):
+        yield
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn(f"fitting {method.title}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
-        classifier._after_member = lambda number, error: progress.update(task, completed=number)
+    with progress_bar(description, total, hidden=hidden) as update:
+        classifier._after_member = lambda number, error: update(completed=number)
         try:
-            fit(pipeline, given, device)
+            yield
         finally:
-            del classifier._after_member  # the bar is no part of the model
+            # The bar is no part of the model; fitted on a device, the last step is a copy.
+            for model in (classifier, pipeline.steps[-1][1]):
+                vars(model).pop("_after_member", None)
 
 
-def fit(pipeline: Any, given: common.Given, device: str | None) -> None:
-    """Fit the pipeline; on a device, the classifier alone runs there."""
-    from labelkin.tabular._pipeline import fit_pipeline
-
-    if device is not None and _device.elsewhere(device):
-        _device.fit(pipeline, given.X, given.Y, device)
-    else:
-        fit_pipeline(pipeline, given.X, given.Y, given.labels.names)
-
-
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"

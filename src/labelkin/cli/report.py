@@ -11,18 +11,16 @@ def command(
         Path,
         typer.Argument(help="A store written by labelkin reproduce, or a results.csv."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write into.")] = Path("report"),
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("report"),
     reference: Annotated[
-        str, typer.Option(help="The method that marks, wins and losses refer to.")
+        str, typer.Option(help="Method with which the others are compared.")
     ] = "vpcme",
 ) -> None:
-    """Write every table and figure of the results, and report.html that holds them all.
+    """Write the tables and figures of stored results, and report.html with all of them.
 
-    The page is one file and needs no network. Beside it lie results.csv, the tables as
-    Markdown, LaTeX and CSV, and the figures as PNG and SVG.
+    The page is a single file and needs no network. The folder also holds results.csv, the tables
+    as Markdown, LaTeX and CSV, and the figures as PNG and SVG.
     """
-    from rich.console import Console
-
     from labelkin.experiments.report.page import read_results, write_report
 
     recorded = read_results(results)
@@ -30,13 +28,10 @@ def command(
     names = sorted(set(frame["method"])) if "method" in frame else []
     if reference not in names and reference != "vpcme":
         raise ValueError(
-            f"--reference {reference}: no such method in {results}; there are {', '.join(names)}."
+            f"--reference {reference}: no such method in {results}; its methods: "
+            f"{', '.join(names)}."
         )
     page = write_report(recorded, out, reference=reference, source=str(results))
-    console = Console(highlight=False)
     failed = int((frame["status"] != "ok").sum()) if "status" in frame else 0
-    note = f", {failed:,} of them failed" if failed else ""
-    console.print(f"{len(frame):,} cells{note}", markup=False)
-    console.print(
-        f"page:    {page}\ntables:  {out / 'tables'}\nfigures: {out / 'figures'}", markup=False
-    )
+    typer.echo(f"{len(frame):,} cells" + (f", {failed:,} of them failed" if failed else ""))
+    typer.echo(f"page:    {page}\ntables:  {out / 'tables'}\nfigures: {out / 'figures'}")

@@ -1,0 +1,193 @@
+"""Data files as commands read them: training data, and model files with their input."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelkin.cli import _compute
+from labelkin.cli._options import TableOptions
+from labelkin.cli._output import Notes, plural
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from labelkin.persistence import ModelInfo
+    from labelkin.tabular._pipeline import LabelColumns, Schema
+    from labelkin.tabular._raw import RawTable
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A labelled table: features as the pipeline takes them, labels, and what the columns are."""
+
+    table: "RawTable"
+    schema: "Schema"
+    labels: "LabelColumns"
+    X: Any
+    y: "np.ndarray"
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures that commands print."""
+        kinds = {kind: len(self.schema.of_kind(kind)) for kind in ("text", "category", "numeric")}
+        if self.schema.columns is None:
+            kinds = {"numeric": self.schema.n_features}
+        return {
+            "data": self.table.path,
+            "rows": self.table.n_rows,
+            "columns": {kind: count for kind, count in kinds.items() if count},
+            "labels": list(self.labels.names),
+            "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
+        }
+
+    def __str__(self) -> str:
+        """Return the summary in words."""
+        figures = self.summary()
+        kinds = figures["columns"]
+        return (
+            f"{figures['data']}: {plural(figures['rows'], 'row')}, "
+            f"{plural(sum(kinds.values()), 'column')} "
+            f"({', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}), "
+            f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
+        )
+
+
+def read_training_data(path: Path, options: TableOptions, notes: Notes) -> TrainingData:
+    """Read a labelled table; what the user should know about it goes to `notes`."""
+    from labelkin.datasets import FormatError
+    from labelkin.tabular._pipeline import Columns, LabelColumns, Schema
+    from labelkin.tabular._raw import Reading, read_raw_table
+
+    if options.labels is not None and options.label_column is not None:
+        raise ValueError("--labels and --label-column exclude each other; give one of them.")
+    separator = _unescape(options.separator)
+    if not separator:
+        raise ValueError("--separator takes at least one character.")
+    text, category, ignore = (
+        tuple(names or ()) for names in (options.text, options.category, options.ignore)
+    )
+    as_strings = {*text, *category, *filter(None, [options.label_column])}
+    reading = Reading(
+        _check_delimiter(options.delimiter),
+        options.encoding,
+        frozenset(as_strings),
+        frozenset(ignore),
+    )
+    # The readers of these formats separate labels from features themselves.
+    early = options.labels if _format_of(path) in ("libsvm", "npz") else None
+    table = read_raw_table(str(path), reading, labels=early)
+    if not table.n_rows:
+        raise FormatError(table.path, "it has no rows")
+    labels = LabelColumns.find(table, options.labels, options.label_column, separator)
+    columns = Columns(
+        text, category, ignore, options.missing.value, options.scale.value, options.max_words
+    )
+    schema = Schema.find(table, labels, columns, notes.pending)
+    y = labels.read(table, notes.pending)
+    never = [name for name, count in zip(labels.names, y.sum(axis=0), strict=True) if not count]
+    if len(never) == len(labels.names):
+        raise ValueError(f"{path}: no row has any label, so there is nothing to learn.")
+    if never:
+        notes.pending.append(f"{path}: no row has the label {', '.join(never[:5])}")
+    data = TrainingData(table, schema, labels, schema.read(table, notes.pending), y)
+    notes.flush()
+    notes.print(str(data))
+    return data
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A fitted model from a file, with the columns and labels it was fitted on."""
+
+    path: Path
+    model: Any
+    info: "ModelInfo"
+    schema: "Schema"
+    labels: "LabelColumns"
+
+    def read(
+        self, data: Path, delimiter: str | None, encoding: str, keep: str | None = None
+    ) -> "RawTable":
+        """Read a table for this model; the column `keep` is read as it is written."""
+        from labelkin.tabular._raw import Reading, read_raw_table
+
+        as_strings = {*self.schema.worded, *filter(None, [keep, self.labels.column])}
+        ignored = frozenset(self.info.details.get("ignore", [])) - as_strings
+        reading = Reading(_check_delimiter(delimiter), encoding, frozenset(as_strings), ignored)
+        width = self.schema.n_features or None if _format_of(data) == "libsvm" else None
+        return read_raw_table(str(data), reading, n_features=width)
+
+    def predict(self, X: Any, device: str | None) -> "tuple[np.ndarray, np.ndarray]":
+        """Return predicted labels and scores, both of shape (n, q)."""
+        labels, scores = _compute.predict(self.model, X, device)
+        expected = len(self.labels.names)
+        if labels.shape[1] != expected:
+            raise ValueError(
+                f"{self.path}: the model predicts {labels.shape[1]} labels but has names for "
+                f"{expected}."
+            )
+        return labels, scores
+
+
+def load_saved_model(path: Path) -> SavedModel:
+    """Load a model file with what it records about its input and labels."""
+    check_model_file(path)
+    from labelkin.persistence import load_model, model_info
+    from labelkin.tabular._pipeline import LabelColumns, Schema
+
+    info = model_info(path)
+    model = load_model(path)
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
+    recorded = info.details.get("schema")
+    names = info.label_names
+    try:
+        schema = _schema_of(model) if recorded is None else Schema.from_dict(recorded)
+        if names is None:
+            names = [f"y{i + 1}" for i in range(len(getattr(model, "classes_", ())))]
+        where = info.details.get("labels", {})
+        labels = LabelColumns(tuple(names), where.get("column"), where.get("separator", ";"))
+    except (TypeError, ValueError, AttributeError):
+        raise ValueError(f"{path}: the model's description of its input is damaged.") from None
+    return SavedModel(path, model, info, schema, labels)
+
+
+def check_model_file(path: Path) -> None:
+    """Refuse a path that cannot be a model file."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a model file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+
+
+def _schema_of(model: Any) -> "Schema":
+    """Return the input of a model that was saved from Python, without a schema."""
+    from labelkin.tabular._pipeline import Schema
+
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return Schema(columns=dict.fromkeys(map(str, names), "raw"))
+    return Schema(columns=None, n_features=int(model.n_features_in_))
+
+
+def _format_of(path: Path) -> str | None:
+    """Return the name of a file's format, or None if its suffix does not tell."""
+    from labelkin.datasets.formats._formats import format_of
+
+    try:
+        return format_of(path)
+    except ValueError:
+        return None
+
+
+def _unescape(text: str) -> str:
+    """Return a tab for a backslash and t: a tab is hard to type in a shell."""
+    return "\t" if text == "\\t" else text
+
+
+def _check_delimiter(text: str | None) -> str | None:
+    if text is None:
+        return None
+    delimiter = _unescape(text)
+    if len(delimiter) != 1:
+        raise ValueError(f"--delimiter {text}: it takes one character, or \\t.")
+    return delimiter

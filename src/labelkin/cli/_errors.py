@@ -1,0 +1,118 @@
+"""Errors and warnings as one line each on stderr, and the exit codes.
+
+0: done. 1: failed (a full disk, no memory, a closed pipe, a defect of labelkin). 2: bad usage or
+bad input. 130: interrupted. A traceback is shown only if LABELKIN_TRACEBACK is set.
+"""
+
+import errno
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from labelkin._utils.errors import rename_arguments
+
+# The option by which a command takes an argument of the library.
+_OPTIONS = {
+    "category": "--category",
+    "data_home": "--data",
+    "delimiter": "--delimiter",
+    "encoding": "--encoding",
+    "ignore": "--ignore",
+    "label_column": "--label-column",
+    "labels": "--labels",
+    "max_words": "--max-words",
+    "missing": "--missing",
+    "scale": "--scale",
+    "separator": "--separator",
+    "subset": "--subset",
+    "text": "--text",
+}
+# The disk or the machine failed; any other trouble with a file is for the user to repair.
+_FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
+
+
+def report_error(error: Exception) -> int:
+    """Print an error as one sentence and return the exit code."""
+    if os.environ.get("LABELKIN_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, BrokenPipeError):
+        _discard_stdout()
+        return 1
+    if isinstance(error, OSError):
+        return _report_os_error(error)
+    if isinstance(error, (ValueError, ImportError)):
+        return _print_error(_name_options(error), 2)
+    if isinstance(error, MemoryError):
+        return _print_error(f"not enough memory ({error}).".replace(" ()", ""), 1)
+    # Typer may carry its own copy of click, so a usage error is recognised by its attributes.
+    if hasattr(error, "exit_code"):
+        if hasattr(error, "show"):
+            error.show()
+        return int(error.exit_code)
+    name = type(error).__name__
+    return _print_error(f"failed: {name}: {error} (LABELKIN_TRACEBACK=1 shows where)", 1)
+
+
+def report_interrupt() -> int:
+    """Print that the user interrupted the command and return the exit code."""
+    print("interrupted", file=sys.stderr)
+    return 130
+
+
+@contextmanager
+def warnings_as_notes(quiet: bool) -> Iterator[None]:
+    """Show each warning once, as one line without its place in the code."""
+    seen: set[str] = set()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in seen and not quiet:
+            print(f"note: {text}", file=sys.stderr)
+        seen.add(text)
+
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")  # deprecations and the like are for programmers
+            warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _report_os_error(error: OSError) -> int:
+    failed = error.errno in _FAILURES
+    if error.filename:
+        return _print_error(f"{error.filename}: {error.strerror}", 1 if failed else 2)
+    if failed:  # only stdout has no name
+        _discard_stdout()
+        return _print_error(error.strerror or str(error), 1)
+    return _print_error(_name_options(error), 2)
+
+
+def _name_options(error: Exception) -> str:
+    """Return an error's message with the library's arguments as options of the command line.
+
+    >>> from labelkin._utils.errors import ArgumentError
+    >>> _name_options(ArgumentError("pass labels= or encoding=latin-1", "labels", "encoding"))
+    'pass --labels or --encoding latin-1'
+    """
+    message = rename_arguments(error, {name: f"{option} " for name, option in _OPTIONS.items()})
+    return re.sub(r"(--[a-z-]+) (?=[\s,;:.)]|$)", r"\1", message)
+
+
+def _print_error(text: str, code: int) -> int:
+    # A path that is no text in this locale is shown with escapes.
+    shown = " ".join(text.split()).encode("utf-8", "backslashreplace").decode("utf-8")
+    print(f"error: {shown}", file=sys.stderr)
+    return code
+
+
+def _discard_stdout() -> None:
+    """Keep Python from failing again at exit, when it flushes what could not be written."""
+    with suppress(OSError, ValueError, AttributeError):  # stdout may be no file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

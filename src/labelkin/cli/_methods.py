@@ -1,0 +1,89 @@
+"""Classifiers by name, with parameters from the command line."""
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelkin.registry import Method
+
+_CONSTANTS = {"true": True, "false": False, "none": None}
+
+
+def complete(incomplete: str) -> list[str]:
+    """Complete a method's name in the shell."""
+    from labelkin.registry import METHODS
+
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def find_method(name: str, *, importable: bool = False) -> "Method":
+    """Return a method by its name or, if `importable`, by ``module:factory``."""
+    from labelkin._utils.names import did_you_mean
+    from labelkin.registry import METHODS, user_method
+
+    if name in METHODS:
+        return METHODS[name]
+    if importable and ":" in name:
+        return user_method(f"{name.rpartition(':')[2]}={name}")
+    raise ValueError(
+        f"--model {name}: no such method.{did_you_mean(name, METHODS)} "
+        f"Known methods: {', '.join(METHODS)}."
+    )
+
+
+def make_classifier(method: "Method", settings: dict[str, Any], seed: int) -> Any:
+    """Return the unfitted classifier with its parameters set and validated."""
+    model = method.make(seed)
+    model.set_params(**{_full_name(name, model, method): v for name, v in settings.items()})
+    final = model.steps[-1][1] if hasattr(model, "steps") else model
+    if hasattr(final, "_validate_params"):
+        try:
+            final._validate_params()
+        except ValueError as error:
+            raise ValueError(f"--set: {error}") from None
+    return model
+
+
+def _full_name(name: str, model: Any, method: "Method") -> str:
+    """Return a parameter's full name; that of a pipeline's last step may be given alone."""
+    from labelkin._utils.names import did_you_mean
+
+    if name in model.get_params():
+        return name
+    final, prefix = model, ""
+    if hasattr(model, "steps"):
+        step, final = model.steps[-1]
+        prefix = f"{step}__"
+    if name in final.get_params():
+        return prefix + name
+    known = sorted(final.get_params(deep=False))
+    raise ValueError(
+        f"--set {name}: {method.title} has no such parameter.{did_you_mean(name, known)} "
+        f"Its parameters: {', '.join(known)}."
+    )
+
+
+def parse_settings(texts: list[str] | None) -> dict[str, Any]:
+    """Parse ``name=value`` pairs; values are numbers, words, true, false, none, or tuples.
+
+    >>> parse_settings(["n_estimators=50", "voting=soft", "threshold=(0.2, 1)"])
+    {'n_estimators': 50, 'voting': 'soft', 'threshold': (0.2, 1)}
+    """
+    settings: dict[str, Any] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise ValueError(f"--set {text}: write it as name=value, as in n_estimators=50.")
+        if name in settings:
+            raise ValueError(f"--set {name}: it is set twice.")
+        settings[name] = _parse_value(value)
+    return settings
+
+
+def _parse_value(text: str) -> Any:
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text

@@ -1,0 +1,93 @@
+"""What commands print and write: notes, JSON, progress bars, checks of output files."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+class Notes:
+    """Remarks on stderr, one line each, unless quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.pending: list[str] = []
+        """Remarks of the library, collected until `flush`."""
+
+    def flush(self) -> None:
+        """Print the collected remarks, each once."""
+        for note in dict.fromkeys(self.pending):
+            self.print(f"note: {note}")
+        self.pending.clear()
+
+    def print(self, text: str) -> None:
+        """Print a line on stderr."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+
+def print_json(value: object, indent: int | None = None) -> None:
+    """Print a value as JSON, by default on one line."""
+    typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def shell_line(*words: str | Path) -> str:
+    """Return a command line that can be pasted into a shell."""
+    return shlex.join(str(word) for word in words)
+
+
+def split_names(text: str | None) -> list[str]:
+    """Split names at commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "row"), plural(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse an output file that cannot be written, before anything is computed."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}; create it first.")
+    for source in inputs:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ValueError(f"{path} is also an input; choose another name.")
+    if path.is_file() and not overwrite:
+        raise ValueError(f"{path} exists already; choose another name or add --overwrite.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{path} cannot be written: permission denied.")
+
+
+@contextmanager
+def progress_bar(description: str, total: int, *, hidden: bool) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr while the block runs, if stderr is a terminal.
+
+    Yields
+    ------
+    update : callable
+        Takes ``completed``, the number of finished steps, and optionally a new ``description``.
+    """
+    if hidden or not sys.stderr.isatty():
+        yield lambda **_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns: Any = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(description, total=total)
+        yield lambda **change: progress.update(task, **change)
