@@ -7,9 +7,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class Notes:
@@ -35,6 +38,13 @@ class Notes:
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def print_table(table: "Table") -> None:
+    """Print a table as wide as the terminal."""
+    from rich.console import Console
+
+    Console(highlight=False).print(table)
 
 
 def shell_line(*words: str | Path) -> str:

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli._options import Json, LabelNames, Overwrite
-from labelkin.cli._output import check_output, print_json
+from labelkin.cli._options import Json, Labels, Overwrite
+from labelkin.cli._output import check_output, print_json, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from sklearn.utils import Bunch
 
 app = typer.Typer(
@@ -20,7 +19,9 @@ app = typer.Typer(
 
 DataHome = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder of the datasets [default: LABELKIN_DATA, else a cache]."),
+    typer.Option(
+        "--data", help="Folder of the datasets; by default LABELKIN_DATA or the user's cache."
+    ),
 ]
 Subset = Annotated[
     str | None, typer.Option(help="Rows of a known dataset to use: all, train or test.")
@@ -70,7 +71,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
             f"{figures['cardinality']:.3f}" if "cardinality" in figures else "",
             info.domain,
         )
-    _print_table(table)
+    print_table(table)
     present = sum(path is not None for _, path in rows)
     typer.echo(
         f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
@@ -86,7 +87,7 @@ def describe(
     plots: Annotated[
         Path | None, typer.Option(help="Folder to write plots to, as PNG and SVG.")
     ] = None,
-    labels: LabelNames = None,
+    labels: Labels = None,
     subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
@@ -111,7 +112,7 @@ def describe(
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=Text(bunch.name))
     for name, value in statistics.rows():
         table.add_row(name, Text(value))
-    _print_table(table)
+    print_table(table)
     for path in written:
         typer.echo(f"written: {path}")
 
@@ -122,7 +123,7 @@ def convert(
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write; its suffix sets the format.")
     ],
-    labels: LabelNames = None,
+    labels: Labels = None,
     subset: Subset = None,
     data: DataHome = None,
     overwrite: Overwrite = False,
@@ -191,9 +192,3 @@ def _load(source: str, labels: str | None, subset: str | None, data: Path | None
     if labels is not None:
         raise ValueError(f"--labels applies only to files; the labels of {source} are known.")
     return load_dataset(dataset_info(source).name, data_home=data, subset=subset)
-
-
-def _print_table(table: "Table") -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(table)

@@ -1,29 +1,26 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
 import time
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelkin.cli import _compute
+from labelkin.cli import _options as options
 from labelkin.cli._data import TrainingData, load_saved_model, read_training_data
 from labelkin.cli._figures import Figures, figures_table, summarise
 from labelkin.cli._methods import find_method, make_classifier, parse_settings
-from labelkin.cli._options import (
-    METHOD,
-    OUTPUT,
-    Json,
-    MethodOptions,
-    Quiet,
-    TableOptions,
-    expand_groups,
-)
-from labelkin.cli._output import Notes, print_json, progress_bar, split_names
+from labelkin.cli._output import Notes, print_json, print_table, progress_bar, split_names
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from labelkin.registry import Method
+
+    Split = tuple[np.ndarray, np.ndarray]
+    """Positions of the training rows and of the test rows."""
 
 EXAMPLES = """Examples:
 
@@ -35,8 +32,19 @@ labelkin evaluate model.skops new.csv
 
 labelkin evaluate model.skops new.csv --metrics f1,micro_f1,macro_f1 --json"""
 
+_OPTIONS_OF_FITTED_MODELS = [
+    "source",
+    "data",
+    "delimiter",
+    "encoding",
+    "device",
+    "metrics",
+    "as_json",
+    "quiet",
+]
 
-@expand_groups
+
+@options.expand_groups
 def command(
     context: typer.Context,
     source: Annotated[
@@ -57,34 +65,29 @@ def command(
         ),
     ] = None,
     *,
-    table: TableOptions,
-    choice: MethodOptions,
+    table: options.TableOptions,
+    choice: options.MethodOptions,
     folds: Annotated[
-        int,
-        typer.Option(min=2, help="Number of cross-validation folds.", rich_help_panel=METHOD),
+        int, options.method_option(min=2, help="Number of cross-validation folds.")
     ] = 5,
     repeats: Annotated[
         int,
-        typer.Option(
-            min=1,
-            help="How often to repeat the cross-validation, shuffled anew.",
-            rich_help_panel=METHOD,
+        options.method_option(
+            min=1, help="Number of times the cross-validation is repeated, shuffled anew."
         ),
     ] = 1,
     stratified: Annotated[
-        bool,
-        typer.Option(help="Spread the labels evenly over the folds.", rich_help_panel=METHOD),
+        bool, options.method_option(help="Spread the labels evenly over the folds.")
     ] = True,
     metrics: Annotated[
         str | None,
-        typer.Option(
+        options.output_option(
             help="Names of metrics separated by commas, or all; by default the seven metrics of "
-            "the VPCME paper.",
-            rich_help_panel=OUTPUT,
+            "the VPCME paper."
         ),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Evaluate methods by cross-validation, or a fitted model on new data.
 
@@ -97,132 +100,104 @@ def command(
     _compute.check_device(choice.device)
     if data is not None:
         _refuse_training_options(context)
-        evaluation = _evaluate_model(source, data, table, choice.device, names, notes)
+        figures, n_rows = _evaluate_model(source, data, table, choice.device, names, notes)
+        results, titles = {source.name: figures}, {source.name: source.name}
+        heading = f"{source.name} on {data}: {n_rows:,} rows"
+        facts: dict[str, Any] = {"model": str(source), "data": str(data), "rows": n_rows}
+    elif source.suffix.lower() == ".skops":
+        raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     else:
-        if source.suffix.lower() == ".skops":
-            raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
-        protocol = _Protocol(folds, repeats, stratified)
-        hidden = quiet or as_json
-        evaluation = _cross_validate(source, table, choice, protocol, names, notes, hidden)
+        methods = [find_method(name, importable=True) for name in split_names(choice.model)]
+        if not methods:
+            raise ValueError("--model names no method.")
+        settings = parse_settings(choice.settings)
+        for method in methods:  # refuse wrong settings before the data are read
+            make_classifier(method, settings, choice.seed)
+        training = read_training_data(source, table, notes)
+        splits = _split(training, folds, repeats, stratified, choice.seed)
+        steps = len(methods) * len(splits)
+        with progress_bar("", steps, hidden=quiet or as_json) as update:
+            results = _cross_validate(training, methods, settings, choice, splits, names, update)
+        titles = {method.name: method.title for method in methods}
+        heading = f"{folds} folds" + (f" × {repeats}" if repeats > 1 else "") + ", mean ± std"
+        facts = {**training.summary(), "folds": folds, "repeats": repeats}
+        facts |= {"stratified": stratified, "seed": choice.seed}
+        facts["settings"] = {name: str(value) for name, value in settings.items()}
 
     if as_json:
-        results = {
+        summaries = {
             name: {key: summarise(values) for key, values in figures.items()}
-            for name, figures in evaluation.results.items()
+            for name, figures in results.items()
         }
-        print_json({**evaluation.facts, "results": results})
-        return
-    from rich.console import Console
-
-    columns = {evaluation.titles[name]: run for name, run in evaluation.results.items()}
-    Console(highlight=False).print(figures_table(columns, names, evaluation.heading))
-
-
-@dataclass(frozen=True)
-class _Protocol:
-    """How the rows are split for cross-validation."""
-
-    folds: int
-    repeats: int
-    stratified: bool
-
-    def splits(self, y: "np.ndarray", seed: int) -> "list[tuple[np.ndarray, np.ndarray]]":
-        """Return the training and test rows of each fold."""
-        from sklearn.model_selection import RepeatedKFold
-
-        from labelkin.model_selection import RepeatedIterativeStratifiedKFold
-
-        splitter = RepeatedIterativeStratifiedKFold if self.stratified else RepeatedKFold
-        cv = splitter(n_splits=self.folds, n_repeats=self.repeats, random_state=seed)
-        return list(cv.split(y, y))
-
-    def __str__(self) -> str:
-        return f"{self.folds} folds" + (f" × {self.repeats}" if self.repeats > 1 else "")
-
-
-@dataclass(frozen=True)
-class _Evaluation:
-    """The figures of each method by its name, with titles and a heading to show them under."""
-
-    results: dict[str, Figures]
-    titles: dict[str, str]
-    heading: str
-    facts: dict[str, Any]
-    """What was evaluated, for ``--json``."""
+        print_json({**facts, "results": summaries})
+    else:
+        columns = {titles[name]: figures for name, figures in results.items()}
+        print_table(figures_table(columns, names, heading))
 
 
 def _evaluate_model(
     path: Path,
     data: Path,
-    options: TableOptions,
+    table: options.TableOptions,
     device: str | None,
     metrics: list[str],
     notes: Notes,
-) -> _Evaluation:
-    """Evaluate a fitted model."""
+) -> tuple[Figures, int]:
+    """Return a fitted model's figures on a data file, and the file's number of rows."""
     from labelkin.metrics import evaluate
 
     saved = load_saved_model(path)
-    table = saved.read(data, options.delimiter, options.encoding)
-    y = saved.labels.read(table, notes.pending)
-    X = saved.schema.read(table, notes.pending)
+    rows = saved.read(data, table.delimiter, table.encoding)
+    y = saved.labels.read(rows, notes.pending)
+    X = saved.schema.read(rows, notes.pending)
     notes.flush()
     labels, scores = saved.predict(X, device)
     figures = evaluate(y, scores, labels, metrics=metrics)
-    return _Evaluation(
-        {path.name: {name: [value] for name, value in figures.items()}},
-        {path.name: path.name},
-        f"{path.name} on {data}: {len(y):,} rows",
-        {"model": str(path), "data": str(data), "rows": len(y)},
-    )
+    return {name: [value] for name, value in figures.items()}, len(y)
+
+
+def _split(
+    training: TrainingData, folds: int, repeats: int, stratified: bool, seed: int
+) -> "list[Split]":
+    from sklearn.model_selection import RepeatedKFold
+
+    from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+
+    y = training.y
+    if folds > len(y):
+        raise ValueError(
+            f"--folds {folds}: {training.table.path} has only {len(y)} rows; choose at most that "
+            "many folds."
+        )
+    splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
+    return list(splitter(n_splits=folds, n_repeats=repeats, random_state=seed).split(y, y))
 
 
 def _cross_validate(
-    data: Path,
-    table: TableOptions,
-    choice: MethodOptions,
-    protocol: _Protocol,
+    training: TrainingData,
+    methods: "list[Method]",
+    settings: dict[str, Any],
+    choice: options.MethodOptions,
+    splits: "list[Split]",
     metrics: list[str],
-    notes: Notes,
-    hidden: bool,
-) -> _Evaluation:
-    """Cross-validate the chosen methods on the same folds."""
-    methods = [find_method(name, importable=True) for name in split_names(choice.model)]
-    if not methods:
-        raise ValueError("--model names no method.")
-    settings = parse_settings(choice.settings)
-    for method in methods:  # refuse bad settings before the data are read
-        make_classifier(method, settings, choice.seed)
-    training = read_training_data(data, table, notes)
-    if protocol.folds > training.table.n_rows:
-        raise ValueError(
-            f"--folds {protocol.folds}: {data} has only {training.table.n_rows} rows; choose at "
-            "most that many folds."
-        )
-    splits = protocol.splits(training.y, choice.seed)
+    update: Callable[..., None],
+) -> dict[str, Figures]:
+    """Return the figures of each method by its name, all on the same folds."""
     results: dict[str, Figures] = {method.name: {} for method in methods}
     done = 0
-    with progress_bar("", len(splits) * len(methods), hidden=hidden) as update:
-        for method in methods:
-            for number, rows in enumerate(splits):
-                update(completed=done, description=method.title)
-                classifier = make_classifier(method, settings, choice.seed + number)
-                figures = _evaluate_fold(training, classifier, rows, metrics, choice.device)
-                for name, value in figures.items():
-                    results[method.name].setdefault(name, []).append(float(value))
-                done += 1
-    facts = {**training.summary(), **asdict(protocol), "seed": choice.seed}
-    facts["settings"] = {name: str(value) for name, value in settings.items()}
-    titles = {method.name: method.title for method in methods}
-    return _Evaluation(results, titles, f"{protocol}, mean ± std", facts)
+    for method in methods:
+        for number, split in enumerate(splits):
+            update(completed=done, description=method.title)
+            classifier = make_classifier(method, settings, choice.seed + number)
+            figures = _evaluate_fold(training, classifier, split, metrics, choice.device)
+            for name, value in figures.items():
+                results[method.name].setdefault(name, []).append(float(value))
+            done += 1
+    return results
 
 
 def _evaluate_fold(
-    training: TrainingData,
-    classifier: Any,
-    rows: "tuple[np.ndarray, np.ndarray]",
-    metrics: list[str],
-    device: str | None,
+    training: TrainingData, classifier: Any, split: "Split", metrics: list[str], device: str | None
 ) -> dict[str, float]:
     """Fit on the training rows and evaluate on the test rows, with the seconds of both."""
     from sklearn.utils import _safe_indexing
@@ -230,13 +205,13 @@ def _evaluate_fold(
     from labelkin.metrics import evaluate
     from labelkin.tabular._pipeline import make_pipeline
 
-    train, test = rows
+    train, test = split
+    X_train, X_test = _safe_indexing(training.X, train), _safe_indexing(training.X, test)
     pipeline = make_pipeline(training.schema, classifier)
     started = time.perf_counter()
-    X_train, y_train = _safe_indexing(training.X, train), training.y[train]
-    _compute.fit(pipeline, X_train, y_train, training.labels.names, device)
+    _compute.fit(pipeline, X_train, training.y[train], training.labels.names, device)
     fitted = time.perf_counter()
-    labels, scores = _compute.predict(pipeline, _safe_indexing(training.X, test), device)
+    labels, scores = _compute.predict(pipeline, X_test, device)
     predicted = time.perf_counter()
     figures = evaluate(training.y[test], scores, labels, metrics=metrics)
     return {**figures, "fit_s": fitted - started, "predict_s": predicted - fitted}
@@ -244,13 +219,10 @@ def _evaluate_fold(
 
 def _refuse_training_options(context: typer.Context) -> None:
     """Refuse the options of training, which have no effect on a fitted model."""
-    used = {"delimiter", "encoding", "device"}
-    names = {field.name for group in (TableOptions, MethodOptions) for field in fields(group)}
     for parameter in context.command.params:
-        if parameter.name not in (names | {"folds", "repeats", "stratified"}) - used:
-            continue
-        given = context.get_parameter_source(parameter.name)
-        if given is not None and given.name == "COMMANDLINE":
+        given = context.get_parameter_source(str(parameter.name))
+        is_given = given is not None and given.name == "COMMANDLINE"
+        if is_given and parameter.name not in _OPTIONS_OF_FITTED_MODELS:
             raise ValueError(
                 f"{parameter.opts[0]} has no effect on a model that is already fitted; leave it "
                 "out."

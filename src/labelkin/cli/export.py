@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._options import OUTPUT, Json, ModelFile, Overwrite, Quiet
 from labelkin.cli._output import check_output, print_json
 
 EXAMPLES = """Examples:
@@ -20,19 +20,18 @@ _MAX_SHOWN = 6  # inputs and columns listed by name
 
 
 def command(
-    model: ModelFile,
+    model: options.ModelFile,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The .onnx file to write.")],
     float32: Annotated[
         bool,
-        typer.Option(
+        options.output_option(
             "--float32",
             help="Take numbers and return probabilities as float32 instead of float64.",
-            rich_help_panel=OUTPUT,
         ),
     ] = False,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write a model as ONNX, which runs without labelkin; needs the onnx extra.
 

@@ -9,18 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from labelkin.cli import _compute
+from labelkin.cli import _options as options
 from labelkin.cli._data import read_training_data
 from labelkin.cli._methods import find_method, make_classifier, parse_settings
-from labelkin.cli._options import (
-    OUTPUT,
-    DataFile,
-    Json,
-    MethodOptions,
-    Overwrite,
-    Quiet,
-    TableOptions,
-    expand_groups,
-)
 from labelkin.cli._output import Notes, check_output, print_json, progress_bar, shell_line
 
 EXAMPLES = """Examples:
@@ -34,18 +25,18 @@ labelkin fit digit-scenes --model mlknn --set n_neighbors=5 --out knn.skops
 labelkin fit digit-scenes --set n_estimators=10 --out scenes.skops"""
 
 
-@expand_groups
+@options.expand_groups
 def command(
-    data: DataFile,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Model file to write.", rich_help_panel=OUTPUT)
-    ] = Path("model.skops"),
+    data: options.DataFile,
     *,
-    table: TableOptions,
-    choice: MethodOptions,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    table: options.TableOptions,
+    choice: options.MethodOptions,
+    out: Annotated[Path, options.output_option("--out", "-o", help="Model file to write.")] = Path(
+        "model.skops"
+    ),
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a model on a data file and write it to a file, ready to predict new rows.
 

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli import _compute
+from labelkin.cli import _options as options
 from labelkin.cli._data import load_saved_model
-from labelkin.cli._options import (
-    OUTPUT,
-    DataFile,
-    Delimiter,
-    Device,
-    Encoding,
-    Json,
-    ModelFile,
-    Overwrite,
-    Quiet,
-)
 from labelkin.cli._output import Notes, check_output, print_json
 from labelkin.cli._predictions import Predictions, output_format
 
@@ -37,54 +27,46 @@ labelkin predict model.skops new.csv --json"""
 
 
 def command(
-    model: ModelFile,
-    data: DataFile,
+    model: options.ModelFile,
+    data: options.DataFile,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    device: options.Device = None,
     out: Annotated[
         Path,
-        typer.Option(
+        options.output_option(
             "--out",
             "-o",
             help="File to write: .csv, .jsonl (both also with .gz or .bz2) or .parquet; - for "
             "stdout.",
-            rich_help_panel=OUTPUT,
         ),
     ] = Path("-"),
     proba: Annotated[
         bool,
-        typer.Option(
-            "--proba",
-            help="Write each label's probability instead of 0 or 1.",
-            rich_help_panel=OUTPUT,
-        ),
+        options.output_option("--proba", help="Write probabilities instead of 0 and 1."),
     ] = False,
     top: Annotated[
         int,
-        typer.Option(
+        options.output_option(
             min=0,
             help="Write this many of the most likely labels with their probabilities, instead of "
             "one column per label.",
-            rich_help_panel=OUTPUT,
         ),
     ] = 0,
     id_column: Annotated[
         str | None,
-        typer.Option(
+        options.output_option(
             "--id",
             metavar="COLUMN",
             help="Column of DATA that identifies the rows; by default they are numbered from 1.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     separator: Annotated[
-        str,
-        typer.Option(help="Separator between the labels of a row.", rich_help_panel=OUTPUT),
+        str, options.output_option(help="Separator between the labels of a row.")
     ] = ";",
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    device: Device = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict the labels of new rows.
 
