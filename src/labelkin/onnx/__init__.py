@@ -1,7 +1,6 @@
 """Fitted models as ONNX files, which run wherever ONNX Runtime does, without Python.
 
-``save_onnx(model, "model.onnx")`` writes the file; a program that knows nothing of labelkin
-then asks it::
+``save_onnx(model, "model.onnx")`` writes the file; a program without labelkin then runs it::
 
     session = onnxruntime.InferenceSession("model.onnx")
     probabilities, labels = session.run(None, {"X": rows})

@@ -1,4 +1,4 @@
-"""Columns of numbers and of words: `ColumnTransformer` and what encodes categories."""
+"""Converters of columns of numbers and of strings: `ColumnTransformer`, `OneHotEncoder`."""
 
 import warnings
 from functools import singledispatch
@@ -14,64 +14,64 @@ from sklearn.preprocessing import OneHotEncoder
 from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.onnx._convert import transform
-from labelkin.onnx._graph import Graph, Rows, Table
+from labelkin.onnx._graph import Columns, Graph, Tensor
 from labelkin.tabular._pipeline import AsStrings
 
-# ------------------------------------------------------------------- what a model reads
+# ------------------------------------------------------- which columns are strings
 
 
 @singledispatch
-def reads_words(model: Any, width: int) -> Array:
-    """Tell which columns of its input a fitted model or transformer reads as words."""
+def reads_strings(model: Any, width: int) -> Array:
+    """Return which columns of its input a fitted model or transformer reads as strings."""
     return np.zeros(width, dtype=bool)
 
 
-@reads_words.register(AsStrings)
-@reads_words.register(CountVectorizer)
-def _(model: Any, width: int) -> Array:
+@reads_strings.register(AsStrings)
+@reads_strings.register(CountVectorizer)
+def _all_strings(model: Any, width: int) -> Array:
     return np.ones(width, dtype=bool)
 
 
-@reads_words.register
-def _(model: OneHotEncoder, width: int) -> Array:
+@reads_strings.register
+def _strings_of_encoder(model: OneHotEncoder, width: int) -> Array:
     return np.array([values.dtype.kind in "OUST" for values in model.categories_])
 
 
-@reads_words.register
-def _(model: Pipeline, width: int) -> Array:
+@reads_strings.register
+def _strings_of_pipeline(model: Pipeline, width: int) -> Array:
     steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
-    return reads_words(steps[0], width)
+    return reads_strings(steps[0], width)
 
 
-@reads_words.register
-def _(model: BaseSearchCV, width: int) -> Array:
-    return reads_words(model.best_estimator_, width)
+@reads_strings.register
+def _strings_of_search(model: BaseSearchCV, width: int) -> Array:
+    return reads_strings(model.best_estimator_, width)
 
 
-@reads_words.register
-def _(model: DecisionClassifier, width: int) -> Array:
-    return reads_words(model.estimator_, width)
+@reads_strings.register
+def _strings_of_decision(model: DecisionClassifier, width: int) -> Array:
+    return reads_strings(model.estimator_, width)
 
 
-@reads_words.register
-def _(model: ColumnTransformer, width: int) -> Array:
-    words = np.zeros(width, dtype=bool)
+@reads_strings.register
+def _strings_of_columns(model: ColumnTransformer, width: int) -> Array:
+    strings = np.zeros(width, dtype=bool)
     numbers = np.zeros(width, dtype=bool)
     for _, branch, places in _branches(model):
-        read = reads_words(branch, len(places))
-        words[places] |= read
+        read = reads_strings(branch, len(places))
+        strings[places] |= read
         numbers[places] |= ~read
-    if (both := np.flatnonzero(words & numbers)).size:
+    if (both := np.flatnonzero(strings & numbers)).size:
         names = getattr(model, "feature_names_in_", np.arange(width))
         raise ValueError(
-            f"Column {names[both[0]]} is read as words and as numbers, which one ONNX input "
-            "cannot be; give the model two columns."
+            f"Column {names[both[0]]} is read as strings and as numbers, which is impossible "
+            "for one ONNX input; give the model two columns."
         )
-    return words
+    return strings
 
 
 def _branches(model: ColumnTransformer) -> list[tuple[str, Any, list[int]]]:
-    """Return name, fitted transformer and column numbers of each part that is used."""
+    """Return name, fitted transformer and column numbers of each transformer in use."""
     found = [
         (name, branch, list(model._transformer_to_input_indices[name]))
         for name, branch, _ in model.transformers_
@@ -84,7 +84,7 @@ def _branches(model: ColumnTransformer) -> list[tuple[str, Any, list[int]]]:
 
 
 @transform.register
-def _(step: ColumnTransformer, graph: Graph, rows: Any) -> Rows:
+def _column_transformer(step: ColumnTransformer, graph: Graph, rows: Any) -> Tensor:
     weights = step.transformer_weights or {}
     parts = []
     for name, branch, places in _branches(step):
@@ -97,31 +97,31 @@ def _(step: ColumnTransformer, graph: Graph, rows: Any) -> Rows:
 
 
 @transform.register
-def _(step: AsStrings, graph: Graph, rows: Any) -> Any:
-    return rows  # they are strings, missing ones empty, when they come
+def _as_strings(step: AsStrings, graph: Graph, rows: Any) -> Any:
+    return rows  # the inputs are strings already, empty where missing
 
 
 @transform.register
-def _(step: OneHotEncoder, graph: Graph, rows: Any) -> Rows:
+def _one_hot_encoder(step: OneHotEncoder, graph: Graph, rows: Any) -> Tensor:
     dtype = np.dtype(step.dtype)
     parts = []
     for number, (places, unknown, width) in enumerate(_places(step)):
         if not width:
             continue
         column = graph.columns(rows, [number])
-        assert not isinstance(column, Table)
+        assert not isinstance(column, Columns)
         categories = step.categories_[number]
-        find = _place_of_word if column.dtype == object else _place_of_number
+        find = _place_of_string if column.dtype == object else _place_of_number
         place = find(graph, column, categories, places, unknown)
         parts.append(graph.cast(graph.op("Equal", place, np.arange(width)), dtype))
-    return graph.hstack([Rows(part, dtype) for part in parts])
+    return graph.hstack([Tensor(part, dtype) for part in parts])
 
 
 def _places(step: OneHotEncoder) -> list[tuple[Array, int, int]]:
-    """Return, of each column: the output that is 1 for each category, for others, and the width.
+    """Return for each column: the output that is 1 for each category, for others, and the width.
 
-    −1 where no output is. The encoder itself is asked, so that dropped and infrequent
-    categories are as it has them.
+    −1 where no output is 1. The encoder's own outputs are used, so that dropped and infrequent
+    categories are encoded alike.
     """
     first = np.array([_probe(values)[0] for values in step.categories_], dtype=object)
     ends = np.cumsum(step._n_features_outs)
@@ -135,7 +135,7 @@ def _places(step: OneHotEncoder) -> list[tuple[Array, int, int]]:
         if all(values.dtype.kind in "biuf" for values in step.categories_):
             cells = cells.astype(np.float64)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of unknown categories
+            warnings.simplefilter("ignore")  # about unknown categories
             outputs = step.transform(cells)
         width = step._n_features_outs[number]
         own = outputs[:, ends[number] - width : ends[number]]
@@ -148,16 +148,16 @@ def _places(step: OneHotEncoder) -> list[tuple[Array, int, int]]:
 
 
 def _probe(values: Array) -> list[Any]:
-    """Return the categories, and one that is none of them."""
+    """Return the categories, and a value that is none of them."""
     if values.dtype.kind in "biuf":
         return [*values.tolist(), float(np.nanmax([0.0, *values.astype(float)])) + 1]
     return [*values.tolist(), "".join(map(str, values)) + "?"]
 
 
-def _place_of_word(
-    graph: Graph, column: Rows, categories: Array, places: Array, unknown: int
+def _place_of_string(
+    graph: Graph, column: Tensor, categories: Array, places: Array, unknown: int
 ) -> str:
-    keys = ["" if _is_gap(value) else value for value in categories.tolist()]
+    keys = ["" if _is_missing(value) else value for value in categories.tolist()]
     if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
         raise ValueError(
             "OneHotEncoder with categories of several types, or of several kinds of missing "
@@ -173,19 +173,19 @@ def _place_of_word(
     )
 
 
-def _is_gap(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return value is None or value != value
 
 
 def _place_of_number(
-    graph: Graph, column: Rows, categories: Array, places: Array, unknown: int
+    graph: Graph, column: Tensor, categories: Array, places: Array, unknown: int
 ) -> str:
     values = categories.astype(column.dtype)[None]
     found = graph.op("Equal", column.name, values)
     if np.isnan(values).any():
-        gap = graph.op("And", graph.op("IsNaN", column.name), np.isnan(values))
-        found = graph.op("Or", found, gap)
-    # At most one is found: its place, else that of the unknown.
+        missing = graph.op("And", graph.op("IsNaN", column.name), np.isnan(values))
+        found = graph.op("Or", found, missing)
+    # At most one category is found: the sum is its place, or that of unknown ones.
     steps = graph.op("Mul", graph.cast(found, np.int64), places - unknown)
     total = graph.op("ReduceSum", steps, np.array([1]), keepdims=1)
     return graph.op("Add", total, np.array(unknown))

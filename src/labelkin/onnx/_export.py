@@ -14,10 +14,10 @@ from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.base import Array
-from labelkin.onnx import _text  # noqa: F401  (registers its transformers)
-from labelkin.onnx._columns import reads_words
-from labelkin.onnx._convert import Answer, classify, final_estimator
-from labelkin.onnx._graph import Graph, Rows, Table
+from labelkin.onnx import _classifiers, _text, _transformers  # noqa: F401  (fill the tables)
+from labelkin.onnx._columns import reads_strings
+from labelkin.onnx._convert import Prediction, classify, final_estimator
+from labelkin.onnx._graph import Columns, Graph, Tensor
 
 _OUTPUTS = ("probabilities", "labels")
 
@@ -74,7 +74,7 @@ def to_onnx(
     each row to each training sample are held for one member at a time: N · n_samples numbers.
     Give it many rows in batches.
 
-    Nothing is validated: a missing value that no imputer replaces gives an arbitrary answer,
+    Nothing is validated: a missing value that no imputer replaces gives an arbitrary prediction,
     and a category that `OneHotEncoder` would refuse is one without an indicator.
 
     Texts are split by ONNX Runtime's own operator ``Tokenizer``, which other runtimes lack.
@@ -107,8 +107,8 @@ def to_onnx(
         final = final_estimator(model)
     inputs, rows = _inputs(model, dtype, features)
     graph = Graph(list(inputs))
-    answer = classify(model, graph, rows)
-    outputs = _named_outputs(final, graph, answer, dtype)
+    prediction = classify(model, graph, rows)
+    outputs = _named_outputs(final, graph, prediction, dtype)
     known = features if features is not None else getattr(model, "feature_names_in_", None)
     metadata = {
         "label_names": _listed(label_names(final) if names is None else names),
@@ -129,11 +129,11 @@ def _inputs(
 ) -> tuple[dict[str, Any], Any]:
     """Return types and shapes of the inputs by name, and the rows they make."""
     width = getattr(model, "n_features_in_", None)
-    words = reads_words(model, 1 if width is None else width)
+    words = reads_strings(model, 1 if width is None else width)
     if width is None:  # raw texts, not a table
-        return {"X": (object, ["N", 1])}, Rows("X", np.dtype(object))
+        return {"X": (object, ["N", 1])}, Tensor("X", np.dtype(object))
     if not words.any():
-        return {"X": (dtype, ["N", width])}, Rows("X", dtype)
+        return {"X": (dtype, ["N", width])}, Tensor("X", dtype)
     if features is None:
         features = getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)])
     inputs: dict[str, Any] = {}
@@ -144,8 +144,8 @@ def _inputs(
             name += "_"
         kind = np.dtype(object) if is_word else dtype
         inputs[name] = (kind, ["N", 1])
-        columns.append(Rows(name, kind))
-    return inputs, Table(columns)
+        columns.append(Tensor(name, kind))
+    return inputs, Columns(columns)
 
 
 def save_onnx(
@@ -171,21 +171,23 @@ def save_onnx(
         file.write(content)
 
 
-def _named_outputs(final: Any, graph: Graph, answer: Answer, dtype: np.dtype) -> dict[str, Any]:
-    """Give the answer the form of predict_proba and predict; return types and shapes by name."""
+def _named_outputs(
+    final: Any, graph: Graph, prediction: Prediction, dtype: np.dtype
+) -> dict[str, Any]:
+    """Give the prediction the form of predict_proba and predict; return types and shapes by name."""
     if not final._one_target:
-        graph.cast(answer.probabilities, dtype, output="probabilities")
-        graph.cast(answer.labels, np.int64, output="labels")
+        graph.cast(prediction.probabilities, dtype, output="probabilities")
+        graph.cast(prediction.labels, np.int64, output="labels")
         shape = ["N", len(final.classes_)]
         return {"probabilities": (dtype, shape), "labels": (np.int64, shape)}
     classes = _class_values(final.classes_)
-    positive = answer.probabilities
+    positive = prediction.probabilities
     # A single class is certain; a probability equals itself.
     columns = [graph.cast(graph.op("Equal", positive, positive), np.float64)]
     if len(classes) == 2:
         columns = [graph.op("Sub", np.float64(1), positive), positive]
     graph.cast(graph.op("Concat", *columns, axis=1), dtype, output="probabilities")
-    chosen = graph.op("Squeeze", graph.cast(answer.labels, np.int64), np.array([1]))
+    chosen = graph.op("Squeeze", graph.cast(prediction.labels, np.int64), np.array([1]))
     chosen = graph.op("Min", chosen, np.array(len(classes) - 1))
     graph.op("Gather", classes, chosen, output="labels")
     return {

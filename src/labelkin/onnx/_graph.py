@@ -1,4 +1,4 @@
-"""Write an ONNX graph as one writes NumPy: operations on names and arrays."""
+"""An ONNX graph, built by operations on the names of tensors and on NumPy arrays."""
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -10,42 +10,42 @@ from numpy.typing import DTypeLike
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 
-# Old enough for the runtimes of the last years: operators of 2022 in a file of the same year.
-# Some operators came later; only a graph that has one asks for the later set.
+# Opset 17 and IR version 8 are of 2022, so that older runtimes can run the files. A graph with an
+# operator that came later requires the later set.
 OPSET = 17
 _SINCE = {"StringConcat": 20}
 _IR_VERSION = {17: 8, 20: 9}
 _DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}
 
-# A protocol buffer holds no more, and ONNX files are such.
+# The size limit of a protocol buffer, and so of an ONNX file.
 _LIMIT = 2**31 - 2**20
 
 
-class Rows(NamedTuple):
-    """A tensor of samples in the graph, (N, d): its name, and the type of its cells.
+class Tensor(NamedTuple):
+    """A tensor with one row per sample, (N, d): its name in the graph, and its type.
 
-    Words have the type object, as in NumPy.
+    Strings have the type object, as in NumPy.
     """
 
     name: str
     dtype: np.dtype
 
 
-class Table(NamedTuple):
-    """Samples of which some columns are words: each column for itself, (N, 1)."""
+class Columns(NamedTuple):
+    """Samples of which some features are strings: one tensor (N, 1) per feature."""
 
-    columns: list[Rows]
+    columns: list[Tensor]
 
 
 class Graph:
-    """An ONNX graph that grows node by node.
+    """An ONNX graph to which nodes are added.
 
-    Equal arrays are stored once: the members of an ensemble share their label matrix.
+    Equal arrays are stored once: the members of an ensemble have the same label matrix.
 
     Parameters
     ----------
     inputs : sequence of str
-        Names the graph's inputs will have; made-up names differ from them.
+        Names of the graph's inputs; generated names differ from them.
     """
 
     def __init__(self, inputs: Sequence[str] = ()) -> None:
@@ -80,7 +80,7 @@ class Graph:
     def op(
         self, kind: str, *inputs: str | Array | np.generic, output: str = "", **attributes: Any
     ) -> str:
-        """Add a node; inputs are names, or arrays, which become constants. Return its name."""
+        """Add a node and return the name of its output; arrays among the inputs are stored."""
         return self.ops(kind, *inputs, outputs=[output], **attributes)[0]
 
     def ops(
@@ -90,7 +90,7 @@ class Graph:
         outputs: Sequence[str],
         **attributes: Any,
     ) -> list[str]:
-        """Add a node of several outputs; an empty name is made up."""
+        """Add a node with several outputs; an empty name is replaced by a generated one."""
         place = f"{self._prefix}{kind.lower()}_{self._count}"
         self._count += 1
         self._opset = max(self._opset, _SINCE.get(kind, 0))
@@ -106,7 +106,7 @@ class Graph:
         return self.op("Cast", name, to=to, output=output)
 
     def declare(self, name: str, dtype: DTypeLike, shape: Sequence[Any]) -> str:
-        """Say what a tensor is where the checker cannot know: after a runtime's own operator."""
+        """Declare a tensor's type and shape, which are unknown after a runtime's own operator."""
         self._declared.append(self._described(name, dtype, shape))
         return name
 
@@ -114,10 +114,10 @@ class Graph:
         kind = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self._helper.make_tensor_value_info(name, kind, shape)
 
-    def repeat(self, step: Callable[[str], tuple[str, str]], rows: Rows) -> str:
-        """Add a loop: `step` takes a matrix and returns whether to go on, and the next one.
+    def repeat(self, step: Callable[[str], tuple[str, str]], rows: Tensor) -> str:
+        """Add a loop: `step` takes a matrix and returns whether to continue, and the next one.
 
-        It is taken at least once.
+        The step is run at least once.
         """
         outer, self._nodes = self._nodes, []
         number, go, matrix = (f"{self._prefix}loop_{self._count}_{name}" for name in "ngx")
@@ -143,31 +143,45 @@ class Graph:
         name = self.constant(array)
         return name if array.dtype == np.float64 else self.cast(name, np.float64)
 
-    def promote(self, rows: Rows, dtype: DTypeLike) -> Rows:
+    def promote(self, rows: Tensor, dtype: DTypeLike) -> Tensor:
         """Return rows in the wider of two types, as NumPy's arithmetic does."""
         wider = np.result_type(rows.dtype, dtype)
-        return rows if wider == rows.dtype else Rows(self.cast(rows.name, wider), wider)
+        return rows if wider == rows.dtype else Tensor(self.cast(rows.name, wider), wider)
 
-    def project(self, rows: Rows, components: Array) -> Rows:
+    def apply(self, kind: str, rows: Tensor, *values: Any) -> Tensor:
+        """Combine each row with values in the type of the rows, as scikit-learn does."""
+        inputs = [np.asarray(value, dtype=rows.dtype) for value in values]
+        return rows._replace(name=self.op(kind, rows.name, *inputs))
+
+    def unit_rows(self, rows: Tensor, norm: str = "l2") -> Tensor:
+        """Scale rows to length 1; rows of zeros stay as they are."""
+        zero, one = np.array(0, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
+        sizes = self.op("Abs", rows.name) if norm == "l1" else self.op("Mul", rows.name, rows.name)
+        norms = self.op("ReduceSum", sizes, np.array([1]), keepdims=1)
+        norms = norms if norm == "l1" else self.op("Sqrt", norms)
+        norms = self.op("Where", self.op("Greater", norms, zero), norms, one)
+        return rows._replace(name=self.op("Div", rows.name, norms))
+
+    def project(self, rows: Tensor, components: Array) -> Tensor:
         """Return X Wᵀ."""
         rows = self.promote(rows, components.dtype)
-        return Rows(self.op("MatMul", rows.name, components.T.astype(rows.dtype)), rows.dtype)
+        return Tensor(self.op("MatMul", rows.name, components.T.astype(rows.dtype)), rows.dtype)
 
-    def hstack(self, parts: Sequence[Rows]) -> Rows:
-        """Put columns side by side, in the widest of their types."""
+    def hstack(self, parts: Sequence[Tensor]) -> Tensor:
+        """Concatenate columns, in the widest of their types."""
         if len(parts) == 1:
             return parts[0]
         dtype = np.result_type(*(part.dtype for part in parts))
         names = [self.promote(part, dtype).name for part in parts]
-        return Rows(self.op("Concat", *names, axis=1), dtype)
+        return Tensor(self.op("Concat", *names, axis=1), dtype)
 
-    def columns(self, rows: Rows | Table, places: Sequence[int]) -> Rows | Table:
-        """Return some columns: as one matrix, unless they are of different kinds."""
-        if isinstance(rows, Rows):
+    def columns(self, rows: Tensor | Columns, places: Sequence[int]) -> Tensor | Columns:
+        """Return some columns: as one matrix, unless they are of different types."""
+        if isinstance(rows, Tensor):
             return rows._replace(name=self.op("Gather", rows.name, np.array(places), axis=1))
         found = [rows.columns[place] for place in places]
         kinds = {column.dtype for column in found}
-        return self.hstack(found) if len(kinds) == 1 else Table(found)
+        return self.hstack(found) if len(kinds) == 1 else Columns(found)
 
     def model(
         self,

@@ -1,10 +1,10 @@
-r"""Texts as counts of words, and TF-IDF weights, as scikit-learn makes them.
+r"""Converters of texts: word counts and TF-IDF weights.
 
-Lower case and accents: ONNX has no operator for either that is the same on every machine. But
-both go character by character, so texts are split into characters, each is looked up, and they
-are joined again. Words are then found by ``[\p{L}\p{N}_]{2,}``, which is what Python's
-``\b\w\w+\b`` means, and counted by ONNX's own operator. Splitting is ONNX Runtime's operator
-``Tokenizer``, of every build since 2019.
+ONNX has no operator for lower case or for removing accents that gives the same result on every
+machine. Both work character by character, so texts are split into characters, each is replaced,
+and they are joined again. Words are then found by ``[\p{L}\p{N}_]{2,}``, which is what Python's
+``\b\w\w+\b`` means, and counted by ONNX's own operator. Texts are split by ONNX Runtime's
+operator ``Tokenizer``, in every build since 2019.
 """
 
 import sys
@@ -15,20 +15,21 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
-from labelkin.onnx._convert import transform, unit_rows
-from labelkin.onnx._graph import Graph, Rows
+from labelkin.onnx._convert import transform
+from labelkin.onnx._graph import Graph, Tensor
 
 # The least length of a word, by the pattern that finds words.
 _LENGTHS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1}
-# A word with what stands around it, and the space before; long ones in several pieces.
+# A word with the punctuation around it and the space before; a long one in several pieces.
 _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
-_PAD = "\x01"  # stands where a text has no more words; no word holds it
+_PAD = "\x01"  # after the last word of a text; not a character of words
 
 
 @transform.register
-def _(step: CountVectorizer, graph: Graph, rows: Rows) -> Rows:
+def _count_vectorizer(step: CountVectorizer, graph: Graph, rows: Tensor) -> Tensor:
     _check(step)
-    # The runtime has its own way with no text, and with no words, so there is always one more.
+    # ONNX Runtime fails on no texts, or on texts without a word: one more text is added, and its
+    # row removed below.
     texts = graph.op("Reshape", rows.name, np.array([-1]))
     texts = graph.op("Concat", texts, _strings(["one"]), axis=0)
     plain = _plain_characters(step)
@@ -41,11 +42,11 @@ def _(step: CountVectorizer, graph: Graph, rows: Rows) -> Rows:
     if step.binary:
         counts = graph.op("Greater", counts, np.float32(0))
     dtype = np.dtype(step.dtype) if np.dtype(step.dtype).kind == "f" else np.dtype(np.float64)
-    return Rows(graph.cast(counts, dtype), dtype)
+    return Tensor(graph.cast(counts, dtype), dtype)
 
 
 @transform.register
-def _(step: TfidfTransformer, graph: Graph, rows: Rows) -> Rows:
+def _tfidf_transformer(step: TfidfTransformer, graph: Graph, rows: Tensor) -> Tensor:
     name, one = rows.name, np.array(1, dtype=rows.dtype)
     if step.sublinear_tf:
         zero = np.array(0, dtype=rows.dtype)
@@ -54,17 +55,17 @@ def _(step: TfidfTransformer, graph: Graph, rows: Rows) -> Rows:
     if step.use_idf:
         name = graph.op("Mul", name, step.idf_.astype(rows.dtype))
     rows = rows._replace(name=name)
-    return rows if step.norm is None else rows._replace(name=unit_rows(graph, rows, step.norm))
+    return rows if step.norm is None else graph.unit_rows(rows, step.norm)
 
 
 @transform.register
-def _(step: TfidfVectorizer, graph: Graph, rows: Rows) -> Rows:
-    counts = transform.dispatch(CountVectorizer)(step, graph, rows)
+def _tfidf_vectorizer(step: TfidfVectorizer, graph: Graph, rows: Tensor) -> Tensor:
+    counts = _count_vectorizer(step, graph, rows)
     return transform(step._tfidf, graph, counts)
 
 
 def _check(step: CountVectorizer) -> None:
-    """Refuse what is not said by the common parameters."""
+    """Raise ValueError for parameters that no graph can express."""
     stops = step.get_stop_words() or ()
     own = [name for name in ("preprocessor", "tokenizer") if getattr(step, name) is not None]
     if callable(step.strip_accents):
@@ -90,7 +91,7 @@ def _strings(values: list[str]) -> Any:
 
 
 def _pool(step: CountVectorizer) -> dict[str, Any]:
-    """Return the vocabulary as the operator wants it: single words first, then pairs."""
+    """Return the vocabulary in the operator's order: single words first, then pairs."""
     low, high = step.ngram_range
     terms = sorted(
         ((term.split(" "), column) for term, column in step.vocabulary_.items()),
@@ -111,10 +112,10 @@ def _pool(step: CountVectorizer) -> dict[str, Any]:
 
 
 def _plain_characters(step: CountVectorizer) -> dict[str, str]:
-    """Return what lower case and the removal of accents make of each character they change.
+    """Return the characters that lower case and the removal of accents change, and the results.
 
-    Only where it matters: a letter that is in no term before and after makes a word unknown
-    before and after. So a model of English texts lists no Korean.
+    A letter that occurs in no term, neither before nor after the change, is left out, because
+    its word is unknown in either case: a model of English texts lists no Korean.
     """
     if not step.lowercase and step.strip_accents is None:
         return {}
@@ -124,10 +125,14 @@ def _plain_characters(step: CountVectorizer) -> dict[str, str]:
     plain = {}
     for code in range(sys.maxunicode + 1):
         before = chr(code)
-        if unicodedata.category(before) in ("Cn", "Co", "Cs"):  # no characters
+        if unicodedata.category(before) in (
+            "Cn",
+            "Co",
+            "Cs",
+        ):  # unassigned, private use, surrogates
             continue
         after = preprocess(before)
-        if step.strip_accents == "ascii":  # which removes all but what it lists
+        if step.strip_accents == "ascii":  # characters not listed are removed
             if after:
                 plain[before] = after
             continue
@@ -150,7 +155,7 @@ def _is_word(letter: str) -> bool:
 def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: bool) -> str:
     """Add texts with characters replaced, others kept or removed, and white space shortened.
 
-    Texts have most of their pieces in common, and each is worked on once.
+    Each distinct piece is processed once: texts have most of their pieces in common.
     """
     pieces = _split(graph, texts, pad_value="", tokenexp=_PIECE)
     different, _, back = graph.ops("Unique", pieces, outputs=["", "", ""])
@@ -173,14 +178,14 @@ def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: b
 
 
 def _split(graph: Graph, strings: str, **how: Any) -> str:
-    """Add the parts of each string, a row each."""
+    """Add the parts of each string, one row per string."""
     domain = "com.microsoft"
     name = graph.op("Tokenizer", strings, domain=domain, mark=0, mincharnum=1, **how)
     return graph.declare(name, object, [None, None])
 
 
 def _join(graph: Graph, parts: str) -> str:
-    """Add each row's strings as one, joined in pairs, then in pairs of those, to the last."""
+    """Add each row's strings joined into one, in pairs until one is left."""
     one, two = np.array([1]), np.array([2])
     height = graph.op("Concat", graph.op("Shape", parts, end=1), one, axis=0)
     blank = graph.op("Expand", _strings([""]), height)
@@ -195,4 +200,4 @@ def _join(graph: Graph, parts: str) -> str:
         again = graph.op("Squeeze", graph.op("Greater", half, one))
         return again, graph.op("StringConcat", left, right)
 
-    return graph.op("Reshape", graph.repeat(pairs, Rows(parts, np.dtype(object))), np.array([-1]))
+    return graph.op("Reshape", graph.repeat(pairs, Tensor(parts, np.dtype(object))), np.array([-1]))

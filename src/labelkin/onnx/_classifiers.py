@@ -1,0 +1,194 @@
+"""Converters of classifiers.
+
+The arithmetic follows the Python code step by step and in the same types, so that ties between
+neighbours are broken alike.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin.base import Array
+from labelkin.decisions import DecisionClassifier
+from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kernel._distances import KernelColumns
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
+from labelkin.neighbors._mlknn import NeighborCounts
+from labelkin.onnx._convert import Prediction, classify
+from labelkin.onnx._graph import Graph, Tensor
+
+
+@classify.register
+def _mlknn(model: MLkNNClassifier, graph: Graph, rows: Tensor) -> Prediction:
+    counts = _neighbor_counts(model._counts, graph, rows)
+    # P(l | c) of label l and count c stands at l(k + 1) + c.
+    posterior = model._posterior.astype(np.float64)
+    starts = np.arange(len(posterior), dtype=np.int32) * posterior.shape[1]
+    places = graph.op("Add", counts, starts)
+    return _at_half(graph, graph.op("Gather", posterior.ravel(), places))
+
+
+@classify.register
+def _iblr(model: IBLRClassifier, graph: Graph, rows: Tensor) -> Prediction:
+    counts = graph.cast(_neighbor_counts(model._counts, graph, rows), np.float64)
+    inputs = graph.op("Div", counts, np.float64(max(1, model._counts.n_neighbors)))
+    if model._with_features:
+        wide = graph.promote(rows, np.float64)
+        inputs = graph.op("Concat", inputs, wide.name, axis=1)
+    coef, intercept = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
+    score = graph.op("Add", graph.op("MatMul", inputs, coef.T), intercept)
+    return _at_half(graph, graph.op("Sigmoid", score))
+
+
+@classify.register
+def _kernel_ridge(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -> Prediction:
+    # In double whatever the model's type: coefficients of both signs cancel, so that rounding
+    # of the distances to single precision would change the fourth digit.
+    columns = _kernel_columns(model, graph, graph.promote(rows, np.float64))
+    scores = graph.op("MatMul", columns.name, graph.double(model._coef))
+    scores = graph.op("Add", scores, np.asarray(model._offset, dtype=np.float64))
+    if model.share_ is not None:
+        scores = _on_log_odds_scale(graph, scores, np.asarray(model.share_))
+    odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
+    return _at_half(graph, graph.op("Sigmoid", odds))
+
+
+def _on_log_odds_scale(graph: Graph, scores: str, share: Any) -> str:
+    """Add what `calibration` does to scores on a scale of log odds.
+
+    ONNX Runtime has no asinh of doubles; it is written with logarithms.
+    """
+    frequent = (share > 0.5).astype(np.float64)
+    side = 1 - 2 * frequent
+    half = 2 * (frequent + side * share)
+    z = graph.op("Add", graph.op("Mul", scores, side / half), frequent / half)
+    size = graph.op("Abs", z)
+    root = graph.op("Sqrt", graph.op("Add", graph.op("Mul", z, z), np.float64(1)))
+    logarithm = graph.op("Log", graph.op("Add", size, root))
+    return graph.op("Mul", graph.op("Mul", graph.op("Sign", z), logarithm), side)
+
+
+@classify.register(VPCMEClassifier)
+@classify.register(BaggingVPCPClassifier)
+def _vpcme(model: Any, graph: Graph, rows: Tensor) -> Prediction:
+    members = [
+        classify(estimator, graph, graph.project(rows, projection.components_))
+        for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
+    ]
+    probabilities = [member.probabilities for member in members]
+    prediction = _at_half(graph, _mean(graph, probabilities, model.vote_weights_))
+    if model.calibration_ is not None:
+        curves = model.calibration_
+        odds = graph.op("Mul", prediction.probabilities, curves.slope_)
+        return _at_half(graph, graph.op("Sigmoid", graph.op("Add", odds, curves.intercept_)))
+    if model.voting == "soft":
+        return prediction
+    ballots = [graph.cast(member.labels, np.float64) for member in members]
+    share, half = _mean(graph, ballots, model.vote_weights_), np.float64(0.5)
+    tied = graph.op("And", graph.op("Equal", share, half), prediction.labels)
+    return prediction._replace(labels=graph.op("Or", graph.op("Greater", share, half), tied))
+
+
+@classify.register
+def _decision(model: DecisionClassifier, graph: Graph, rows: Tensor) -> Prediction:
+    decision = model.decision_
+    if decision.decision == "expected_f1":
+        raise ValueError(
+            "DecisionClassifier with decision='expected_f1' cannot be exported to ONNX; choose "
+            "one of thresholds, such as 'f1', or export its estimator_."
+        )
+    scores = classify(model.estimator_, graph, rows).probabilities
+    thresholds = np.asarray(decision.thresholds_, dtype=np.float64)
+    labels = graph.op("Greater", scores, thresholds)
+    allowed = ~np.isposinf(thresholds)
+    if decision.at_least_one_ and allowed.any():
+        known = graph.op("Where", allowed[None], scores, np.float64(-np.inf))
+        top = graph.op("ArgMax", known, axis=1, keepdims=1)
+        is_top = graph.op("Equal", top, np.arange(len(thresholds)))
+        count = graph.cast(labels, np.int32)
+        count = graph.op("ReduceSum", count, np.array([1]), keepdims=1)
+        empty = graph.op("Equal", count, np.array(0, dtype=np.int32))
+        labels = graph.op("Or", labels, graph.op("And", empty, is_top))
+    return Prediction(scores, labels)
+
+
+def _mean(graph: Graph, names: list[str], weights: Array) -> str:
+    """Add the mean of the members' results by their weights, summed in the members' order."""
+    if (weights != 1).any():
+        pairs = zip(names, weights, strict=True)
+        names = [graph.op("Mul", name, np.float64(weight)) for name, weight in pairs]
+    return graph.op("Div", graph.op("Sum", *names), np.float64(sum(weights.tolist())))
+
+
+def _at_half(graph: Graph, probabilities: str) -> Prediction:
+    """Return a prediction of the labels whose probability is above one half."""
+    return Prediction(probabilities, graph.op("Greater", probabilities, np.float64(0.5)))
+
+
+def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
+    """Add the number of nearest samples with each label: int32, (N, q).
+
+    TopK returns the lower index first among equals, as the search in Python does.
+    """
+    search, labels, k = counts.search, counts.labels_of(slice(None)), counts.n_neighbors
+    if k == 0:  # one training sample has no neighbours: count it as one without labels
+        labels, k = np.zeros_like(labels), 1
+    X, norms = search.X, search.squared_norms
+    X = X.toarray() if sparse.issparse(X) else X
+    if search._first is not None:  # equal samples must have equal distances, so one is computed
+        kept, place = np.unique(search._first, return_inverse=True)
+        X, norms = X[kept], norms[kept]
+    rows = graph.promote(rows, X.dtype)
+    name = rows.name
+    if search.offset is not None:
+        name = graph.op("Sub", name, search.offset.astype(rows.dtype))
+    twice = graph.op("Mul", name, np.array(-2, dtype=rows.dtype))
+    product = graph.op("MatMul", twice, X.T.astype(rows.dtype))
+    if norms.dtype != rows.dtype:
+        product = graph.cast(product, norms.dtype)
+    distances = graph.op("Add", product, norms)
+    if search._first is not None:
+        distances = graph.op("Gather", distances, place, axis=1)
+    _, nearest = graph.ops(
+        "TopK", distances, np.array([k]), outputs=["", ""], axis=1, largest=0, sorted=1
+    )
+    seen = graph.cast(graph.op("Gather", labels.astype(np.uint8), nearest), np.int32)
+    return graph.op("ReduceSum", seen, np.array([1]), keepdims=0)
+
+
+def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -> Tensor:
+    """Add the kernel values between the rows, in double, and the training samples or landmarks."""
+    if model.kernel == "precomputed":
+        return rows
+    if callable(model.kernel):
+        raise ValueError(
+            "KernelRidgeLOOClassifier with a callable kernel cannot be exported to ONNX; choose "
+            "'rbf', 'laplacian', 'linear' or 'cosine'."
+        )
+    if model.scale_ is not None:
+        rows = graph.apply("Div", rows, model.scale_)
+    if model.kernel == "cosine":
+        rows = graph.unit_rows(rows)
+    if not isinstance(model._columns, KernelColumns):  # few features: the rows themselves
+        return rows
+    X = model._columns.rows.X
+    X = X.toarray() if sparse.issparse(X) else X
+    landmarks = graph.double(X.T)
+    if model.width_ is None:
+        return rows._replace(name=graph.op("MatMul", rows.name, landmarks))
+    # Far from the origin |x|² − 2x·z + |z|² loses digits.
+    offset = X.mean(axis=0, dtype=np.float64)
+    norms = np.square(X - offset).sum(axis=1)
+    landmarks = graph.op("Sub", landmarks, offset[:, None])
+    rows = graph.apply("Sub", rows, offset)
+    own = graph.op("ReduceSum", graph.op("Mul", rows.name, rows.name), np.array([1]), keepdims=1)
+    product = graph.op("MatMul", graph.op("Mul", rows.name, np.float64(-2)), landmarks)
+    distances = graph.op("Add", graph.op("Add", product, own), norms)
+    distances = graph.op("Max", distances, np.float64(0))
+    if model.kernel == "laplacian":
+        distances, factor = graph.op("Sqrt", distances), -1 / model.width_
+    else:
+        factor = -0.5 / model.width_**2
+    return rows._replace(name=graph.op("Exp", graph.op("Mul", distances, np.float64(factor))))
