@@ -500,13 +500,12 @@ def test_export_command(films, capsys):
 
 def transformed(step, columns, dtype=np.float64):
     """What the graph makes of columns, each (n, 1)."""
-    from labelkin.onnx import _columns, _text  # noqa: F401
     from labelkin.onnx._convert import transform
-    from labelkin.onnx._graph import Graph, Rows, Table
+    from labelkin.onnx._graph import Columns, Graph, Tensor
 
     inputs = {f"c{i}": np.asarray(column).reshape(-1, 1) for i, column in enumerate(columns)}
     graph = Graph(list(inputs))
-    table = Table([Rows(name, column.dtype) for name, column in inputs.items()])
+    table = Columns([Tensor(name, column.dtype) for name, column in inputs.items()])
     rows = table if len(columns) > 1 else table.columns[0]
     graph.op("Identity", transform(step, graph, rows).name, output="out")
     kinds = {name: (column.dtype, ["N", 1]) for name, column in inputs.items()}

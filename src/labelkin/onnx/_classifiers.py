@@ -141,11 +141,9 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
         kept, place = np.unique(search._first, return_inverse=True)
         X, norms = X[kept], norms[kept]
     rows = graph.promote(rows, X.dtype)
-    name = rows.name
     if search.offset is not None:
-        name = graph.op("Sub", name, search.offset.astype(rows.dtype))
-    twice = graph.op("Mul", name, np.array(-2, dtype=rows.dtype))
-    product = graph.op("MatMul", twice, X.T.astype(rows.dtype))
+        rows = graph.apply("Sub", rows, search.offset)
+    product = graph.apply("MatMul", graph.apply("Mul", rows, -2), X.T).name
     if norms.dtype != rows.dtype:
         product = graph.cast(product, norms.dtype)
     distances = graph.op("Add", product, norms)

@@ -90,8 +90,7 @@ def _column_transformer(step: ColumnTransformer, graph: Graph, rows: Any) -> Ten
     for name, branch, places in _branches(step):
         part = transform(branch, graph, graph.columns(rows, places))
         if weights.get(name) is not None:
-            weight = np.array(weights[name], dtype=part.dtype)
-            part = part._replace(name=graph.op("Mul", part.name, weight))
+            part = graph.apply("Mul", part, weights[name])
         parts.append(part)
     return graph.hstack(parts)
 

@@ -1,4 +1,4 @@
-"""From a fitted model to an ONNX file."""
+"""The export of a fitted model: inputs, outputs, metadata, file."""
 
 import json
 from collections.abc import Sequence
@@ -31,15 +31,13 @@ def to_onnx(
 ) -> Any:
     """Return a fitted classifier as an ONNX model.
 
-    Its input ``X`` is (N, n_features), any number of rows. Where some columns are words, there
-    is an input for each column instead, (N, 1), named as the column (an underscore follows
-    where that is the name of an output): strings where the model reads words, with the empty
-    string for a missing one, else numbers.
+    The model has one input ``X``, (N, n_features), for any number of rows. Where some columns
+    are strings, each column is an input of its own instead, (N, 1), with the column's name (and
+    an underscore where that is the name of an output). A missing string is the empty string.
 
-    Its outputs are what the classifier says of them: ``probabilities``, (N, n_labels), and
-    ``labels``, (N, n_labels) of 0 and 1.
-    After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: a
-    column a class, and the class of each row. The names of the labels are in the model's
+    The outputs are ``probabilities``, (N, n_labels), and ``labels``, (N, n_labels) of 0 and 1.
+    After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: one
+    column per class, and the class of each row. The names of the labels are in the model's
     metadata, as a JSON list under ``label_names``; those of the columns, where they are known,
     under ``feature_names``.
 
@@ -47,20 +45,19 @@ def to_onnx(
     ----------
     model : fitted classifier
         `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
-        `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` but for callable
-        kernels; one of them in a `DecisionClassifier` of thresholds; or a pipeline or a search
-        that ends in one, with scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
-        `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer` and `TfidfVectorizer` before it,
-        and `ColumnTransformer` of these: all that ``labelkin fit`` puts there. It may have been
-        fitted on a device.
+        `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` except with a callable
+        kernel; one of them in a `DecisionClassifier` of thresholds; or a pipeline or a search
+        that ends in one, after scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
+        `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`, `TfidfVectorizer`, or a
+        `ColumnTransformer` of these, which covers the pipelines of ``labelkin fit``. It may have
+        been fitted on a device.
     dtype : {float32, float64}, default=float64
-        Type of the numbers that will be given, and of the probabilities. Inside, the
-        arithmetic is done in the types in which the classifier does it; that of the kernel
-        learner always in double, as the classifier's own is when it is asked in double.
+        Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
+        classifier's own types; that of `KernelRidgeLOOClassifier` is always double.
     names : sequence of str, default=None
-        Names of the labels; None: the model's own, else numbers from 0.
+        Names of the labels; None stands for the model's own, else numbers from 0.
     features : sequence of str, default=None
-        Names of the columns; None: the model's own, where it has any.
+        Names of the columns; None stands for the model's own, where it has any.
 
     Returns
     -------
@@ -72,19 +69,19 @@ def to_onnx(
     The model holds the training samples, as neighbour methods must, as a dense array; an
     ensemble holds their projections, one for each member. While it runs, the distances from
     each row to each training sample are held for one member at a time: N · n_samples numbers.
-    Give it many rows in batches.
+    Run many rows in batches.
 
-    Nothing is validated: a missing value that no imputer replaces gives an arbitrary prediction,
-    and a category that `OneHotEncoder` would refuse is one without an indicator.
+    Nothing is validated: a missing value that no imputer replaces gives an arbitrary result,
+    and a category that `OneHotEncoder` would refuse is encoded as zeros.
 
     Texts are split by ONNX Runtime's own operator ``Tokenizer``, which other runtimes lack.
     Words are the same as in Python in every script, with one exception: the Greek capital sigma
-    at the end of a word in capitals becomes σ there, and ς in Python.
+    at the end of a word in capitals becomes σ in ONNX and ς in Python.
 
-    Probabilities agree to rounding, and neighbours that are equally far to the last digit are
-    taken in the same order. Where two samples are equally far but for rounding, as can be in
-    float32 or with texts of few words, the two may choose different neighbours; so may Python
-    itself with a sparse and a dense matrix.
+    Probabilities agree to rounding, and neighbours at exactly equal distances are taken in the
+    same order. Where two distances differ by rounding only, as is possible in float32 or with
+    texts of few words, ONNX and Python may choose different neighbours; so may Python itself
+    with a sparse and a dense matrix.
 
     Examples
     --------
@@ -108,7 +105,7 @@ def to_onnx(
     inputs, rows = _inputs(model, dtype, features)
     graph = Graph(list(inputs))
     prediction = classify(model, graph, rows)
-    outputs = _named_outputs(final, graph, prediction, dtype)
+    outputs = _add_outputs(final, graph, prediction, dtype)
     known = features if features is not None else getattr(model, "feature_names_in_", None)
     metadata = {
         "label_names": _listed(label_names(final) if names is None else names),
@@ -127,22 +124,22 @@ def _listed(names: Any) -> str:
 def _inputs(
     model: Any, dtype: np.dtype, features: Sequence[str] | None
 ) -> tuple[dict[str, Any], Any]:
-    """Return types and shapes of the inputs by name, and the rows they make."""
+    """Return types and shapes of the inputs by name, and the tensors of the samples."""
     width = getattr(model, "n_features_in_", None)
-    words = reads_strings(model, 1 if width is None else width)
+    strings = reads_strings(model, 1 if width is None else width)
     if width is None:  # raw texts, not a table
         return {"X": (object, ["N", 1])}, Tensor("X", np.dtype(object))
-    if not words.any():
+    if not strings.any():
         return {"X": (dtype, ["N", width])}, Tensor("X", dtype)
     if features is None:
         features = getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)])
     inputs: dict[str, Any] = {}
     columns = []
-    for column, is_word in zip(features, words, strict=True):
+    for column, is_string in zip(features, strings, strict=True):
         name = str(column) or "_"
         while name in inputs or name in _OUTPUTS:
             name += "_"
-        kind = np.dtype(object) if is_word else dtype
+        kind = np.dtype(object) if is_string else dtype
         inputs[name] = (kind, ["N", 1])
         columns.append(Tensor(name, kind))
     return inputs, Columns(columns)
@@ -161,9 +158,9 @@ def save_onnx(
     Parameters
     ----------
     model, dtype, names, features
-        As in `to_onnx`.
+        See `to_onnx`.
     path : str or Path
-        The file; one that exists is replaced.
+        The file; an existing one is replaced.
     """
     exported = to_onnx(model, dtype=dtype, names=names, features=features)
     content = exported.SerializeToString()
@@ -171,10 +168,10 @@ def save_onnx(
         file.write(content)
 
 
-def _named_outputs(
+def _add_outputs(
     final: Any, graph: Graph, prediction: Prediction, dtype: np.dtype
 ) -> dict[str, Any]:
-    """Give the prediction the form of predict_proba and predict; return types and shapes by name."""
+    """Add the outputs in the form of predict_proba and predict; return types and shapes by name."""
     if not final._one_target:
         graph.cast(prediction.probabilities, dtype, output="probabilities")
         graph.cast(prediction.labels, np.int64, output="labels")
@@ -182,7 +179,7 @@ def _named_outputs(
         return {"probabilities": (dtype, shape), "labels": (np.int64, shape)}
     classes = _class_values(final.classes_)
     positive = prediction.probabilities
-    # A single class is certain; a probability equals itself.
+    # A single class has probability 1, written as p == p to have one row per sample.
     columns = [graph.cast(graph.op("Equal", positive, positive), np.float64)]
     if len(classes) == 2:
         columns = [graph.op("Sub", np.float64(1), positive), positive]
@@ -197,7 +194,7 @@ def _named_outputs(
 
 
 def _class_values(classes: Array) -> Array:
-    """Return classes in a type that ONNX has."""
+    """Return classes in a type that exists in ONNX."""
     for kinds, dtype in (("b", np.bool_), ("iu", np.int64), ("f", np.float64)):
         if classes.dtype.kind in kinds:
             return classes.astype(dtype)

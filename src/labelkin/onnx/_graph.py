@@ -165,7 +165,7 @@ class Graph:
     def project(self, rows: Tensor, components: Array) -> Tensor:
         """Return X Wᵀ."""
         rows = self.promote(rows, components.dtype)
-        return Tensor(self.op("MatMul", rows.name, components.T.astype(rows.dtype)), rows.dtype)
+        return self.apply("MatMul", rows, components.T)
 
     def hstack(self, parts: Sequence[Tensor]) -> Tensor:
         """Concatenate columns, in the widest of their types."""

@@ -125,11 +125,7 @@ def _plain_characters(step: CountVectorizer) -> dict[str, str]:
     plain = {}
     for code in range(sys.maxunicode + 1):
         before = chr(code)
-        if unicodedata.category(before) in (
-            "Cn",
-            "Co",
-            "Cs",
-        ):  # unassigned, private use, surrogates
+        if unicodedata.category(before) in ("Cn", "Co", "Cs"):  # not characters of texts
             continue
         after = preprocess(before)
         if step.strip_accents == "ascii":  # characters not listed are removed
