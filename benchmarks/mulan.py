@@ -27,10 +27,13 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
 from labelkin.metrics import METRICS, evaluate
 from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
-from labelkin.transformation._boosting import AdaBoostPDTClassifier
-from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
-from labelkin.transformation._labelsets import RAkELClassifier
-from labelkin.transformation._ranking import CalibratedLabelRankingClassifier
+from labelkin.transformation import (
+    AdaBoostPDTClassifier,
+    BinaryRelevanceClassifier,
+    CalibratedLabelRankingClassifier,
+    ChainClassifier,
+    RAkELClassifier,
+)
 
 
 def dense(X):

@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix
+from labelkin.tree import C45TreeClassifier
+from labelkin.tree._presorted import PresortedMatrix
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LABELKIN_DATA", ROOT.parent / "shared" / "datasets"))
@@ -48,7 +49,7 @@ def compare_fit_times() -> None:
     print(f"{'':10}{'sklearn':>10}{'C4.5':>10}{'ratio':>8}{'presorted':>12}{'ratio':>8}")
     for name in NAMES:
         X, Y, nominal = load(name)
-        matrix, total = PresortedMatrix(X), np.zeros(3)
+        matrix, total = PresortedMatrix.from_matrix(X), np.zeros(3)
         for j in np.argsort(-Y.sum(axis=0), kind="stable")[:N_LABELS]:
             y, ours = Y[:, j], C45TreeClassifier(nominal_features=nominal)
             theirs = DecisionTreeClassifier(criterion="entropy", random_state=0)
@@ -71,7 +72,7 @@ def binary_relevance(name: str) -> tuple[float, float]:
     for test in np.array_split(np.random.default_rng(0).permutation(len(Y)), 5):
         train = np.setdiff1d(np.arange(len(Y)), test)
         start = time.process_time()
-        matrix = PresortedMatrix(X[train])
+        matrix = PresortedMatrix.from_matrix(X[train])
         trees = [
             C45TreeClassifier(nominal_features=nominal)._fit_presorted(matrix, labels)
             for labels in Y[train].T

@@ -1,7 +1,7 @@
-"""What the estimators here share: label matrices in, label matrices or projections out.
+"""Base classes of the estimators, and the validation of their input.
 
 A multi-label target is an (n, q) matrix of 0 and 1. A one-dimensional target with two
-classes is taken as well, as scikit-learn's own classifiers do, and answered in kind.
+classes is accepted too; predictions then have one dimension, as in scikit-learn.
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +17,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags, assert_all_finite, gen_batches
+from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -52,25 +53,22 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.labels import as_target, check_labels
 
-# With sparse labels, a prediction is made in blocks of rows with so many labels in all.
-_DENSE_CELLS = 2**23
-
-Array = (
-    Any  # a NumPy array, or one of another library on its device: see `labelkin._utils.array_api`
-)
+Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
 Matrix = Any  # a dense array or a SciPy CSR matrix
+
+MAX_SEED = np.iinfo(np.int32).max
 
 
 def floats(X: Any) -> tuple[Any, Any]:
-    """Return the dtypes in which samples are kept."""
+    """Return the dtypes that samples may have; others are converted to the first."""
     xp, _ = namespace_and_device(X)
     return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
 def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
-    """Return a multi-label target, an (n, q) matrix of 0 and 1, on the host.
+    """Return a multi-label target as an (n, q) array of 0 and 1 on the host.
 
-    It is dense; or, where that is asked for and it came sparse, a CSR array.
+    With `keep_sparse` a sparse target becomes a CSR array, else it becomes dense.
     """
     labels = check_labels(to_numpy(Y), name)
     if sparse.issparse(labels) and not keep_sparse:
@@ -89,18 +87,18 @@ def label_set_matrix(Y: Any) -> Array:
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
 
 
-def in_blocks(X: Any) -> bool:
-    """Tell whether rows are those of a Dask array, in memory elsewhere."""
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask array, or its rows in blocks on Dask workers."""
     return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
 
 
 def random_seed(rng: Any) -> int:
     """Draw a seed for an estimator."""
-    return int(rng.randint(2**31 - 1))
+    return int(rng.randint(MAX_SEED))
 
 
-def seeded(estimator: Any, rng: Any) -> Any:
-    """Give every random_state of an estimator, nested ones too, a seed of its own."""
+def set_random_states(estimator: Any, rng: Any) -> Any:
+    """Give every ``random_state`` that is None, nested ones too, a seed; return the estimator."""
     seeds = {
         name: random_seed(rng)
         for name, value in sorted(estimator.get_params(deep=True).items())
@@ -110,21 +108,21 @@ def seeded(estimator: Any, rng: Any) -> Any:
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base of our classifiers: `_proba` gives (n, q) probabilities, the rest follows.
+    """Base of the multi-label classifiers.
 
-    A subclass validates with `_validate_fit` in its ``fit``, and implements
-    ``_proba(X)`` on validated input.
+    A subclass calls `_validate_fit` in its ``fit`` and implements `_proba`, the (n, q)
+    probabilities of validated rows.
     """
 
     classes_: Any
     label_names_: Array
     n_features_in_: int
     _one_target: bool
-    # A fitted array that tells the namespace of the training data; None: always NumPy.
+    # Name of a fitted array in the namespace of the training data; None: always NumPy.
     _fitted_array: str | None = None
-    # Whether it is fitted to Dask arrays where they are. Others bring them into memory.
-    _fits_blocks = False
-    # Whether labels came as a sparse matrix to one that keeps them so, and answers in kind.
+    # Whether Dask arrays stay on their workers in fit; else they are brought into memory.
+    _supports_dask = False
+    # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
     _sparse_labels = False
 
     def _keeps_sparse_labels(self) -> bool:
@@ -132,11 +130,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return False
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
-        """Validate training data, remember the target's form, return X and the (n, q) Y.
+        """Validate training data; set the attributes that describe them; return X and (n, q) y.
 
-        X stays on its device; Y is on the host, where pairs are drawn.
+        X stays on its device; y is on the host, where pairs are drawn.
         """
-        if in_blocks(X) and self._fits_blocks:
+        if is_dask(X) and self._supports_dask:
             from labelkin.distributed import _blocks as _dask
 
             return _dask.validate_fit(self, X, Y)
@@ -158,7 +156,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             sparse.issparse(labels) and not is_device_array(X) and self._keeps_sparse_labels()
         )
         labels = label_matrix(labels, keep_sparse=self._sparse_labels)
-        # An array, not a list of arrays: cross_val_predict asks for its shape.
+        # An array, not a list of arrays: cross_val_predict reads its shape.
         self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
@@ -189,8 +187,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         # A single class is a label that always applies.
         return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
 
-    def _accept(self, X: Matrix, Y: Array) -> None:
-        """Take valid training data with a label matrix as they are; see `_validate_fit`."""
+    def _set_shapes(self, X: Matrix, Y: Array) -> None:
+        """Set the attributes that `_validate_fit` sets, for validated X and label matrix Y."""
         self.n_features_in_ = X.shape[1]
         self._one_target = False
         self._sparse_labels = sparse.issparse(Y)
@@ -228,11 +226,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Return P(label = 1) of validated rows as an (n, q) array."""
 
     def _labels(self, X: Matrix) -> Array:
-        """Labels of validated rows: those more likely than not."""
+        """Return the labels of validated rows: those of a probability above one half."""
         return self._proba(X) > 0.5
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Probability of each label.
+        """Return the probability of each label.
 
         Parameters
         ----------
@@ -245,18 +243,19 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             P(label = 1), one column per label. (After a one-dimensional target: one column
             per class, as scikit-learn's binary classifiers do.) Of a Dask array: a Dask array.
         """
-        if in_blocks(X):
+        if is_dask(X):
             from labelkin.distributed import _blocks as _dask
 
             return _dask.predict(self, X, "predict_proba")
         return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
-        """Labels of validated rows as a CSR array, so many rows at a time that all fit."""
-        rows = max(1, _DENSE_CELLS // len(self.classes_))
+        """Return the labels of validated rows as a CSR array, within ``working_memory``."""
+        # About sixteen temporary numbers of 8 bytes per label and row.
+        n_rows = get_chunk_n_rows(16 * 8 * len(self.classes_))
         blocks = [
             sparse.csr_array(self._labels(X[batch]), dtype=np.int64)
-            for batch in gen_batches(X.shape[0], rows)
+            for batch in gen_batches(X.shape[0], n_rows)
         ]
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
@@ -272,10 +271,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of int of shape (n_samples, n_labels)
             1 where the label is predicted. (After a one-dimensional target: the classes.)
-            Of a Dask array: a Dask array. ML-kNN, and ensembles of it, answer a sparse Y in
-            ``fit`` with a sparse matrix.
+            Of a Dask array: a Dask array. After a sparse y in ``fit``, ML-kNN and ensembles of it
+            return a sparse matrix.
         """
-        if in_blocks(X):
+        if is_dask(X):
             from labelkin.distributed import _blocks as _dask
 
             return _dask.predict(self, X, "predict")
@@ -295,9 +294,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 
 class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of linear transformers learned from label sets: z = Wᵀx, W's columns in a row each.
+    """Base of linear transformers learned from label sets, z = Wᵀx.
 
-    A subclass sets ``components_`` of shape (d, n_features) in its ``fit``.
+    A subclass sets ``components_``, Wᵀ of shape (d, n_features), in its ``fit``.
     """
 
     components_: Array
@@ -328,7 +327,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         ndarray of shape (n_samples, d)
         """
         check_is_fitted(self)
-        if in_blocks(X):
+        if is_dask(X):
             from labelkin.distributed import _blocks as _dask
 
             return _dask.transform(self, X)

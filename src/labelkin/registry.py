@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.utils import get_tags
 
-from labelkin.base import seeded
+from labelkin.base import set_random_states
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.kin import KinEnsembleClassifier
@@ -205,7 +205,7 @@ class ImportedFactory:
                 "it must give a scikit-learn classifier."
             )
         if hasattr(model, "get_params"):
-            model = seeded(model, np.random.RandomState(seed))
+            model = set_random_states(model, np.random.RandomState(seed))
             tags = get_tags(model).classifier_tags
             if tags is not None and not tags.multi_label:
                 return OneVsRestClassifier(model)

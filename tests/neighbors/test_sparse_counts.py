@@ -6,10 +6,10 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin import base as base_module
 from labelkin.neighbors._mlknn import IBLRClassifier
 
 FORMS = [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
@@ -43,7 +43,6 @@ def models(**ensemble):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore:.*in the bag of every member")
 def test_sparse_labels_give_what_dense_ones_give(name, form, monkeypatch):
-    monkeypatch.setattr(base_module, "_DENSE_CELLS", 12 * 64)
     monkeypatch.setattr("labelkin.neighbors._mlknn._SPARSE_ROWS", 128)
     monkeypatch.setattr("labelkin.neighbors._mlknn._DENSE_CELLS", 12 * 100)
     X, Y = labelled()
@@ -53,7 +52,8 @@ def test_sparse_labels_give_what_dense_ones_give(name, form, monkeypatch):
     dense.fit(X[:250], Y[:250])
     thin.fit(X[:250], form(Y[:250]))
     np.testing.assert_array_equal(thin.predict_proba(X[250:]), dense.predict_proba(X[250:]))
-    predicted = thin.predict(X[250:])
+    with config_context(working_memory=16 * 128 * Y.shape[1] / 2**20):  # blocks of 16 rows
+        predicted = thin.predict(X[250:])
     if sparse.issparse(predicted):
         predicted = predicted.toarray()
     np.testing.assert_array_equal(predicted, dense.predict(X[250:]))

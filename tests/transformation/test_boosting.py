@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin.transformation._boosting import AdaBoostPDTClassifier
-from labelkin.tree._classifier import C45TreeClassifier
+from labelkin.transformation import AdaBoostPDTClassifier
+from labelkin.tree import C45TreeClassifier
 from support.data import make_data
 
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)

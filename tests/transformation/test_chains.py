@@ -11,8 +11,9 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin.metrics import evaluate
-from labelkin.transformation._chains import BinaryRelevanceClassifier, ChainClassifier
-from labelkin.tree._classifier import C45TreeClassifier, PresortedMatrix
+from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
+from labelkin.tree import C45TreeClassifier
+from labelkin.tree._presorted import PresortedMatrix
 from support.data import make_data
 from support.mulan import break_ties_as_mulan
 
@@ -46,7 +47,7 @@ def test_labels_are_nominal_to_a_tree(nominal):
     X[:, 1] = X[:, 1] > 0
     chain = ChainClassifier(C45TreeClassifier(nominal_features=nominal)).fit(X, Y)
     for place, link in enumerate(chain.estimators_[0][1:], start=1):
-        matrix = PresortedMatrix(np.hstack([X, Y[:, :place]]))
+        matrix = PresortedMatrix.from_matrix(np.hstack([X, Y[:, :place]]))
         expected = [nominal is not None and j == 1 for j in range(5)] + [True] * place
         assert link._nominal_mask(matrix).tolist() == expected
         alone = C45TreeClassifier(nominal_features=np.array(expected))

@@ -10,9 +10,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin.metrics import average_precision, hamming_loss
-from labelkin.transformation._ranking import CalibratedLabelRankingClassifier as CLR
+from labelkin.transformation import CalibratedLabelRankingClassifier as CLR
 from labelkin.transformation._ranking import pairs_with_samples
-from labelkin.tree._classifier import C45TreeClassifier
+from labelkin.tree import C45TreeClassifier
 from support.data import make_data
 from support.mulan import break_ties_as_mulan
 

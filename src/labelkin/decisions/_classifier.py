@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from labelkin._utils.scoring import estimator_scores
-from labelkin.base import Array, MultiLabelClassifier, random_seed, seeded
+from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
 from labelkin.decisions._label_decision import LabelDecision, check_decision, needs_scores
 from labelkin.model_selection import IterativeStratifiedKFold
 from labelkin.neighbors import MLkNNClassifier
@@ -157,7 +157,7 @@ class DecisionClassifier(MultiLabelClassifier):
         params = self._route(params)
         y = self._validate_target(X, y)
         rng = check_random_state(self.random_state)
-        base = seeded(clone(self._estimator), rng)
+        base = set_random_states(clone(self._estimator), rng)
         target = y.astype(np.int64)  # some estimators write −1 into a copy
         if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
             target = target.ravel()

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from labelkin._utils.array_api import is_device_array, to_device_of, to_numpy
-from labelkin.base import Array, Matrix, in_blocks
+from labelkin.base import Array, Matrix, is_dask
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._bags import OutOfBag, precision_weights
 from labelkin.ensemble._member import Member, TrainingData
@@ -33,7 +33,7 @@ class ConstraintEnsemble(VotingMembers):
     """
 
     sample_weights_: Array
-    _fits_blocks = True
+    _supports_dask = True
     _fitted_array = "sample_weights_"
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
@@ -221,7 +221,7 @@ class ConstraintEnsemble(VotingMembers):
             "max_features": self.max_features is not None,
         }
         needed = [setting for setting, is_set in in_memory.items() if is_set]
-        if in_blocks(X) and needed:
+        if is_dask(X) and needed:
             raise ValueError(
                 f"{needed[0]} needs the rows in memory: give X and y as NumPy arrays, or leave "
                 f"{needed[0].partition('=')[0]} at its default."

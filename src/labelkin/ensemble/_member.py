@@ -19,7 +19,7 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin._utils.scoring import estimator_labels, estimator_scores
-from labelkin.base import Array, Matrix, in_blocks, seeded
+from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints._bags import BagSampler, draw_bag
 from labelkin.constraints._sampler import ConstraintSampler
 from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
@@ -75,7 +75,7 @@ class Member:
             self.projection.components_ = spread_columns(
                 self.projection.components_, columns, ensemble.n_features_in_
             )
-        self.estimator = seeded(clone(data.base), rng)
+        self.estimator = set_random_states(clone(data.base), rng)
         Z = training.project(W)
         if bag is None:
             self.wrong = _fit_and_judge(self.estimator, Z, data)
@@ -146,7 +146,7 @@ class TrainingData:
         self.thresholds = thresholds
         self.bag = bag
         self.training: Any
-        self.in_blocks = in_blocks(X)
+        self.in_blocks = is_dask(X)
         if self.in_blocks:
             from labelkin.distributed import _blocks as _dask
 
@@ -212,7 +212,7 @@ def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
     """Fit, and tell which training samples are misclassified."""
     if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_device_array(Z)):
         estimator._validate_params()
-        estimator._accept(Z, data.labels)
+        estimator._set_shapes(Z, data.labels)
         return estimator._fit_and_judge(Z, data.labels)
     return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
@@ -231,7 +231,7 @@ def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
 def _fit_direct(estimator: Any, Z: Array, Y: Array, **options: Any) -> Array:
     """Fit one of ours; what the ensemble has validated is not looked through again."""
     estimator._validate_params()
-    estimator._accept(Z, Y)
+    estimator._set_shapes(Z, Y)
     return estimator._fit_valid(Z, Y, **options)
 
 

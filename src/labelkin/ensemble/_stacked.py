@@ -169,7 +169,7 @@ def _fit(
     for number, member in enumerate(members):
         labels, model = slice(number * q, (number + 1) * q), member.estimator
         model._validate_params()
-        model._accept(Z[number, :, d - dimensions[number] :], data.labels)
+        model._set_shapes(Z[number, :, d - dimensions[number] :], data.labels)
         model._counts = NeighborCounts.of(searches[number], data.labels, model.n_jobs)
         model.prior_ = _copy(joint.prior_[labels])
         model.likelihood_ = _copy(joint.likelihood_[:, labels, :])

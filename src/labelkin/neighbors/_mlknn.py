@@ -29,7 +29,7 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix, MultiLabelClassifier, in_blocks
+from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.explain import Explanation, explain
 from labelkin.neighbors._approximate import ApproximateSearch
@@ -182,7 +182,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     """
 
     _fitted_array = "prior_"
-    _fits_blocks = True
+    _supports_dask = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
@@ -222,7 +222,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         self
         """
         X, y = self._validate_fit(X, y)
-        if in_blocks(X) or is_device_array(X):
+        if is_dask(X) or is_device_array(X):
             self._fit_valid(X, y)
         else:
             self._fit_and_judge(X, y)
@@ -254,7 +254,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         return self._fit_valid(X, y.toarray() if sparse.issparse(y) else y, strict=strict)
 
     def _fit_valid(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
-        if in_blocks(X):
+        if is_dask(X):
             from labelkin.distributed import _blocks as _dask
 
             return _dask.fit_mlknn(self, X, Y)

@@ -35,9 +35,8 @@ PARTS = {
     "neighbors.NeighborSearch": "labelkin.neighbors._exact.NeighborSearch",
     "registry.to_dense": "labelkin.registry.to_dense",
     "tabular.AsStrings": "labelkin.tabular._pipeline.AsStrings",
-    "transformation.Booster": "labelkin.transformation._boosting.Booster",
-    "transformation.Powerset": "labelkin.transformation._labelsets.Powerset",
-    "transformation.TreePowerset": "labelkin.transformation._labelsets.TreePowerset",
+    "transformation.LabelSetModel": "labelkin.transformation._powerset.LabelSetModel",
+    "transformation.LabelSetTree": "labelkin.transformation._powerset.LabelSetTree",
     "tree.C45Tree": "labelkin.tree._classifier.C45Tree",
 }
 """Stable name of each part of a model → where it is now."""

@@ -18,7 +18,7 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
-from labelkin.base import Array, LinearProjection, in_blocks
+from labelkin.base import Array, LinearProjection, is_dask
 from labelkin.constraints._sampler import ConstraintSampler
 from labelkin.projection._scatter import TrainingRows
 
@@ -115,7 +115,7 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
-        if in_blocks(X):
+        if is_dask(X):
             from labelkin.distributed import _blocks as _dask
 
             _dask.fit_projection(self, X, y, sample_weight)

@@ -1,6 +1,5 @@
 """AdaBoost of pruned decision trees, one label after another."""
 
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -9,105 +8,26 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix
-from labelkin.transformation._base import QueryRows, SingleLabelBased, TrainingMatrix
+from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.transformation._base import (
+    TransformationClassifier,
+    fit_member,
+    positive_proba,
+    presort_for,
+)
 
 # Errors this close to 0 or to one half count as such, as in WEKA.
 _SMALL = 1e-6
-# With resampling a perfect member is drawn anew so often, as in WEKA.
+# With resampling a perfect member is drawn again at most this many times, as in WEKA.
 _MAX_DRAWS = 10
 
 
-@dataclass
-class Booster:
-    """AdaBoost.M1 for two classes (Freund & Schapire, 1996), as WEKA's AdaBoostM1 runs it.
-
-    scikit-learn's AdaBoostClassifier computes the same weights, but hands them on with the
-    sum 1, with which C4.5, counting weights as samples, never splits; it refuses a first
-    member that is no better than chance; and it keeps a perfect later one.
-
-    Attributes
-    ----------
-    members : list of fitted classifiers of the classes 0 and 1
-    weights : list of float
-        log((1 − ε)/ε) of each member.
-    errors : list of float
-        ε, each member's weighted training error.
-    """
-
-    members: list[Any]
-    weights: list[float]
-    errors: list[float]
-
-    @classmethod
-    def fit(
-        cls,
-        matrix: TrainingMatrix,
-        y: Array,
-        seeds: Array,
-        resampling: bool,
-        first: Array | None = None,
-    ) -> "Booster":
-        """Train at most a member per seed; stop at one that is perfect or no better than chance.
-
-        Such a member is dropped, unless it is the first: then it is all there is.
-        """
-        booster = cls([], [], [])
-        rows = QueryRows(matrix.X)
-        weight = np.ones(len(y)) if first is None else first.copy()
-        total = weight.sum()  # the number of samples; the weights always add up to it
-        for seed in seeds:
-            member, wrong = _round(matrix, rows, y, weight, seed, resampling)
-            error = float(weight[wrong].sum() / total)
-            if error >= 0.5 - _SMALL or error <= _SMALL:
-                if not booster.members:
-                    booster._add(member, 1.0, error)
-                break
-            odds = (1 - error) / error
-            booster._add(member, float(np.log(odds)), error)
-            weight[wrong] *= odds
-            weight *= total / weight.sum()
-        return booster
-
-    def _add(self, member: Any, weight: float, error: float) -> None:
-        self.members.append(member)
-        self.weights.append(weight)
-        self.errors.append(error)
-
-    def positive(self, rows: QueryRows) -> Array:
-        """Return P(class 1): each class has the odds of its members' weights, exponentiated."""
-        if len(self.members) == 1:
-            return rows.positive(self.members[0])
-        margin = np.zeros(rows.shape[0])
-        for member, weight in zip(self.members, self.weights, strict=True):
-            margin += np.where(rows.positive(member) > 0.5, weight, -weight)
-        return expit(margin)
-
-
-def _round(
-    matrix: TrainingMatrix, rows: QueryRows, y: Array, weight: Array, seed: int, resampling: bool
-) -> tuple[Any, Array]:
-    """Train one member; return it and which training samples it gets wrong."""
-
-    def train(**how: Any) -> tuple[Any, Array]:
-        member = matrix.fit(y, seed=seed, **how)
-        return member, (rows.positive(member) > 0.5) != y
-
-    if not resampling:
-        return train(weight=weight)
-    rng = np.random.RandomState(seed)
-    for _ in range(_MAX_DRAWS):
-        member, wrong = train(rows=rng.choice(len(y), len(y), p=weight / weight.sum()))
-        if wrong.any():
-            break
-    return member, wrong
-
-
-class AdaBoostPDTClassifier(SingleLabelBased):
+class AdaBoostPDTClassifier(TransformationClassifier):
     """AdaBoost of pruned decision trees, each label on its own (AdaBoost_PDT in the paper).
 
     For each label AdaBoost.M1 trains up to `n_estimators` trees; after each the samples it
@@ -163,7 +83,7 @@ class AdaBoostPDTClassifier(SingleLabelBased):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation._boosting import AdaBoostPDTClassifier
+    >>> from labelkin.transformation import AdaBoostPDTClassifier
     >>> X = np.arange(6.0)[:, None]
     >>> Y = np.array([[1, 0]] * 3 + [[0, 1]] * 3)
     >>> AdaBoostPDTClassifier().fit(X, Y).predict([[1.0], [4.0]])
@@ -172,12 +92,9 @@ class AdaBoostPDTClassifier(SingleLabelBased):
     """
 
     _parameter_constraints: dict = {
-        "estimator": [None, HasMethods(["fit", "predict"])],
+        **TransformationClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "resampling": ["boolean"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -190,12 +107,9 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(estimator, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.n_estimators = n_estimators
         self.resampling = resampling
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -218,28 +132,108 @@ class AdaBoostPDTClassifier(SingleLabelBased):
         self
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
-        q = y.shape[1]
-        matrix = TrainingMatrix(X, self.estimator)
-        resampling = self.resampling or not matrix.takes_weights
+        n_labels = y.shape[1]
+        base = self._base_classifier()
+        resampling = self.resampling or not has_fit_parameter(base, "sample_weight")
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=(q, self.n_estimators))
-        progress = FitProgress(self, "labels", q, self.verbose)
+        seeds = rng.randint(MAX_SEED, size=(n_labels, self.n_estimators))
+        matrix = presort_for(base, X)
+        progress = FitProgress(self, "labels", n_labels, self.verbose)
 
-        def boost(label: int) -> Booster:
-            booster = Booster.fit(matrix, y[:, label], seeds[label], resampling, weight)
-            progress.step()
-            return booster
+        def boost(label: int) -> tuple[list[Any], Array, Array]:
+            return _boost(base, X, matrix, y[:, label], weight, seeds[label], resampling)
 
-        self._boosters = map_threads(boost, range(q), self.n_jobs)
-        self.estimators_ = [booster.members for booster in self._boosters]
-        self.estimator_weights_ = [np.array(booster.weights) for booster in self._boosters]
-        self.estimator_errors_ = [np.array(booster.errors) for booster in self._boosters]
+        boosted = map_threads(
+            boost, range(n_labels), self.n_jobs, callback=lambda _: progress.step()
+        )
+        self.estimators_ = [members for members, _, _ in boosted]
+        self.estimator_weights_ = [weights for _, weights, _ in boosted]
+        self.estimator_errors_ = [errors for _, _, errors in boosted]
         return self
 
     def _proba(self, X: Matrix) -> Array:
-        rows = QueryRows(X)
-        columns = map_threads(lambda b: b.positive(rows), self._boosters, self.n_jobs)
+        boosted = zip(self.estimators_, self.estimator_weights_, strict=True)
+        columns = map_threads(lambda b: _boosted_proba(b[0], b[1], X), boosted, self.n_jobs)
         return np.column_stack(columns)
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
+
+
+def _boost(
+    base: Any,
+    X: Matrix,
+    matrix: Any,
+    y: Array,
+    initial_weight: Array | None,
+    seeds: Array,
+    resampling: bool,
+) -> tuple[list[Any], Array, Array]:
+    """Run AdaBoost.M1 for two classes (Freund & Schapire, 1996) as WEKA's AdaBoostM1 does.
+
+    scikit-learn's AdaBoostClassifier computes the same weights, but with the sum 1, with
+    which C4.5, counting weights as samples, never splits; it rejects a first member that is
+    no better than chance; and it keeps a perfect later one.
+
+    Returns
+    -------
+    members : list of at most one classifier per seed
+    weights : ndarray of log((1 − ε)/ε) of each member
+    errors : ndarray of ε, the weighted training error of each member
+    """
+    members: list[Any] = []
+    weights: list[float] = []
+    errors: list[float] = []
+    weight = np.ones(len(y)) if initial_weight is None else initial_weight.copy()
+    total = weight.sum()  # kept in every round: C4.5 counts weights as samples
+    for seed in seeds:
+        # Train a member and find the samples it misclassifies.
+        if resampling:
+            member, wrong = _fit_resampled(base, X, matrix, y, weight, seed)
+        else:
+            member = fit_member(base, matrix, y, weight=weight, seed=seed)
+            wrong = _misclassified(member, X, y)
+        error = float(weight[wrong].sum() / total)
+
+        # Stop at a member that is perfect or no better than chance; keep it if it is the only one.
+        if not _SMALL < error < 0.5 - _SMALL:
+            if not members:
+                return [member], np.ones(1), np.array([error])
+            break
+
+        # Raise the weights of the misclassified samples.
+        odds = (1 - error) / error
+        weight[wrong] *= odds
+        weight *= total / weight.sum()
+        members.append(member)
+        weights.append(float(np.log(odds)))
+        errors.append(error)
+    return members, np.array(weights), np.array(errors)
+
+
+def _fit_resampled(
+    base: Any, X: Matrix, matrix: Any, y: Array, weight: Array, seed: int
+) -> tuple[Any, Array]:
+    """Fit to rows drawn by weight; a perfect member is drawn again, at most `_MAX_DRAWS` times."""
+    rng = np.random.RandomState(seed)
+    for _ in range(_MAX_DRAWS):
+        rows = rng.choice(len(y), len(y), p=weight / weight.sum())
+        member = fit_member(base, matrix, y, rows=rows, seed=seed)
+        wrong = _misclassified(member, X, y)
+        if wrong.any():
+            break
+    return member, wrong
+
+
+def _misclassified(member: Any, X: Matrix, y: Array) -> Array:
+    return (positive_proba(member, X) > 0.5) != y
+
+
+def _boosted_proba(members: list[Any], weights: Array, X: Matrix) -> Array:
+    """Return P(class 1): the odds of each class are the exponential of its members' weights."""
+    if len(members) == 1:
+        return positive_proba(members[0], X)
+    margin = np.zeros(X.shape[0])
+    for member, weight in zip(members, weights, strict=True):
+        margin += np.where(positive_proba(member, X) > 0.5, weight, -weight)
+    return expit(margin)

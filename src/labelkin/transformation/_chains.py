@@ -1,4 +1,4 @@
-"""One classifier a label: each for itself, or in chains that pass labels on."""
+"""Classifier chains: each label's classifier sees the labels before it."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -6,136 +6,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import _fit_context, clone
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix
+from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
-    LabelledMatrix,
-    PassesWeights,
-    QueryRows,
-    TrainingMatrix,
-    WideRows,
+    WeightRoutingClassifier,
+    add_columns,
+    fit_member,
+    positive_proba,
+    presort_for,
 )
+from labelkin.tree import C45TreeClassifier
 
 
-class BinaryRelevanceClassifier(PassesWeights):
-    """Binary relevance: one classifier a label, as if there were no others.
-
-    The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
-    gives one (n, q) array of probabilities, takes labels that are constant in training, and
-    sorts the columns once for the trees of all labels. A label is predicted when its
-    probability is at least one half.
-
-    Parameters
-    ----------
-    estimator : estimator, default=None
-        Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
-        which needs the extra ``labelkin[tree]``.
-    n_jobs : int, default=None
-        Threads, over labels; None: as many as BLAS would use. The results are the same for
-        every value.
-    random_state : int, RandomState instance or None, default=None
-        Source of the seeds of base classifiers that have a ``random_state``.
-    verbose : int, default=0
-        1: about ten lines of progress; more: a line for each label.
-
-    Attributes
-    ----------
-    estimators_ : list of n_labels classifiers
-        In the order of the labels; a constant one for a label constant in training.
-    classes_ : ndarray of shape (n_labels, 2)
-        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
-    label_names_ : ndarray of shape (n_labels,)
-        Column names of y, when y was a DataFrame.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names seen in ``fit``, when X was a DataFrame with string columns.
-
-    See Also
-    --------
-    ChainClassifier : Labels passed on to the next classifier.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labelkin.transformation._chains import BinaryRelevanceClassifier
-    >>> X = np.arange(8.0)[:, None]
-    >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
-    >>> BinaryRelevanceClassifier().fit(X, Y).predict([[1.0], [3.0], [6.0]])
-    array([[1, 0],
-           [1, 1],
-           [0, 1]])
-    """
-
-    _parameter_constraints: dict = {
-        "estimator": [None, HasMethods(["fit", "predict"])],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "BinaryRelevanceClassifier":
-        """Train a classifier for each label.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
-        q = y.shape[1]
-        matrix = TrainingMatrix(X, self.estimator)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=q)
-        progress = FitProgress(self, "labels", q, self.verbose)
-
-        def train(label: int) -> Any:
-            member = matrix.fit(y[:, label], weight=weight, seed=seeds[label])
-            progress.step()
-            return member
-
-        self.estimators_ = map_threads(train, range(q), self.n_jobs)
-        return self
-
-    def _proba(self, X: Matrix) -> Array:
-        rows = QueryRows(X)
-        return np.column_stack(map_threads(rows.positive, self.estimators_, self.n_jobs))
-
-    def _labels(self, X: Matrix) -> Array:
-        return self._proba(X) >= 0.5
-
-
-class ChainClassifier(PassesWeights):
+class ChainClassifier(WeightRoutingClassifier):
     """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
 
     A chain has an order of the labels and a classifier for each. A classifier sees the
@@ -201,7 +89,7 @@ class ChainClassifier(PassesWeights):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation._chains import ChainClassifier
+    >>> from labelkin.transformation import ChainClassifier
     >>> X = np.arange(8.0)[:, None]
     >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
     >>> chain = ChainClassifier(order=[1, 0]).fit(X, Y)
@@ -212,13 +100,10 @@ class ChainClassifier(PassesWeights):
     """
 
     _parameter_constraints: dict = {
-        "estimator": [None, HasMethods(["fit", "predict"])],
+        **WeightRoutingClassifier._parameter_constraints,
         "order": [None, StrOptions({"natural", "random"}), "array-like"],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -232,13 +117,10 @@ class ChainClassifier(PassesWeights):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(estimator, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.order = order
         self.n_estimators = n_estimators
         self.voting = voting
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -262,29 +144,31 @@ class ChainClassifier(PassesWeights):
         self
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
-        q = y.shape[1]
+        n_labels = y.shape[1]
         rng = check_random_state(self.random_state)
-        self.orders_ = self._draw_orders(q, rng)
-        seeds = rng.randint(2**31 - 1, size=(self.n_estimators, q))
-        matrix = TrainingMatrix(X, self.estimator)
+        self.orders_ = self._draw_orders(n_labels, rng)
+        seeds = rng.randint(MAX_SEED, size=(self.n_estimators, n_labels))
+        base = self._base_classifier()
+        matrix = presort_for(base, X)
         progress = FitProgress(self, "links", seeds.size, self.verbose)
-        members: list[list[Any]] = [[None] * q for _ in seeds]
 
-        def train(chain: int, places: range) -> None:
+        def fit_link(link: tuple[int, int]) -> Any:
+            chain, place = link
             order = self.orders_[chain]
-            # Once for all these links: a thread holds one matrix at a time.
-            labelled = LabelledMatrix(matrix, y[:, order])
-            for place in places:
-                members[chain][place] = labelled.first(place).fit(
-                    y[:, order[place]], weight=weight, seed=seeds[chain, place]
-                )
-                progress.step()
+            return fit_member(
+                _with_nominal_labels(base, matrix, place),
+                add_columns(matrix, y[:, order[:place]]),
+                y[:, order[place]],
+                weight=weight,
+                seed=seeds[link],
+            )
 
-        # A chain's links are dealt out among the threads, as later ones have more features.
-        step = min(q, effective_n_threads(self.n_jobs))
-        pieces = [(c, range(i, q, step)) for c in range(self.n_estimators) for i in range(step)]
-        map_threads(lambda piece: train(*piece), pieces, self.n_jobs)
-        self.estimators_ = members
+        links = map_threads(
+            fit_link, np.ndindex(seeds.shape), self.n_jobs, callback=lambda _: progress.step()
+        )
+        self.estimators_ = [
+            links[start : start + n_labels] for start in range(0, len(links), n_labels)
+        ]
         return self
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
@@ -308,28 +192,28 @@ class ChainClassifier(PassesWeights):
             )
         return order[None, :]
 
-    def _follow(self, chain: int, X: Matrix) -> tuple[Array, Array]:
-        """Return probabilities and labels as one chain predicts them."""
-        order = self.orders_[chain]
-        proba = np.empty((X.shape[0], len(order)))
-        wide = WideRows(X, np.zeros(proba.shape, dtype=bool))
-        for place, member in enumerate(self.estimators_[chain]):
-            rows = QueryRows(wide.first(place) if place else X)
-            proba[:, order[place]] = rows.positive(member)
-            wide.put(place, proba[:, order[place]] >= 0.5)
-        return proba, wide.columns[:, np.argsort(order)]
+    def _predict_chain(self, chain: int, X: Matrix) -> tuple[Array, Array]:
+        """Return the probabilities and labels that one chain predicts."""
+        links = self.estimators_[chain]
+        proba = np.empty((X.shape[0], len(links)))
+        labels = np.empty(proba.shape, dtype=bool)
+        for place, link in enumerate(links):
+            proba[:, place] = positive_proba(link, add_columns(X, labels[:, :place]))
+            labels[:, place] = proba[:, place] >= 0.5
+        natural = np.argsort(self.orders_[chain])
+        return proba[:, natural], labels[:, natural]
 
     def _vote(self, X: Matrix) -> tuple[Array, Array]:
         """Return the mean probability and the share of votes over the chains."""
         sums = np.zeros((2, X.shape[0], self.orders_.shape[1]))
-        batch = effective_n_threads(self.n_jobs)
-        m = len(self.estimators_)
-        # Batch by batch: memory does not grow with the number of chains.
-        for start in range(0, m, batch):
-            chains = range(start, min(start + batch, m))
-            for outcome in map_threads(lambda c: self._follow(c, X), chains, self.n_jobs):
+        n_chains = len(self.estimators_)
+        # In batches: memory does not grow with the number of chains.
+        for batch in gen_batches(n_chains, effective_n_threads(self.n_jobs)):
+            chains = range(n_chains)[batch]
+            for outcome in map_threads(lambda c: self._predict_chain(c, X), chains, self.n_jobs):
                 sums += outcome
-        return sums[0] / m, sums[1] / m
+        proba, votes = sums / n_chains
+        return proba, votes
 
     def _proba(self, X: Matrix) -> Array:
         return self._vote(X)[0]
@@ -339,3 +223,11 @@ class ChainClassifier(PassesWeights):
         if self.voting == "soft":
             return proba >= 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba >= 0.5))
+
+
+def _with_nominal_labels(base: Any, X: Any, n_labels: int) -> Any:
+    """Return the base for `X` with labels added: to a C4.5 tree these are nominal columns."""
+    if not isinstance(base, C45TreeClassifier) or isinstance(base.nominal_features, str):
+        return base
+    nominal = np.append(base._nominal_mask(X), np.ones(n_labels, dtype=bool))
+    return clone(base).set_params(nominal_features=nominal)

@@ -1,21 +1,24 @@
-"""Calibrated label ranking: labels compared in pairs, cut where a virtual label stands."""
+"""Calibrated label ranking: labels compared in pairs, and with a calibration label."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods
 
-from labelkin._utils.parallel import map_threads
+from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix
-from labelkin.transformation._base import PassesWeights, QueryRows, TrainingMatrix, tally
+from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.transformation._base import (
+    WeightRoutingClassifier,
+    fit_member,
+    positive_proba,
+    presort_for,
+)
 
 
-class CalibratedLabelRankingClassifier(PassesWeights):
+class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
     """Calibrated label ranking, CLR (Fürnkranz, Hüllermeier, Loza Mencía & Brinker, 2008).
 
     For every two labels a classifier learns which of them a sample has, from the samples
@@ -76,7 +79,7 @@ class CalibratedLabelRankingClassifier(PassesWeights):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation._ranking import CalibratedLabelRankingClassifier
+    >>> from labelkin.transformation import CalibratedLabelRankingClassifier
     >>> X = np.arange(9.0)[:, None]
     >>> Y = np.array([[1, 0, 0]] * 3 + [[0, 1, 0]] * 3 + [[0, 1, 1]] * 3)
     >>> model = CalibratedLabelRankingClassifier().fit(X, Y)
@@ -87,26 +90,6 @@ class CalibratedLabelRankingClassifier(PassesWeights):
     array([[3, 1, 0, 2],
            [0, 3, 2, 1]])
     """
-
-    _parameter_constraints: dict = {
-        "estimator": [None, HasMethods(["fit", "predict"])],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -130,41 +113,46 @@ class CalibratedLabelRankingClassifier(PassesWeights):
         self
         """
         X, y, weight = self._validate_weighted(X, y, sample_weight)
-        q = y.shape[1]
-        matrix = TrainingMatrix(X, self.estimator)
+        n_labels = y.shape[1]
+        base = self._base_classifier()
+        matrix = presort_for(base, X)
         self.pairs_ = pairs_with_samples(y)
-        # The calibration label is the opponent of number q, which no sample has.
-        duels = np.concatenate([self.pairs_, [(a, q) for a in range(q)]])
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(duels))
+        # The calibration label has the number n_labels; no sample has it.
+        duels = np.concatenate([self.pairs_, [(a, n_labels) for a in range(n_labels)]])
+        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=len(duels))
         progress = FitProgress(self, "classifiers", len(duels), self.verbose)
 
-        def train(duel: int) -> Any:
+        def fit_duel(duel: int) -> Any:
             a, b = duels[duel]
-            rows = None if b == q else np.flatnonzero(y[:, a] != y[:, b])
-            member = matrix.fit(y[:, a], rows=rows, weight=weight, seed=seeds[duel])
-            progress.step()
-            return member
+            rows = None if b == n_labels else np.flatnonzero(y[:, a] != y[:, b])
+            return fit_member(base, matrix, y[:, a], rows=rows, weight=weight, seed=seeds[duel])
 
-        members = map_threads(train, range(len(duels)), self.n_jobs)
+        members = map_threads(
+            fit_duel, range(len(duels)), self.n_jobs, callback=lambda _: progress.step()
+        )
         self.estimators_ = members[: len(self.pairs_)]
         self.calibration_estimators_ = members[len(self.pairs_) :]
         return self
 
     def _votes(self, X: Matrix) -> Array:
-        q = len(self.calibration_estimators_)
-        rows = QueryRows(X)
+        n_labels = len(self.calibration_estimators_)
         duels = [
-            *zip(self.pairs_[:, 0], self.pairs_[:, 1], self.estimators_, strict=True),
-            *((a, q, member) for a, member in enumerate(self.calibration_estimators_)),
+            *zip(*self.pairs_.T, self.estimators_, strict=True),
+            *((a, n_labels, member) for a, member in enumerate(self.calibration_estimators_)),
         ]
 
-        def vote(duel: tuple[int, int, Any], votes: Array) -> None:
-            a, b, member = duel
-            wins = rows.positive(member) >= 0.5
-            votes[:, a] += wins
-            votes[:, b] += ~wins
+        def count_votes(part: list[tuple[int, int, Any]]) -> Array:
+            votes = np.zeros((X.shape[0], n_labels + 1), dtype=np.int64)
+            for a, b, member in part:
+                wins = positive_proba(member, X) >= 0.5
+                votes[:, a] += wins
+                votes[:, b] += ~wins
+            return votes
 
-        return tally(vote, duels, (X.shape[0], q + 1), self.n_jobs)
+        # One sum per thread: memory does not grow with the number of classifiers.
+        n_threads = effective_n_threads(self.n_jobs)
+        parts = [duels[start::n_threads] for start in range(n_threads)]
+        return np.sum(map_threads(count_votes, parts, self.n_jobs), axis=0)
 
     def votes(self, X: ArrayLike) -> Array:
         """Count the votes.
@@ -200,7 +188,7 @@ def pairs_with_samples(Y: Array) -> Array:
     ndarray of shape (n_pairs, 2)
         In lexicographic order.
     """
-    labels = Y.astype(np.float64)  # whole numbers all the same, and BLAS multiplies them
+    labels = Y.astype(np.float64)  # exact for counts, and multiplied by BLAS
     both = labels.T @ labels
     size = np.diag(both)
     return np.argwhere(np.triu(size[:, None] + size - 2 * both, k=1))

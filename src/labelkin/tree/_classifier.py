@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -19,10 +17,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-__all__ = ["C45Tree", "C45TreeClassifier", "PresortedMatrix"]
+from labelkin.tree._presorted import PresortedMatrix, row_lookup
 
-# Above this total weight a table of n·log2(n) no longer fits the cache.
-_LARGEST_TABLE = 1 << 17
+# Above this total weight a table of k·log2(k) no longer fits the processor's cache.
+_LARGEST_TABLE = 2**17
 
 
 def _kernels() -> ModuleType:
@@ -38,139 +36,11 @@ def _kernels() -> ModuleType:
 
 @lru_cache
 def _log_table(size: int) -> NDArray[np.float64]:
-    """``k·log2(k)`` for k below ``size``; ask for powers of two, so that few are made."""
+    """Return ``k·log2(k)`` for k below ``size``, a power of two, so that few tables are kept."""
     k = np.arange(size, dtype=np.float64)
     table = k * np.log2(np.maximum(k, 1.0))
     table.flags.writeable = False
     return table
-
-
-@dataclass(frozen=True)
-class RowValues:
-    """Random access to a matrix for the kernels: dense, or CSR with sorted indices."""
-
-    dense: NDArray[np.float64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-    n_rows: int
-
-    @classmethod
-    def of(cls, X: Any) -> Self:
-        """Wrap a validated matrix; the input is never changed."""
-        if sp.issparse(X):
-            X = X.tocsr()
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-            return cls(
-                np.empty((0, 0)),
-                X.indptr.astype(np.int64, copy=False),
-                X.indices.astype(np.int32, copy=False),
-                X.data.astype(np.float64, copy=False),
-                X.shape[0],
-            )
-        nothing = np.empty(0)
-        dense = np.ascontiguousarray(X, dtype=np.float64)
-        return cls(dense, nothing.astype(np.int64), nothing.astype(np.int32), nothing, len(X))
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What the kernels take."""
-        return self.dense, self.indptr, self.indices, self.data
-
-
-class PresortedMatrix:
-    """A training matrix with every column sorted: sort once, grow many trees.
-
-    Binary relevance, chains and calibrated label ranking grow tree after tree on one matrix.
-    They sort it once and pass it to ``C45TreeClassifier._fit_presorted``; a subset of the
-    rows is said with weights of zero, and columns are added with ``with_columns``: neither
-    sorts anything again.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Finite numbers. Only non-zero entries are kept by column.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    indptr, rows, values : ndarray
-        Column j holds rows ``rows[indptr[j]:indptr[j + 1]]``, ordered by value.
-    lookup : RowValues
-        Access by row, which pruning needs.
-    binary : ndarray of bool of shape (n_features,)
-        Columns with no other values than 0 and 1.
-    """
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        self.shape: tuple[int, int] = X.shape
-        self.lookup = RowValues.of(X)
-        columns = self._sorted_sparse(X) if sp.issparse(X) else self._sorted_dense()
-        self.indptr, self.rows, self.values = columns
-
-    def _sorted_dense(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        by_column = np.ascontiguousarray(self.lookup.dense.T)
-        order = np.argsort(by_column, axis=1)
-        values = np.take_along_axis(by_column, order, axis=1)
-        kept = values != 0
-        indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
-        return indptr.astype(np.int64), order[kept].astype(np.int32), values[kept]
-
-    @staticmethod
-    def _sorted_sparse(
-        X: Any,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        by_column = sp.csc_array(X, dtype=np.float64, copy=True)
-        by_column.sum_duplicates()
-        by_column.eliminate_zeros()
-        indptr, rows, values = by_column.indptr, by_column.indices, by_column.data
-        # Binary columns are in order already: sort only where a value falls.
-        falls = np.flatnonzero(values[1:] < values[:-1]) + 1
-        column = np.searchsorted(indptr, falls, side="right") - 1
-        for j in np.unique(column[falls > indptr[column]]):
-            part = slice(indptr[j], indptr[j + 1])
-            order = np.argsort(values[part])
-            rows[part], values[part] = rows[part][order], values[part][order]
-        return indptr.astype(np.int64), rows.astype(np.int32), values
-
-    def with_columns(self, columns: NDArray[Any]) -> PresortedMatrix:
-        """Return a matrix with more columns on the right; only the new ones are sorted."""
-        new = PresortedMatrix(columns)
-        wider = copy(self)
-        for cached in ("binary", "two_valued"):
-            wider.__dict__.pop(cached, None)
-        if sp.issparse(self._X):
-            wider._X = sp.hstack([self._X, sp.csr_array(columns)], format="csr")
-        else:
-            wider._X = np.hstack([self._X, columns])
-        wider.shape = wider._X.shape
-        wider.lookup = RowValues.of(wider._X)
-        wider.indptr = np.concatenate((self.indptr, self.indptr[-1] + new.indptr[1:]))
-        wider.rows = np.concatenate((self.rows, new.rows))
-        wider.values = np.concatenate((self.values, new.values))
-        return wider
-
-    @cached_property
-    def binary(self) -> NDArray[np.bool_]:
-        """Columns with no other values than 0 and 1."""
-        filled = np.diff(self.indptr) > 0
-        result = ~filled
-        first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
-        result[filled] = (self.values[first] == 1) & (self.values[last] == 1)
-        return result
-
-    @cached_property
-    def two_valued(self) -> NDArray[np.bool_]:
-        """Columns with at most two distinct values."""
-        filled = np.diff(self.indptr)
-        changes = np.concatenate(([False], self.values[1:] != self.values[:-1]))
-        changes[self.indptr[:-1][filled > 0]] = True  # a column's first entry is a new value
-        before = np.concatenate(([0], np.cumsum(changes)))
-        distinct = np.diff(before[self.indptr])
-        return distinct + (filled < self.shape[0]) <= 2
 
 
 @dataclass(frozen=True)
@@ -207,7 +77,7 @@ class C45Tree:
 
     @property
     def max_depth(self) -> int:
-        """Number of tests on the longest way down."""
+        """Number of tests on the longest path from the root to a leaf."""
         depth = np.zeros(self.node_count, dtype=int)
         for node in np.flatnonzero(self.children_left >= 0):
             depth[self.children_left[node]] = depth[self.children_right[node]] = depth[node] + 1
@@ -265,7 +135,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
 
     Not part of it: missing values, nominal attributes of more than two values, reduced-error
     pruning and Laplace smoothing. Two deliberate differences: J48 counts samples, not their
-    weight, when it asks whether a numeric column has enough of them; and it lets a
+    weight, when it decides whether a numeric column has enough of them; and it lets a
     ``min_samples_leaf`` above 25 drop to 25 for numeric columns.
 
     References
@@ -275,7 +145,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from labelkin.tree._classifier import C45TreeClassifier
+    >>> from labelkin import C45TreeClassifier
     >>> X = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]
     >>> tree = C45TreeClassifier().fit(X, ["low", "low", "low", "high", "high", "high"])
     >>> print(tree.export_text(feature_names=["size"]))
@@ -340,25 +210,22 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        return self._fit_presorted(PresortedMatrix(X), np.asarray(y), weight)
+        return self._fit_presorted(PresortedMatrix.from_matrix(X), np.asarray(y), weight)
 
     def _fit_presorted(
         self,
         matrix: PresortedMatrix,
         y: NDArray[Any],
         sample_weight: NDArray[np.float64] | None = None,
-        classes: NDArray[Any] | None = None,
     ) -> Self:
-        """Fit on a matrix sorted before; arguments are taken as valid.
+        """Fit to a presorted matrix and validated arguments.
 
-        Rows of weight zero are left out at no cost, so this is also the way to fit on a
-        subset of the rows. ``classes_`` are those of all of ``y``; with ``classes`` given,
-        ``y`` holds positions in it.
+        Rows of weight zero are left out at no cost, so this is also the way to fit to a
+        subset of the rows. ``classes_`` are those of all of ``y``.
         """
         kernels = _kernels()
-        if classes is None:
-            classes, y = np.unique(y, return_inverse=True)
-        self.classes_, codes = classes, y.astype(np.int32)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        codes = codes.astype(np.int32)
         self.n_features_in_ = matrix.shape[1]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         total = float(weight.sum())
@@ -392,7 +259,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
                 codes,
                 weight,
                 len(self.classes_),
-                *matrix.lookup.arrays,
+                *matrix.lookup,
                 0.1 * resolution,
                 bool(self.collapse),
                 bool(self.pruning),
@@ -401,12 +268,12 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
                 float(ndtri(1 - confidence)),
             )
         )
-        # Kept apart from the parameter: a fitted tree does not change with set_params.
+        # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
 
     def _nominal_mask(self, matrix: PresortedMatrix) -> NDArray[np.bool_]:
-        """Which columns are two-valued nominal attributes."""
+        """Return which columns are two-valued nominal attributes."""
         n_features = matrix.shape[1]
         if self.nominal_features is None:
             return np.zeros(n_features, dtype=bool)
@@ -436,12 +303,12 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             )
         return mask
 
-    def _apply(self, rows: RowValues) -> NDArray[np.int32]:
-        """Return the leaf of rows wrapped before; many trees can share the wrapping."""
+    def _apply(self, X: Any) -> NDArray[np.int32]:
+        """Return the leaf that each row of a validated matrix reaches."""
         tree = self.tree_
         return _kernels().apply(
-            *rows.arrays,
-            rows.n_rows,
+            *row_lookup(X),
+            X.shape[0],
             tree.feature,
             tree.threshold,
             tree.children_left,
@@ -449,10 +316,10 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             self._reach,
         )
 
-    def _proba(self, rows: RowValues) -> NDArray[np.float64]:
-        """Class probabilities of rows wrapped before."""
+    def _proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the class probabilities of a validated matrix."""
         value = self.tree_.value
-        return (value / value.sum(axis=1, keepdims=True))[self._apply(rows)]
+        return (value / value.sum(axis=1, keepdims=True))[self._apply(X)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Share of each class among the training samples of the leaf.
@@ -469,7 +336,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return self._proba(RowValues.of(X))
+        return self._proba(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Most frequent class of the leaf; of equals the first in ``classes_``.
@@ -488,7 +355,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[proba.argmax(axis=1)]
 
     def get_depth(self) -> int:
-        """Return the number of tests on the longest way from the root to a leaf."""
+        """Return the number of tests on the longest path from the root to a leaf."""
         check_is_fitted(self)
         return self.tree_.max_depth
 
@@ -508,7 +375,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         str
-            One line a test; after a leaf's class the weight it holds and, behind a slash,
+            One line per test; after a leaf's class the weight it holds and, behind a slash,
             the misclassified part.
         """
         check_is_fitted(self)

@@ -1,0 +1,214 @@
+"""Label powerset: every label set is a class."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context, clone
+from sklearn.utils import check_random_state
+
+from labelkin._utils.progress import FitProgress
+from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.transformation._base import (
+    WeightRoutingClassifier,
+    class_proba,
+    fit_member,
+    presort_for,
+)
+from labelkin.tree import C45TreeClassifier
+
+
+@dataclass(frozen=True)
+class LabelSetModel:
+    """A fitted classifier whose classes are label sets.
+
+    Attributes
+    ----------
+    classifier : estimator
+    sets : ndarray of shape (n_classes, n_labels)
+        The label set of each class.
+    """
+
+    classifier: Any
+    sets: Array
+
+    def predict(self, X: Matrix) -> Array:
+        """Return the most probable label set of each row; of equals the first."""
+        return self.sets[class_proba(self.classifier, X).argmax(axis=1)]
+
+    def predict_proba(self, X: Matrix) -> Array:
+        """Return each label's probability: the sum over the sets that contain it."""
+        # The sum of a distribution can exceed 1 by a rounding error.
+        return np.minimum(class_proba(self.classifier, X) @ self.sets, 1.0)
+
+
+@dataclass(frozen=True)
+class LabelSetTree:
+    """A fitted tree whose classes are label sets, with the outcome worked out at each node.
+
+    A tree on q labels has up to as many classes as samples. One set and q probabilities per
+    node, instead of a weight per class, are an eighth of the memory on enron: 20 MB in place
+    of 156 for the 106 trees of RAkEL.
+
+    Attributes
+    ----------
+    tree : C45TreeClassifier
+        Without the class weights of its nodes.
+    node_sets, node_proba : ndarray of shape (n_nodes, n_labels)
+        The most frequent label set at each node, and the probability of each label.
+    """
+
+    tree: C45TreeClassifier
+    node_sets: Array
+    node_proba: Array
+
+    @classmethod
+    def from_classifier(cls, classifier: C45TreeClassifier, sets: Array) -> Self:
+        """Work out the nodes of a tree fitted to the row numbers of `sets`."""
+        value = classifier.tree_.value
+        tree = copy(classifier)
+        tree.tree_ = replace(classifier.tree_, value=np.empty((len(value), 0)))
+        proba = np.minimum(value @ sets / value.sum(axis=1, keepdims=True), 1.0)
+        return cls(tree, sets[value.argmax(axis=1)], proba)
+
+    def predict(self, X: Matrix) -> Array:
+        """Return the most probable label set of each row; of equals the first."""
+        return self.node_sets[self.tree._apply(X)]
+
+    def predict_proba(self, X: Matrix) -> Array:
+        """Return each label's probability: the sum over the sets that contain it."""
+        return self.node_proba[self.tree._apply(X)]
+
+
+class LabelPowersetClassifier(WeightRoutingClassifier):
+    """Label powerset, LP: every label set seen in training is a class of one classifier.
+
+    The prediction is the most probable class, so it is always a label set that occurs in
+    training; of equally probable ones the more frequent, then the first in the order of
+    `label_sets_`. The probability of a label is the sum over the classes that contain it.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Any scikit-learn multi-class classifier; None:
+        ``C45TreeClassifier(nominal_features="binary")``, which needs the extra
+        ``labelkin[tree]``. Without ``predict_proba`` the predicted set has probability 1.
+    n_jobs : int, default=None
+        Given to a base classifier that has an ``n_jobs`` and leaves it None.
+    random_state : int, RandomState instance or None, default=None
+        Source of the seed of a base classifier that has a ``random_state``.
+    verbose : int, default=0
+        Above 0: a line when the classifier is trained.
+
+    Attributes
+    ----------
+    label_sets_ : ndarray of shape (n_label_sets, n_labels)
+        The classes: distinct label sets, the most frequent first.
+    estimator_ : classifier
+        Fitted on the row numbers of `label_sets_`.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of y, when y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    See Also
+    --------
+    RAkELClassifier : For more labels than whole label sets can be learned of.
+
+    Notes
+    -----
+    Mulan's LP draws among equally probable sets, and by default gives the labels of the
+    predicted set its probability p, the others 1 − p. The sums here are its third method,
+    the distribution that the classifier implies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelkin.transformation import LabelPowersetClassifier
+    >>> X = np.arange(6.0)[:, None]
+    >>> Y = np.array([[1, 0, 1]] * 3 + [[0, 1, 1]] * 3)
+    >>> LabelPowersetClassifier().fit(X, Y).predict([[1.0], [4.0]])
+    array([[1, 0, 1],
+           [0, 1, 1]])
+    """
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> "LabelPowersetClassifier":
+        """Train the classifier of label sets.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the members, if the base classifier takes them; a sample of weight 0
+            is left out. With metadata routing, say so at the base:
+            ``base.set_fit_request(sample_weight=True)``.
+
+        Returns
+        -------
+        self
+        """
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        base = clone(self._base_classifier())
+        if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
+            base.set_params(n_jobs=self.n_jobs)
+        seed = check_random_state(self.random_state).randint(MAX_SEED)
+        progress = FitProgress(self, "classifiers", 1, self.verbose)
+        self.estimator_ = self._fit_valid(base, presort_for(base, X), y, weight, seed)
+        progress.step()
+        return self
+
+    def _fit_valid(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
+        """Fit to validated data; return the classifier of label sets."""
+        # The most frequent set comes first, so that argmax prefers it in a tie.
+        self.label_sets_, codes = distinct_label_sets(y, weight)
+        classifier = fit_member(base, X, codes, weight=weight, seed=seed)
+        sets = self.label_sets_[classifier.classes_]
+        self._model: LabelSetModel | LabelSetTree
+        if isinstance(classifier, C45TreeClassifier):
+            self._model = LabelSetTree.from_classifier(classifier, sets)
+        else:
+            self._model = LabelSetModel(classifier, sets)
+        return classifier
+
+    def _proba(self, X: Matrix) -> Array:
+        return self._model.predict_proba(X)
+
+    def _labels(self, X: Matrix) -> Array:
+        return self._model.predict(X)
+
+
+def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """Find the distinct rows of 0 and 1, the most frequent first, equals in ascending order.
+
+    Parameters
+    ----------
+    Y : ndarray of uint8 of shape (n_samples, n_labels)
+        0 and 1.
+    weight : ndarray of shape (n_samples,), optional
+        Weight of each row, more than 0.
+
+    Returns
+    -------
+    sets : ndarray of uint8 of shape (n_sets, n_labels)
+        The distinct rows.
+    codes : ndarray of shape (n_samples,)
+        Row number in `sets` of each sample.
+    """
+    # Rows packed into bit strings sort many times faster than rows of numbers.
+    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
+    strings = bits.view(f"S{bits.shape[1]}").ravel()
+    _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
+    order = np.argsort(-np.bincount(codes, weight), kind="stable")
+    return Y[first[order]], np.argsort(order)[codes]

@@ -1,0 +1,130 @@
+"""A training matrix as the C4.5 kernels read it: columns sorted by value, entries by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Columns = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+
+
+def row_lookup(X: Any) -> tuple[NDArray[Any], ...]:
+    """Return the arrays by which the kernels look up an entry of a validated matrix.
+
+    Returns
+    -------
+    dense, indptr, indices, data : ndarray
+        Either `dense` is the matrix, or it is empty and the others are those of CSR with
+        sorted indices.
+    """
+    if not sparse.issparse(X):
+        dense = np.ascontiguousarray(X, dtype=np.float64)
+        return dense, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return (
+        np.empty((0, 0)),
+        X.indptr.astype(np.int64, copy=False),
+        X.indices.astype(np.int32, copy=False),
+        X.data.astype(np.float64, copy=False),
+    )
+
+
+@dataclass(eq=False)
+class PresortedMatrix:
+    """A training matrix with every column sorted once, for many trees.
+
+    A subset of the rows is chosen with weights of zero, and columns are added with
+    `with_columns`: neither sorts anything again.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    indptr, rows, values : ndarray
+        Column j has its non-zero entries in rows ``rows[indptr[j]:indptr[j + 1]]``, ordered
+        by value.
+    """
+
+    X: Any
+    indptr: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    values: NDArray[np.float64]
+
+    @classmethod
+    def from_matrix(cls, X: Any) -> Self:
+        """Sort the columns of a validated matrix."""
+        return cls(X, *(_sort_sparse(X) if sparse.issparse(X) else _sort_dense(X)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.X.shape
+
+    @cached_property
+    def lookup(self) -> tuple[NDArray[Any], ...]:
+        """Access by row, which pruning needs; see `row_lookup`."""
+        return row_lookup(self.X)
+
+    def with_columns(self, columns: NDArray[Any]) -> Self:
+        """Return a matrix with more columns on the right; only the new ones are sorted."""
+        indptr, rows, values = _sort_dense(columns)
+        if sparse.issparse(self.X):
+            X = sparse.hstack([self.X, sparse.csr_array(columns)], format="csr")
+        else:
+            X = np.hstack([self.X, columns])
+        return type(self)(
+            X,
+            np.concatenate((self.indptr, self.indptr[-1] + indptr[1:])),
+            np.concatenate((self.rows, rows)),
+            np.concatenate((self.values, values)),
+        )
+
+    @cached_property
+    def binary(self) -> NDArray[np.bool_]:
+        """Columns with no other values than 0 and 1."""
+        filled = np.diff(self.indptr) > 0
+        result = ~filled
+        first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
+        result[filled] = (self.values[first] == 1) & (self.values[last] == 1)
+        return result
+
+    @cached_property
+    def two_valued(self) -> NDArray[np.bool_]:
+        """Columns with at most two distinct values."""
+        filled = np.diff(self.indptr)
+        changes = np.concatenate(([False], self.values[1:] != self.values[:-1]))
+        changes[self.indptr[:-1][filled > 0]] = True  # a column's first entry is a new value
+        before = np.concatenate(([0], np.cumsum(changes)))
+        distinct = np.diff(before[self.indptr])
+        return distinct + (filled < self.shape[0]) <= 2
+
+
+def _sort_dense(X: NDArray[Any]) -> Columns:
+    by_column = np.ascontiguousarray(X.T, dtype=np.float64)
+    order = np.argsort(by_column, axis=1)
+    values = np.take_along_axis(by_column, order, axis=1)
+    kept = values != 0
+    indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
+    return indptr.astype(np.int64), order[kept].astype(np.int32), values[kept]
+
+
+def _sort_sparse(X: Any) -> Columns:
+    by_column = sparse.csc_array(X, dtype=np.float64, copy=True)
+    by_column.sum_duplicates()
+    by_column.eliminate_zeros()
+    indptr, rows, values = by_column.indptr, by_column.indices, by_column.data
+    # Binary columns are in order already: sort only those with a value below the one before.
+    falls = np.flatnonzero(values[1:] < values[:-1]) + 1
+    column = np.searchsorted(indptr, falls, side="right") - 1
+    for j in np.unique(column[falls > indptr[column]]):
+        part = slice(indptr[j], indptr[j + 1])
+        order = np.argsort(values[part])
+        rows[part], values[part] = rows[part][order], values[part][order]
+    return indptr.astype(np.int64), rows.astype(np.int32), values
