@@ -36,7 +36,7 @@ def test_quick_needs_no_files(capsys):
     assert "precision" in shown
     assert "labelkin report results.db" in shown
     assert main([*QUICK, "--jobs", "1"]) == 0
-    assert "(5 already there)" in capsys.readouterr().out
+    assert "(5 already stored)" in capsys.readouterr().out
     with Store("results.db") as store:
         assert store.runs()[0]["command"] == "labelkin " + " ".join([*QUICK, "--jobs", "1"])
 
@@ -48,7 +48,7 @@ def test_the_frontier_has_fixed_folds(capsys):
     with Store("results.db") as store:
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": 0}
     assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
-    assert "give these another --store" in capsys.readouterr().err
+    assert "write it to another store" in capsys.readouterr().err
 
 
 def test_ones_own_data_and_method_join(capsys):
@@ -67,7 +67,7 @@ def test_ones_own_data_and_method_join(capsys):
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")
     assert main([*command, "--repeats", "2"]) == 2
-    assert "'films', which has other data" in capsys.readouterr().err
+    assert "cells of 'films' with other data" in capsys.readouterr().err
 
 
 def test_failures_are_told_and_counted(capsys):

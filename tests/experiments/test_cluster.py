@@ -8,6 +8,7 @@ import time
 import pytest
 
 from labelkin.cli import main
+from labelkin.experiments.run.cluster import _ClusterRun, run_on_cluster
 from labelkin.experiments.run.store import Store
 from support.experiments import LABELKIN, OWN_METHODS, figures
 
@@ -90,12 +91,11 @@ def test_killed_workers_cost_time_not_results(cluster, tmp_path, monkeypatch):
 
 def test_no_cluster_there(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("labelkin.experiments.run.cluster._TIMEOUT", 1)
+    with pytest.raises(OSError, match=r"tcp://127\.0\.0\.1:9: no Dask scheduler answers"):
+        next(run_on_cluster([], "tcp://127.0.0.1:9", timeout=1))
     command = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
-    assert main([*command, "--cluster", "tcp://127.0.0.1:9"]) == 2
-    assert "tcp://127.0.0.1:9: no Dask scheduler answers" in capsys.readouterr().err
     assert main([*command, "--cluster", "nonsense://x"]) == 2
-    assert capsys.readouterr().err.startswith("error: --cluster nonsense://x")
+    assert "cluster nonsense://x: no Dask scheduler" in capsys.readouterr().err
 
 
 def _until(true, seconds=60):
@@ -117,7 +117,6 @@ def _stored(path):
 def test_an_outcome_that_went_with_its_worker_is_computed_again():
     """Finished, but lost before it was fetched: that is no result, and no failure."""
     distributed = pytest.importorskip("distributed")
-    from labelkin.experiments.run.cluster import _Run
 
     class Lost:
         status = "finished"
@@ -125,4 +124,4 @@ def test_an_outcome_that_went_with_its_worker_is_computed_again():
         def result(self):
             raise distributed.CancelledError
 
-    assert _Run(None, distributed)._outcome(Lost(), None) is None
+    assert _ClusterRun(None, distributed)._outcome(Lost(), None) is None

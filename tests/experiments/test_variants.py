@@ -32,9 +32,9 @@ def test_unknown_names_are_answered_with_near_ones():
         check_method("vpcm@threshold=0.1", METHODS)
     with pytest.raises(ValueError, match=r"no parameter 'treshold'\. Did you mean threshold"):
         check_method("vpcme@treshold=0.1", METHODS)
-    with pytest.raises(ValueError, match="MLkNNClassifier is no ensemble"):
+    with pytest.raises(ValueError, match="MLkNNClassifier is not an ensemble"):
         check_method("mlknn@size=3", METHODS)
-    with pytest.raises(ValueError, match=r"'tabel3' to reproduce\. Did you mean table3"):
+    with pytest.raises(ValueError, match=r"called 'tabel3'\. Did you mean table3"):
         find_group("tabel3")
     assert did_you_mean("xyzzy", METHODS) == ""
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from labelkin.experiments.run.store import COLUMNS, Store
+from labelkin.experiments.run.store import Store
 
 LABELKIN = [sys.executable, "-c", "import sys; from labelkin.cli import main; sys.exit(main())"]
 
@@ -41,7 +41,5 @@ _TIMES = {"fit_s", "predict_s", "peak_mb"}
 
 def figures(path):
     """Return all rows of a store but for times and memory."""
-    keep = [column not in _TIMES for column in COLUMNS]
     with Store(path) as store:
-        rows = store._cells()
-    return [tuple(v for v, kept in zip(row, keep, strict=True) if kept) for row in rows]
+        return [{k: v for k, v in row.items() if k not in _TIMES} for row in store.rows()]

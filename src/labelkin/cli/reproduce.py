@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from labelkin.experiments.run.live import View
+    from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Cell
-    from labelkin.experiments.run.runner import Plan, Summary
+    from labelkin.experiments.run.runner import Summary
     from labelkin.experiments.run.sources import Source
+    from labelkin.experiments.run.views import View
     from labelkin.metrics import Metric
     from labelkin.registry import Method
 
@@ -101,8 +102,9 @@ def command(
     from rich.console import Console
 
     from labelkin.experiments.run.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
-    from labelkin.experiments.run.runner import Plan, run
+    from labelkin.experiments.run.runner import run
 
     wanted = find_group(group)
     registry = _registry(method or [])
@@ -177,7 +179,7 @@ def _sources(
 def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
     from joblib import effective_n_jobs
 
-    from labelkin.experiments.run.live import LiveView, PlainView
+    from labelkin.experiments.run.views import LiveView, PlainView
 
     protocol, n_methods, n_datasets = plan.protocol, len(plan.methods), len(plan.sources)
     heading = (

@@ -1,4 +1,4 @@
-"""What results were made with: versions, processor, BLAS, revision of the source."""
+"""The environment of a run: versions, processor, BLAS, revision of the source."""
 
 import os
 import platform
@@ -6,6 +6,8 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_info
 
 _PACKAGES = (
     "labelkin", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "numba", "torch",
@@ -15,8 +17,6 @@ _PACKAGES = (
 
 def describe_environment() -> dict[str, Any]:
     """Return versions, processor, memory, BLAS and git revision; no name of host or user."""
-    from threadpoolctl import threadpool_info
-
     blas = [
         {key: library.get(key) for key in ("internal_api", "version", "architecture")}
         for library in threadpool_info()
@@ -61,7 +61,7 @@ def _memory_gb() -> float | None:
 def source_revision() -> str | None:
     """Return the git revision of labelkin's source, ``+changes`` when files differ from it.
 
-    None for an installed package: the repository around it, if any, is someone else's.
+    None for an installed package: a repository around it belongs to someone else.
     """
     here = Path(__file__).resolve().parent
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from labelkin._utils.names import did_you_mean
 
 QUICK_DATASET = "digit-scenes"
-"""What a quick run uses: embedded, so that it needs no file and no network."""
+"""Dataset of a quick run: embedded, so that it needs no file and no network."""
 
 _TWELVE = (
     "yeast", "scene", "enron", "genbase", "medical", "arts",
@@ -22,7 +22,7 @@ _TABLE3 = (
 
 @dataclass(frozen=True)
 class Group:
-    """One group: every method on every dataset."""
+    """A group of experiments: every method on every dataset."""
 
     name: str
     """Name on the command line: the table or figure it leads to."""
@@ -31,18 +31,13 @@ class Group:
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     repeats: int = 20
-    """Repeats of the cross-validation, unless others are asked for."""
+    """Repeats of the cross-validation by default."""
     seed: int | None = None
     """Seed of the folds; None: each dataset's own. See :class:`Protocol`."""
 
 
 _GROUPS = (
-    Group(
-        "table3",
-        "Table 3: the compared methods",
-        _TWELVE,
-        _TABLE3,
-    ),
+    Group("table3", "Table 3: the compared methods", _TWELVE, _TABLE3),
     Group(
         "figure1",
         "Figure 1: the threshold Θ",
@@ -81,10 +76,10 @@ GROUPS: dict[str, Group] = {group.name: group for group in _GROUPS}
 
 
 def find_group(name: str) -> Group:
-    """Return a group by name; a name that is not known is answered with the nearest."""
+    """Return a group by name; the error for an unknown name suggests the nearest ones."""
     if name not in GROUPS:
         raise ValueError(
-            f"There is nothing called {name!r} to reproduce.{did_you_mean(name, GROUPS)} "
+            f"No group of experiments is called {name!r}.{did_you_mean(name, GROUPS)} "
             f"Known are {', '.join(GROUPS)}."
         )
     return GROUPS[name]

@@ -1,12 +1,12 @@
-"""Peak memory of a cell: what it holds at most beyond what its process held before.
+"""Peak memory of a job: the most it holds beyond what its process held before.
 
-The kernel's high-water mark of resident memory is set back before the cell and read after
-it, which costs microseconds and slows nothing down. What counts is therefore real memory of
-arrays, trees and compiled code alike, without the interpreter, the libraries and the
-dataset. Memory of processes that a method starts itself is not seen.
+The kernel's high-water mark of resident memory is reset before the job and read after it,
+which takes microseconds. The figure counts real memory of arrays, trees and compiled code
+alike, without the interpreter, the libraries and the dataset. Memory of processes that a
+method starts itself is not counted.
 
-The mark belongs to the process, so a figure is given only when no other cell ran in it
-meanwhile (not with threads), and only where the mark can be set back (Linux).
+The mark belongs to the process, so there is a figure only when no other job ran in it
+meanwhile (not with threads), and only where the mark can be reset (Linux).
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _entries = _active = 0
 
 
 class PeakMemory:
-    """Context in which a cell runs; afterwards `megabytes` holds its peak, or None."""
+    """Context in which a job runs; afterwards `megabytes` holds its peak, or None."""
 
     megabytes: float | None = None
 
@@ -42,8 +42,12 @@ class PeakMemory:
 
 
 def _reset() -> int | None:
-    """Give free memory back, set the mark back, and return the kilobytes now resident."""
-    _trim(0)
+    """Reset the mark and return the kilobytes now resident.
+
+    Freed memory goes back to the system first: a job that reused it would not be charged.
+    """
+    if (trim := _malloc_trim()) is not None:
+        trim(ctypes.c_size_t(0))
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
@@ -66,9 +70,3 @@ def _malloc_trim() -> Any:
         return ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):  # another C library
         return None
-
-
-def _trim(pad: int) -> None:
-    """Return freed memory to the system: reused by a cell, it would count as none."""
-    if (trim := _malloc_trim()) is not None:
-        trim(ctypes.c_size_t(pad))

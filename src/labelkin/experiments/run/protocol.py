@@ -1,9 +1,9 @@
 """The protocol of section 4.3: repeated cross-validation, cell by cell.
 
-A cell is one fold of one repeat of one method on one dataset. Whatever is random in it comes
-from its name: the folds from dataset and repeat, so that all methods of a repeat share them
-and tests are paired; the classifier's seed from the whole cell. So a cell can be computed
-alone, in any order and on any machine, with the same result.
+A cell is one method on one fold of one repeat of one dataset. Its name alone decides
+whatever is random in it: dataset and repeat decide the folds, so that all methods of a
+repeat share them and tests are paired; the whole cell decides the classifier's seed. A cell
+can therefore be computed alone, in any order and on any machine, with the same result.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.experiments.run.variants import parse_variant
+from labelkin.model_selection import IterativeStratifiedKFold
 
 
 def derive_seed(*parts: Any) -> int:
@@ -27,7 +28,7 @@ def derive_seed(*parts: Any) -> int:
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One fold of one repeat of one method on one dataset."""
+    """One method on one fold of one repeat of one dataset."""
 
     dataset: str
     method: str
@@ -36,7 +37,7 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """The classifier's seed. Variants of a method share it: only what they vary differs."""
+        """The classifier's seed; variants of a method share it, so only the setting differs."""
         return derive_seed(self.dataset, parse_variant(self.method).base, self.repeat, self.fold)
 
     def __str__(self) -> str:
@@ -45,12 +46,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How cells are cut out of a dataset.
+    """How a dataset is split into cells.
 
     Parameters
     ----------
     repeats : int, default=20
-        How often the cross-validation is repeated, each time with other folds.
+        Number of repeats of the cross-validation, each with other folds.
     folds : int, default=5
         Number of folds.
     stratified : bool, default=False
@@ -58,7 +59,7 @@ class Protocol:
         (:class:`~labelkin.model_selection.IterativeStratifiedKFold`) instead of at random, as
         in the paper.
     seed : int, optional
-        Cut every dataset by this seed, plus the number of the repeat, instead of by its name:
+        Split every dataset by this seed, plus the number of the repeat, instead of by its name:
         the folds of other programs, ``np.array_split(default_rng(seed).permutation(n), folds)``.
     """
 
@@ -74,7 +75,7 @@ class Protocol:
             raise ValueError(f"folds must be at least 2, got {self.folds}.")
 
     def cells(self, datasets: list[str], methods: list[str]) -> Iterator[Cell]:
-        """Yield all cells; the methods of a fold stand together, so that means stay paired."""
+        """Yield all cells, the methods of one fold next to each other: means stay paired."""
         for repeat in range(self.repeats):
             for dataset in datasets:
                 for fold in range(self.folds):
@@ -91,16 +92,14 @@ class Protocol:
         repeat : int
             Number of the repeat, from 0.
         Y : array-like of shape (n, q)
-            Labels. Unless the folds are stratified, only their number matters.
+            Labels; only their number is used unless the folds are stratified.
         """
         n = Y.shape[0]
         if n < self.folds:
             raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
         seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
         if self.stratified:
-            from labelkin.model_selection import IterativeStratifiedKFold
-
-            folds = IterativeStratifiedKFold(self.folds, random_state=seed)
-            return [test for _, test in folds.split(Y, Y)]
+            splitter = IterativeStratifiedKFold(self.folds, random_state=seed)
+            return [test for _, test in splitter.split(Y, Y)]
         parts = np.array_split(np.random.default_rng(seed).permutation(n), self.folds)
         return [np.sort(part) for part in parts]

@@ -1,4 +1,4 @@
-"""Datasets of an experiment: of the registry, embedded, or a user's file."""
+"""Datasets of an experiment: from the registry, embedded, or a user's file."""
 
 import hashlib
 import re
@@ -9,14 +9,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin.datasets import (
+    dataset_info,
+    dataset_names,
+    load_dataset,
+    load_digit_scenes,
+    read,
+)
 from labelkin.experiments.run.groups import QUICK_DATASET
 
-_SCENES = 600  # images; enough to tell methods apart, few enough for every method
+_N_SCENES = 600  # enough to tell methods apart, few enough for the slowest method
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples and labels under the name that stands in the tables."""
+    """Samples and labels under the name used in the tables."""
 
     name: str
     X: Any
@@ -24,15 +31,15 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """A sum over all values: results of different data must not mix under one name."""
-        total = hashlib.sha256()
-        for part in (*_parts(self.X), *_parts(self.Y)):
-            total.update(f"{part.dtype.str}{part.shape}".encode())
-            total.update(np.ascontiguousarray(part).data)
-        return total.hexdigest()[:16]
+        """Hash of all values: results of different data must not mix under one name."""
+        digest = hashlib.sha256()
+        for part in (*_arrays(self.X), *_arrays(self.Y)):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()[:16]
 
 
-def _parts(matrix: Any) -> tuple[np.ndarray, ...]:
+def _arrays(matrix: Any) -> tuple[np.ndarray, ...]:
     if sparse.issparse(matrix):
         return (matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64))
     return (np.asarray(matrix),)
@@ -46,16 +53,14 @@ class Source:
     path: Path | None = None
     """The user's file; None: the registry, or the embedded scenes."""
     labels: str | None = None
-    """Which columns of the file are labels, where it does not say."""
+    """The label columns of a file whose format does not mark them."""
 
     def load(self) -> Dataset:
         """Read the dataset, or download it the first time."""
-        from labelkin.datasets import load_dataset, load_digit_scenes, read
-
         if self.path is not None:
             bunch = read(self.path, labels=_labels(self.labels))
         elif self.name == QUICK_DATASET:
-            bunch = load_digit_scenes(_SCENES, random_state=0)
+            bunch = load_digit_scenes(_N_SCENES, random_state=0)
         else:
             bunch = load_dataset(self.name)
         Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
@@ -68,9 +73,7 @@ def _labels(text: str | None) -> str | int | None:
 
 
 def find_source(name: str) -> Source:
-    """Return the source of a dataset named on the command line: a name, or a file's path."""
-    from labelkin.datasets import dataset_info
-
+    """Return the source of a dataset by its name, or by the path of its file."""
     if name == QUICK_DATASET:
         return Source(name)
     if Path(name).is_file():
@@ -80,17 +83,15 @@ def find_source(name: str) -> Source:
 
 def file_source(text: str, labels: str | None = None) -> Source:
     """Return the source of a user's file, given as ``path`` or ``name=path``."""
-    from labelkin.datasets import dataset_names
-
-    given, equals, rest = text.partition("=")
+    before, equals, after = text.partition("=")
     named = bool(equals) and not Path(text).is_file()
-    path = Path(rest if named else text)
+    path = Path(after if named else text)
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file.")
-    name = given if named else path.name.split(".")[0]
+    name = before if named else path.name.split(".")[0]
     if name == QUICK_DATASET or name in dataset_names():
         raise ValueError(
             f"{path}: {name!r} is the name of a known dataset; give yours another, "
-            f"as in --data my-{name}={path}."
+            f"as in my-{name}={path}."
         )
     return Source(name, path, labels)

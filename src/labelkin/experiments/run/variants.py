@@ -17,7 +17,7 @@ from labelkin.registry import Method
 
 @dataclass(frozen=True)
 class Variant:
-    """A method's name, taken apart."""
+    """A method with parameters set."""
 
     base: str
     """Name of the method that is varied."""
@@ -28,16 +28,16 @@ class Variant:
 
     def make(self, method: Method, seed: int | None, n_members: int | None = None) -> Any:
         """Return the unfitted classifier, an ensemble with `n_members` if that is given."""
-        model = method.make(seed)
-        changed = dict(self.parameters)
+        parameters = dict(self.parameters)
         if n_members is not None:
-            changed["n_estimators"] = n_members
-        return model.set_params(**changed) if changed else model
+            parameters["n_estimators"] = n_members
+        model = method.make(seed)
+        return model.set_params(**parameters) if parameters else model
 
 
 @lru_cache(maxsize=4096)
 def parse_variant(name: str) -> Variant:
-    """Take a method's name apart.
+    """Return the variant that a method's name stands for.
 
     >>> parse_variant("vpcme@threshold=0.1")
     Variant(base='vpcme', parameters=(('threshold', 0.1),), size=None)
@@ -47,18 +47,18 @@ def parse_variant(name: str) -> Variant:
     for change in changes:
         key, equals, text = (part.strip() for part in change.partition("="))
         if not (base and key and equals and text):
-            raise ValueError(f"{name!r} is no method: write it as name@parameter=value.")
-        value = _value(text)
+            raise ValueError(f"{name!r} is not a method: write it as name@parameter=value.")
+        value = _parse_value(text)
         if key != "size":
             parameters.append((key, value))
         elif isinstance(value, int) and value > 0:
             size = value
         else:
-            raise ValueError(f"{name!r}: size is a number of members, at least 1.")
+            raise ValueError(f"{name!r}: size must be a number of members, at least 1.")
     return Variant(base, tuple(parameters), size)
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -66,7 +66,7 @@ def _value(text: str) -> Any:
 
 
 def check_method(name: str, methods: Mapping[str, Method]) -> None:
-    """Refuse a name that is no method, or a variant that its classifier does not know."""
+    """Raise an error for an unknown method, or a variant that its classifier does not have."""
     variant = parse_variant(name)
     if variant.base not in methods:
         raise ValueError(
@@ -85,6 +85,6 @@ def check_method(name: str, methods: Mapping[str, Method]) -> None:
             )
     if variant.size is not None and not hasattr(model, "staged_predict_proba"):
         raise ValueError(
-            f"{name!r}: {type(model).__name__} is no ensemble with staged predictions, "
+            f"{name!r}: {type(model).__name__} is not an ensemble with staged predictions, "
             "so it has no size."
         )

@@ -3,13 +3,12 @@ import random
 import numpy as np
 import pytest
 
-from labelkin.experiments.run import runner as module
-from labelkin.experiments.run.live import View
-from labelkin.experiments.run.pools import run_here
+from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.experiments.run.runner import Plan, make_jobs, run
+from labelkin.experiments.run.runner import run
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
+from labelkin.experiments.run.views import View
 from labelkin.registry import METHODS, Method, user_method
 from support.data import make_data
 from support.experiments import OWN_METHODS, figures
@@ -44,14 +43,15 @@ def test_same_results_however_it_runs(how, expected, tmp_path):
     assert figures(tmp_path / "results.db") == expected
 
 
-def test_same_results_in_any_order(expected, tmp_path, monkeypatch):
-    def shuffled(*args):
-        jobs = make_jobs(*args)
+class ShuffledPlan(Plan):
+    def jobs(self, cells):
+        jobs = super().jobs(cells)
         random.Random(0).shuffle(jobs)
         return jobs
 
-    monkeypatch.setattr(module, "make_jobs", shuffled)
-    run(plan(), tmp_path / "results.db")
+
+def test_same_results_in_any_order(expected, tmp_path):
+    run(ShuffledPlan(**vars(plan())), tmp_path / "results.db")
     assert figures(tmp_path / "results.db") == expected
 
 
@@ -73,7 +73,7 @@ def test_stratified_folds_give_other_results(expected, tmp_path):
 def test_sizes_share_a_job_and_others_do_not():
     names = ("vpcme@size=1", "vpcme@threshold=0.1@size=1", "vpcme@size=3", "vpcme", "mlknn")
     cells = [Cell("d", name, 0, 0) for name in names]
-    jobs = make_jobs(plan(names), cells)
+    jobs = plan(names).jobs(cells)
     assert [tuple(c.method for c in job.cells) for job in jobs] == [
         ("vpcme@size=1", "vpcme@size=3"),
         ("vpcme@threshold=0.1@size=1",),
@@ -103,7 +103,7 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
     assert errors == {"RuntimeError: cannot predict"}
     assert run(failing, path).computed == 0, "failures are results: not repeated unasked"
     own["fails"] = Method("fails", "fails", METHODS["mlknn"].make, "", "")
-    with pytest.raises(ValueError, match="'fails', which was set up in another way"):
+    with pytest.raises(ValueError, match="'fails' with other settings"):
         run(failing, path, retry=True)
 
 
@@ -135,16 +135,17 @@ def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
         }
 
 
-def test_what_is_finished_is_written_when_a_run_is_cut_off(tmp_path, monkeypatch):
-    def cut_off(*args, **options):
-        for number, outcome in enumerate(run_here(*args, **options)):
-            if number == 5:
-                raise KeyboardInterrupt
-            yield outcome
+def test_finished_cells_are_stored_when_a_run_is_cut_off(tmp_path):
+    class CutOff(View):
+        def begin(self, status):
+            self.status = status
 
-    monkeypatch.setattr(module, "run_here", cut_off)
+        def update(self, outcome):
+            if self.status.done == 5:
+                raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        run(plan(("mlknn",)), tmp_path / "results.db")
+        run(plan(("mlknn",)), tmp_path / "results.db", view=CutOff())
     with Store(tmp_path / "results.db") as store:
         assert len(store.done()) == 5
 
@@ -158,23 +159,23 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
         run(plan(("mlknn",)), tmp_path / "results.db")
 
 
-def test_the_view_hears_of_a_cell_when_it_is_on_disk(tmp_path):
+def test_the_view_is_updated_when_a_cell_is_on_disk(tmp_path):
     path = tmp_path / "results.db"
 
     class Watch(View):
-        def show(self, progress):
-            self.progress = progress
-            self.heard = 0
+        def begin(self, status):
+            self.status = status
+            self.seen = 0
 
-        def stored(self, outcome):
-            self.heard += len(outcome.rows)
-            assert self.progress.done == self.heard
+        def update(self, outcome):
+            self.seen += len(outcome.rows)
+            assert self.status.done == self.seen
             with Store(path) as store:
                 assert set(outcome.job.cells) <= store.done()
 
     view = Watch()
     run(plan(repeats=1), path, view=view)
-    assert view.heard == 18
+    assert view.seen == 18
 
 
 def test_environment_is_stored(tmp_path):
@@ -224,5 +225,5 @@ def test_sources(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"nowhere\.csv: there is no such file"):
         file_source("nowhere.csv")
     (tmp_path / "yeast.csv").write_text("x,a\n1,0\n")
-    with pytest.raises(ValueError, match="--data my-yeast=yeast"):
+    with pytest.raises(ValueError, match="my-yeast=yeast"):
         file_source("yeast.csv")

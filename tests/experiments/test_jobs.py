@@ -6,7 +6,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.experiments.run.cell import Job, execute
+from labelkin.experiments.run.jobs import Job, execute
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.metrics import PAPER_METRICS, evaluate

@@ -1,0 +1,140 @@
+"""One job: fit once, predict, and evaluate. This is what workers run."""
+
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin.experiments.run.memory import PeakMemory
+from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.variants import parse_variant
+from labelkin.metrics import PAPER_METRICS, evaluate
+from labelkin.registry import Method
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit and the cells it fills: one, or one for each ensemble size."""
+
+    cells: tuple[Cell, ...]
+    method: Method = field(compare=False, repr=False)
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.cells[0].dataset
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The ensemble sizes to evaluate; empty: the whole classifier."""
+        return tuple(s for cell in self.cells if (s := parse_variant(cell.method).size))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of a job: one row per cell."""
+
+    job: Job
+    rows: tuple[dict[str, Any], ...]
+
+
+def failed(job: Job, error: str, peak_mb: float | None = None, trace: str | None = None) -> Outcome:
+    """Return the outcome of a job that failed."""
+    empty = dict.fromkeys((*PAPER_METRICS, "fit_s", "predict_s"))
+    row = {**empty, "peak_mb": peak_mb, "status": "failed", "error": error, "traceback": trace}
+    return Outcome(job, tuple(_row(cell, row) for cell in job.cells))
+
+
+def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
+    """Fit on all rows but `test`, predict those, and evaluate the seven metrics.
+
+    An error of the method becomes the outcome. A missing package is raised: once it is
+    installed, the cell would not fail.
+    """
+    # Indexing copies, so that no method can change the rows of another; asarray drops joblib's
+    # memory maps, which some methods cannot use.
+    X, Y = X if sparse.issparse(X) else np.asarray(X), np.asarray(Y)
+    train = np.delete(np.arange(len(Y)), test)
+    parts = X[train], Y[train], X[test], Y[test]
+    figures, trace, error = [], None, None
+    with PeakMemory() as memory:
+        try:
+            figures = list(_evaluate(job, *parts))
+        except ImportError:
+            raise
+        except Exception as caught:
+            error = " ".join(f"{type(caught).__name__}: {caught}".split())
+            trace = traceback.format_exc()
+    if error is not None:
+        return failed(job, error, memory.megabytes, trace)
+    done = {"peak_mb": memory.megabytes, "status": "ok", "error": None}
+    pairs = zip(job.cells, figures, strict=True)
+    return Outcome(job, tuple(_row(cell, {**found, **done}) for cell, found in pairs))
+
+
+def _row(cell: Cell, figures: dict[str, Any]) -> dict[str, Any]:
+    return {**vars(cell), **figures}
+
+
+def _evaluate(
+    job: Job, X_train: Any, Y_train: np.ndarray, X_test: Any, Y_test: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """Yield metrics and seconds for each cell of the job."""
+    first, sizes = job.cells[0], job.sizes
+    model = parse_variant(first.method).make(job.method, first.seed, max(sizes, default=None))
+    fit_seconds = _fit(model, X_train, Y_train)
+    if not sizes:
+        predict_seconds, scores, labels = _predict(model, X_test, Y_test.shape[1])
+        times = {"fit_s": fit_seconds[-1], "predict_s": predict_seconds}
+        yield {**evaluate(Y_test, scores, labels), **times}
+        return
+    by_size = {}
+    for size, (predict_seconds, scores, labels) in enumerate(_predict_staged(model, X_test), 1):
+        if size in sizes:
+            times = {
+                "fit_s": fit_seconds[min(size, len(fit_seconds)) - 1],
+                "predict_s": predict_seconds,
+            }
+            by_size[size] = {**evaluate(Y_test, scores, labels), **times}
+    for size in sizes:
+        yield by_size[size]
+
+
+def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:
+    """Fit; return the seconds until each member was fitted, where it reports that, then in all."""
+    seconds: list[float] = []
+    started = time.perf_counter()
+    if hasattr(model, "_after_member"):
+        model._after_member = lambda *_: seconds.append(time.perf_counter() - started)
+    model.fit(X, Y)
+    return [*seconds, time.perf_counter() - started]
+
+
+def _predict(model: Any, X: Any, n_labels: int) -> tuple[float, Any, np.ndarray]:
+    """Return seconds, scores and labels; the labels are the scores of a model without scores."""
+    started = time.perf_counter()
+    labels = estimator_labels(model, X)
+    scored = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    scores = estimator_scores(model, X, n_labels) if scored else labels.astype(float)
+    return time.perf_counter() - started, scores, labels
+
+
+def _predict_staged(model: Any, X: Any) -> Iterator[tuple[float, Any, np.ndarray]]:
+    """Yield seconds, scores and labels of the first member, the first two, and so on.
+
+    The seconds count the members' predictions so far, without the caller's work in between.
+    """
+    seconds = 0.0
+    stages = zip(model.staged_predict_proba(X), model.staged_predict(X), strict=True)
+    while True:
+        started = time.perf_counter()
+        stage = next(stages, None)
+        seconds += time.perf_counter() - started
+        if stage is None:
+            return
+        yield seconds, *stage

@@ -1,0 +1,78 @@
+"""What is to be computed: every method on every dataset, by one protocol."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from labelkin.experiments.run.jobs import Job
+from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.sources import Dataset, Source
+from labelkin.experiments.run.variants import check_method, parse_variant
+from labelkin.experiments.run.workers import Task
+from labelkin.registry import Method
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Methods and datasets of a run."""
+
+    group: str
+    """Name of the group of experiments."""
+    sources: tuple[Source, ...]
+    methods: tuple[str, ...]
+    """Names, variants included."""
+    registry: dict[str, Method]
+    """All methods that the names may refer to."""
+    protocol: Protocol
+
+    def __post_init__(self) -> None:
+        if not self.sources or not self.methods:
+            raise ValueError("There is nothing to run: name at least one dataset and one method.")
+        for name in self.methods:
+            check_method(name, self.registry)
+        names = [source.name for source in self.sources]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(
+                f"Two datasets are called {twice.pop()!r}; give one of them another name."
+            )
+
+    def cells(self) -> list[Cell]:
+        """Return all cells, in the order in which they are computed."""
+        return list(self.protocol.cells([s.name for s in self.sources], list(self.methods)))
+
+    def title(self, method: str) -> str:
+        """Return a method's name in print, with its settings."""
+        base, at, settings = method.partition("@")
+        return self.registry[base].title + (f" {settings}" if at else "")
+
+    def short_title(self, method: str) -> str:
+        """Return only the settings where all methods are variants of one, else the title."""
+        parts = [name.partition("@") for name in self.methods]
+        one_base = len({base for base, _, _ in parts}) == 1
+        if one_base and all(settings for _, _, settings in parts):
+            return method.partition("@")[2]
+        return self.title(method)
+
+    def jobs(self, cells: Iterable[Cell]) -> list[Job]:
+        """Group cells into jobs: all ensemble sizes of one classifier come from one fit."""
+        groups: dict[Any, list[Cell]] = {}
+        for cell in cells:
+            variant = parse_variant(cell.method)
+            fit = cell.method if variant.size is None else replace(variant, size=0)
+            groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
+        return [
+            Job(tuple(group), self.registry[parse_variant(group[0].method).base])
+            for group in groups.values()
+        ]
+
+    def tasks(self, missing: set[Cell], datasets: dict[str, Dataset]) -> Iterator[Task]:
+        """Yield the jobs of the missing cells with their data."""
+
+        @lru_cache(maxsize=8)
+        def folds(dataset: str, repeat: int) -> list:
+            return self.protocol.test_rows(dataset, repeat, datasets[dataset].Y)
+
+        for job in self.jobs(cell for cell in self.cells() if cell in missing):
+            cell, data = job.cells[0], datasets[job.dataset]
+            yield Task(job, data.X, data.Y, folds(cell.dataset, cell.repeat)[cell.fold])
