@@ -120,12 +120,12 @@ fit nowhere                                         # nor a dataset of that name
 fit folder --labels a,b                             # folder
 fit folder.csv --labels a,b                         # folder
 fit noformat.dat --labels a,b                       # does not tell the format
-fit n.csv                                           # nothing says which columns are labels
+fit n.csv                                           # the label columns are unknown
 fit n.csv --labels a,c                              # no column 'c'
 fit n.csv --labels A,b                              # could be meant: a
-fit n.csv --labels a,a                              # asked for twice
+fit n.csv --labels a,a                              # named twice
 fit n.csv --labels ,                                # no label column
-fit n.csv --labels 9                                # 9 label columns are asked for
+fit n.csv --labels 9                                # 9 label columns are requested
 fit n.csv --labels 0                                # at least 1
 fit n.csv --labels -4                               # leaves a feature
 fit n.csv --labels x,a                              # label 'x' holds
@@ -206,7 +206,7 @@ fit damaged.csv.bz2 --labels a,b                    # damaged.csv.bz2
 fit damaged.parquet --labels a,b                    # not a readable Parquet file
 fit damaged.npz                                     # not a readable .npz file
 fit damaged.arff --labels x                         # damaged.arff, line 4
-fit nolabels.arff                                   # nothing says which columns are labels
+fit nolabels.arff                                   # the label columns are unknown
 fit nolabels.arff --labels z                        # no column 'z'
 fit string.arff --labels y                          # of type string
 fit multi.arff --labels y                           # label 'y' holds
@@ -260,7 +260,7 @@ predict n.skops n.csv --device tpu                  # --device
 predict n.skops n.csv n.csv                         # unexpected extra argument
 evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
-evaluate n.csv                                      # nothing says which columns are labels
+evaluate n.csv                                      # the label columns are unknown
 evaluate n.csv --labels a,c                         # no column 'c'
 evaluate n.csv --labels a,b --folds 31              # has only 30 rows
 evaluate n.csv --labels a,b --folds 1               # --folds

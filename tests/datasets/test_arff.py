@@ -221,11 +221,11 @@ def test_bad_rows_name_their_line(tmp_path, rows, message):
             "@attribute a numeric\n@attribute b real\n@attribute 'a' real\n@data\n",
             "line 3: two attributes are named 'a'",
         ),
-        ("@attribute a numeric\n@attribute y {0,1}\n@data\n", "nothing says which attributes"),
+        ("@attribute a numeric\n@attribute y {0,1}\n@data\n", "the label attributes are unknown"),
         ("@relation 'x: -C 2'\n@attribute a real\n@attribute y {0,1}\n@data\n", "2 label columns"),
         ("@relation 'x: -C 0'\n@attribute a real\n@attribute y {0,1}\n@data\n", "0 label columns"),
         ("@relation 'x: -C -1'\n@attribute a string\n@attribute y {0,1}\n@data\n",
-         "line 2: attribute 'a' is of type string, which is no number; leave it out with drop="),
+         "line 2: attribute 'a' is of type string, neither numeric nor nominal; leave"),
         ("@relation 'x: -C -1'\n@attribute a real\n@attribute y {a,b}\n@data\n",
          "line 3: label 'y' takes the values 'a, b'"),
     ],
@@ -236,7 +236,7 @@ def test_bad_heads(tmp_path, head, message):
 
 def test_encoding(tmp_path):
     text = "@relation r\n@attribute é numeric\n@attribute ü {0,1}\n@data\n1,1\n"
-    assert "line 2: not valid utf-8 text; pass encoding=" in error(
+    assert "line 2: not valid utf-8 text; pass its encoding, as in encoding=latin-1" in error(
         tmp_path, text.encode("latin-1"), labels="ü"
     )
     got = arff(tmp_path, text.encode("latin-1"), labels="ü", encoding="latin-1")
@@ -266,7 +266,7 @@ def test_drop_and_suggestions(tmp_path):
     assert "no column 'idd'" in error(tmp_path, text, labels="comedy", drop=["idd"])
     assert "both a label and dropped" in error(tmp_path, text, labels="comedy", drop="comedy")
     assert "no feature is left" in error(tmp_path, text, labels="comedy", drop="id,a")
-    assert "asked for twice" in error(tmp_path, text, labels=["comedy", "comedy"])
+    assert "named twice" in error(tmp_path, text, labels=["comedy", "comedy"])
 
 
 XML = (
@@ -404,7 +404,7 @@ def test_write_takes_dataframes(tmp_path):
             {"data": [[3.0]], "target": [[1]], "feature_n_values": [2]},
             "nominal with 2 values.*holds 3",
         ),
-        ({"data": [[1.0]], "target": [["a"]]}, "target takes a table of 0 and 1"),
+        ({"data": [[1.0]], "target": [["a"]]}, "target must be a matrix of 0 and 1"),
         ({"data": [[1.0]], "target": np.empty((1, 0))}, "target has no column"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, write
-from labelkin.datasets.formats._formats import format_of
+from labelkin.datasets.formats._dispatch import format_of
 from support.data import DATA, needs_data
 from support.datasets import assert_same, dense
 
@@ -165,7 +165,7 @@ def test_format_by_name():
         format_of("a.xlsx")
     with pytest.raises(ValueError, match="format='xls' is unknown"):
         format_of("a.arff", "xls")
-    with pytest.raises(ValueError, match="knows its labels"):
+    with pytest.raises(ValueError, match="names its labels itself"):
         read("a.npz", labels="x")
 
 

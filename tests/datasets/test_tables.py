@@ -49,7 +49,7 @@ def test_numbers_round_as_float_does(tmp_path):
         ("a,comedy\n1,1\n", "comdy", "no column 'comdy'. Columns that could be meant: comedy."),
         ("a,comedy\n1,1\n", "zzz", "no column 'zzz'. Its columns are a, comedy."),
         ("a,y\n1,1\n", None, "pass labels="),
-        ("a,y\n1,1\n", 2, "2 label columns are asked for, but the file has 2 columns"),
+        ("a,y\n1,1\n", 2, "2 label columns are requested, but the file has 2 columns"),
         ("a,y\n1,2\n", "y", "label 'y' holds 2 in data row 1; it must be 0 or 1"),
         ("a,y\n1,0\n2,\n", "y", "label 'y' is missing in data row 2"),
         ("a,y\nx,1\n", "y", "column 'a' holds string values such as 'x', not numbers; encode"),

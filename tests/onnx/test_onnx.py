@@ -37,7 +37,7 @@ from labelkin import (
 from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
-from labelkin.tabular._pipeline import AsStrings
+from labelkin.tabular._pipeline import StringConverter
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -603,7 +603,7 @@ def test_decisions(decision, at_least_one, scenes):
 
 def test_decisions_over_tables(films):
     names, target = ["plot", "year"], films[["crime", "comedy"]]
-    parts = [("w", make_pipeline(AsStrings(), TfidfVectorizer()), "plot")]
+    parts = [("w", make_pipeline(StringConverter(), TfidfVectorizer()), "plot")]
     columns = ColumnTransformer(parts, remainder=SimpleImputer())
     model = DecisionClassifier(make_pipeline(columns, MLkNNClassifier(3)), "micro_f1")
     model.fit(films[names], target)

@@ -7,15 +7,18 @@ import pytest
 from scipy import sparse
 
 from labelkin import MLkNNClassifier
-from labelkin.tabular._pipeline import (
-    AsStrings,
-    Columns,
+from labelkin.tabular import (
+    ArrowTable,
+    ColumnOptions,
     LabelColumns,
+    MatrixTable,
+    ReadOptions,
     Schema,
+    StringConverter,
     fit_pipeline,
     make_pipeline,
+    read_raw_table,
 )
-from labelkin.tabular._raw import ArrowTable, MatrixTable, Reading, read_raw_table
 from support.data import make_data
 
 pa = pytest.importorskip("pyarrow")
@@ -26,18 +29,21 @@ def table(**columns):
     return ArrowTable("t.csv", pa.table(columns))
 
 
-def find(data, labels="y", said=Columns(), notes=None):  # noqa: B008
+def find(data, labels="y", options=ColumnOptions(), notes=None):  # noqa: B008
     found = LabelColumns.find(data, labels)
-    return Schema.find(data, found, said, [] if notes is None else notes)
+    return Schema.find(data, found, options, [] if notes is None else notes)
 
 
 def test_strings_of_any_cells():
     cells = [["a", None], [np.nan, pd.NA], [1, "nan"]]
     expected = [["a", ""], ["", ""], ["1", "nan"]]
-    assert AsStrings().fit_transform(np.array(cells, dtype=object)).tolist() == expected
+    assert StringConverter().fit_transform(np.array(cells, dtype=object)).tolist() == expected
     series = pd.Series(["x", None, np.nan], dtype=object)
-    assert AsStrings().fit_transform(series).tolist() == ["x", "", ""]
-    assert AsStrings().fit_transform(pd.Series(["x", None], dtype="string")).tolist() == ["x", ""]
+    assert StringConverter().fit_transform(series).tolist() == ["x", "", ""]
+    assert StringConverter().fit_transform(pd.Series(["x", None], dtype="string")).tolist() == [
+        "x",
+        "",
+    ]
 
 
 def test_kinds_are_told_apart():
@@ -51,13 +57,13 @@ def test_kinds_are_told_apart():
         words=[f"all sorts of words {i}" for i in range(n)],
         y=[0, 1] * (n // 2),
     )
-    schema = find(data, said=Columns(text=("words",)))
+    schema = find(data, options=ColumnOptions(text=("words",)))
     assert schema.columns == {
         "number": "numeric", "whole": "numeric", "truth": "numeric",
         "colour": "category", "code": "category", "words": "text",
     }  # fmt: skip
     assert schema.scale == "standard"
-    with pytest.raises(ValueError, match="60 different ones in 60 rows; say --text words"):
+    with pytest.raises(ValueError, match="60 different ones in 60 rows; pass text=words"):
         find(data)
     again = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert again == schema
@@ -79,9 +85,9 @@ def test_many_words_are_no_category(distinct, fits):
 
 def test_a_few_sentences_are_no_category():
     data = table(w=["a dog ran home", "the cat sat down", "it was late again"], y=[0, 1, 1])
-    with pytest.raises(ValueError, match="say --text w"):
+    with pytest.raises(ValueError, match="pass text=w"):
         find(data)
-    assert find(data, said=Columns(category=("w",))).columns == {"w": "category"}
+    assert find(data, options=ColumnOptions(category=("w",))).columns == {"w": "category"}
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -93,11 +99,11 @@ def test_missing_values_of_a_matrix(form):
     gaps = MatrixTable("gaps.npz", form(holed), None, list("abcd"), Y)
     labels = LabelColumns.find(full)
     with pytest.raises(ValueError, match="fitted on data without any"):
-        Schema.find(full, labels, Columns(), []).read(gaps, [])
+        Schema.find(full, labels, ColumnOptions(), []).read(gaps, [])
     with pytest.raises(ValueError, match="are to be refused"):
-        Schema.find(gaps, labels, Columns(missing="refuse"), []).read(gaps, [])
+        Schema.find(gaps, labels, ColumnOptions(missing="refuse"), []).read(gaps, [])
     notes = []
-    schema = Schema.find(gaps, labels, Columns(), [])
+    schema = Schema.find(gaps, labels, ColumnOptions(), [])
     pipeline = make_pipeline(schema, MLkNNClassifier())
     fit_pipeline(pipeline, schema.read(gaps, notes), Y, list("abcd"))
     assert "1 missing" in notes[0]
@@ -141,7 +147,7 @@ def test_a_matrix_is_left_as_it_is():
     X, Y = make_data(20)
     data = MatrixTable("m.npz", X, None, list("abcd"), Y)
     labels = LabelColumns.find(data)
-    schema = Schema.find(data, labels, Columns(), [])
+    schema = Schema.find(data, labels, ColumnOptions(), [])
     assert schema.columns is None
     assert schema.read(data, []) is X
     assert [name for name, _ in make_pipeline(schema, MLkNNClassifier()).steps] == ["classifier"]
@@ -166,18 +172,18 @@ def test_labels_by_name_where_files_list_others():
 
 def test_tags():
     data = table(tags=["a; b", "", None, "b;;a;b", " c "], x=[1, 2, 3, 4, 5])
-    labels = LabelColumns.find(data, column="tags")
+    labels = LabelColumns.find(data, label_column="tags")
     assert labels.names == ("a", "b", "c")
     assert labels.read(data, []).tolist() == [[1, 1, 0], [0] * 3, [0] * 3, [1, 1, 0], [0, 0, 1]]
 
 
 def test_yes_and_no_are_labels():
     data = table(y=["yes", "No", "TRUE", "0"], x=[1, 2, 3, 4])
-    assert data.marks("y").tolist() == [1, 0, 1, 0]
+    assert data.labels("y").tolist() == [1, 0, 1, 0]
 
 
 def test_strings_stay_as_written(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("zip,x\n007,1\n,2\n")
-    reading = Reading(as_strings=frozenset({"zip", "absent"}))
-    assert read_raw_table(str(path), reading).strings("zip").tolist() == ["007", None]
+    options = ReadOptions(as_strings=frozenset({"zip", "absent"}))
+    assert read_raw_table(str(path), options).strings("zip").tolist() == ["007", None]

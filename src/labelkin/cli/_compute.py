@@ -30,7 +30,7 @@ def fit(
 ) -> None:
     """Fit a pipeline in place."""
     if device in (None, "cpu"):
-        from labelkin.tabular._pipeline import fit_pipeline
+        from labelkin.tabular import fit_pipeline
 
         fit_pipeline(pipeline, X, y, label_names)
         return

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelkin.persistence import ModelInfo
-    from labelkin.tabular._pipeline import LabelColumns, Schema
-    from labelkin.tabular._raw import RawTable
+    from labelkin.tabular import LabelColumns, RawTable, Schema
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,7 @@ class TrainingData:
 def read_training_data(path: Path, options: TableOptions, notes: Notes) -> TrainingData:
     """Read a labelled table; what the user should know about it goes to `notes`."""
     from labelkin.datasets import FormatError
-    from labelkin.tabular._pipeline import Columns, LabelColumns, Schema
-    from labelkin.tabular._raw import Reading, read_raw_table
+    from labelkin.tabular import ColumnOptions, LabelColumns, ReadOptions, Schema, read_raw_table
 
     if options.labels is not None and options.label_column is not None:
         raise ValueError("--labels and --label-column exclude each other; give one of them.")
@@ -66,7 +64,7 @@ def read_training_data(path: Path, options: TableOptions, notes: Notes) -> Train
         tuple(names or ()) for names in (options.text, options.category, options.ignore)
     )
     as_strings = {*text, *category, *filter(None, [options.label_column])}
-    reading = Reading(
+    reading = ReadOptions(
         _check_delimiter(options.delimiter),
         options.encoding,
         frozenset(as_strings),
@@ -78,7 +76,7 @@ def read_training_data(path: Path, options: TableOptions, notes: Notes) -> Train
     if not table.n_rows:
         raise FormatError(table.path, "it has no rows")
     labels = LabelColumns.find(table, options.labels, options.label_column, separator)
-    columns = Columns(
+    columns = ColumnOptions(
         text, category, ignore, options.missing.value, options.scale.value, options.max_words
     )
     schema = Schema.find(table, labels, columns, notes.pending)
@@ -108,11 +106,11 @@ class SavedModel:
         self, data: Path, delimiter: str | None, encoding: str, keep: str | None = None
     ) -> "RawTable":
         """Read a table for this model; the column `keep` is read as it is written."""
-        from labelkin.tabular._raw import Reading, read_raw_table
+        from labelkin.tabular import ReadOptions, read_raw_table
 
-        as_strings = {*self.schema.worded, *filter(None, [keep, self.labels.column])}
+        as_strings = {*self.schema.string_columns, *filter(None, [keep, self.labels.column])}
         ignored = frozenset(self.info.details.get("ignore", [])) - as_strings
-        reading = Reading(_check_delimiter(delimiter), encoding, frozenset(as_strings), ignored)
+        reading = ReadOptions(_check_delimiter(delimiter), encoding, frozenset(as_strings), ignored)
         width = self.schema.n_features or None if _format_of(data) == "libsvm" else None
         return read_raw_table(str(data), reading, n_features=width)
 
@@ -132,7 +130,7 @@ def load_saved_model(path: Path) -> SavedModel:
     """Load a model file with what it records about its input and labels."""
     check_model_file(path)
     from labelkin.persistence import load_model, model_info
-    from labelkin.tabular._pipeline import LabelColumns, Schema
+    from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
     model = load_model(path)
@@ -161,7 +159,7 @@ def check_model_file(path: Path) -> None:
 
 def _schema_of(model: Any) -> "Schema":
     """Return the input of a model that was saved from Python, without a schema."""
-    from labelkin.tabular._pipeline import Schema
+    from labelkin.tabular import Schema
 
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
@@ -171,7 +169,7 @@ def _schema_of(model: Any) -> "Schema":
 
 def _format_of(path: Path) -> str | None:
     """Return the name of a file's format, or None if its suffix does not tell."""
-    from labelkin.datasets.formats._formats import format_of
+    from labelkin.datasets.formats._dispatch import format_of
 
     try:
         return format_of(path)

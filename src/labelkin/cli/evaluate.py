@@ -203,7 +203,7 @@ def _evaluate_fold(
     from sklearn.utils import _safe_indexing
 
     from labelkin.metrics import evaluate
-    from labelkin.tabular._pipeline import make_pipeline
+    from labelkin.tabular import make_pipeline
 
     train, test = split
     X_train, X_test = _safe_indexing(training.X, train), _safe_indexing(training.X, test)

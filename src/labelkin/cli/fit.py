@@ -45,7 +45,7 @@ def command(
     takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
     from labelkin.persistence import save_model
-    from labelkin.tabular._pipeline import make_pipeline
+    from labelkin.tabular import make_pipeline
 
     # Everything that can be wrong is checked before anything is read.
     method = find_method(choice.model)

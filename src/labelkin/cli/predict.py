@@ -13,7 +13,7 @@ from labelkin.cli._output import Notes, check_output, print_json
 from labelkin.cli._predictions import Predictions, output_format
 
 if TYPE_CHECKING:
-    from labelkin.tabular._raw import RawTable
+    from labelkin.tabular import RawTable
 
 EXAMPLES = """Examples:
 
@@ -122,9 +122,7 @@ def _check_separator(separator: str, names: list[str]) -> None:
 def _row_ids(table: "RawTable", column: str | None) -> list[Any]:
     if column is None:
         return list(range(1, table.n_rows + 1))
-    from labelkin.tabular._raw import positions_of
-
     if table.names is None:
         raise ValueError(f"--id {column}: {table.path} has no column names.")
-    positions_of([column], table)
+    table.check_columns([column])
     return ["" if cell is None else cell for cell in table.strings(column)]

@@ -1,16 +1,31 @@
-"""Multi-label datasets: readers, writers, the registry, and the embedded data."""
+"""Multi-label datasets: readers and writers of files, datasets known by name, descriptions."""
 
 from labelkin._utils.files import FormatError
 from labelkin.datasets._describe import Description, describe
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
-from labelkin.datasets.formats._arff import read_arff, write_arff
-from labelkin.datasets.formats._formats import read, write
-from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
-from labelkin.datasets.formats._npz import read_npz, write_npz
-from labelkin.datasets.formats._tables import read_csv, read_parquet, write_csv, write_parquet
-from labelkin.datasets.registry._known import DatasetInfo, dataset_info, dataset_names
-from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
+from labelkin.datasets.formats import (
+    read,
+    read_arff,
+    read_csv,
+    read_libsvm,
+    read_npz,
+    read_parquet,
+    write,
+    write_arff,
+    write_csv,
+    write_libsvm,
+    write_npz,
+    write_parquet,
+)
+from labelkin.datasets.registry import (
+    DatasetInfo,
+    data_home_path,
+    dataset_info,
+    dataset_names,
+    find_dataset,
+    load_dataset,
+)
 
 __all__ = [
     "DatasetInfo",

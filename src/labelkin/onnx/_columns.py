@@ -15,7 +15,7 @@ from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Columns, Graph, Tensor
-from labelkin.tabular._pipeline import AsStrings
+from labelkin.tabular._pipeline import StringConverter
 
 # ------------------------------------------------------- which columns are strings
 
@@ -26,7 +26,7 @@ def reads_strings(model: Any, width: int) -> Array:
     return np.zeros(width, dtype=bool)
 
 
-@reads_strings.register(AsStrings)
+@reads_strings.register(StringConverter)
 @reads_strings.register(CountVectorizer)
 def _all_strings(model: Any, width: int) -> Array:
     return np.ones(width, dtype=bool)
@@ -96,7 +96,7 @@ def _column_transformer(step: ColumnTransformer, graph: Graph, rows: Any) -> Ten
 
 
 @transform.register
-def _as_strings(step: AsStrings, graph: Graph, rows: Any) -> Any:
+def _as_strings(step: StringConverter, graph: Graph, rows: Any) -> Any:
     return rows  # the inputs are strings already, empty where missing
 
 

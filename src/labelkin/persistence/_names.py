@@ -34,7 +34,7 @@ PARTS = {
     "neighbors.NeighborCounts": "labelkin.neighbors._mlknn.NeighborCounts",
     "neighbors.NeighborSearch": "labelkin.neighbors._exact.NeighborSearch",
     "registry.to_dense": "labelkin.registry.to_dense",
-    "tabular.AsStrings": "labelkin.tabular._pipeline.AsStrings",
+    "tabular.AsStrings": "labelkin.tabular._pipeline.StringConverter",
     "transformation.LabelSetModel": "labelkin.transformation._powerset.LabelSetModel",
     "transformation.LabelSetTree": "labelkin.transformation._powerset.LabelSetTree",
     "tree.C45Tree": "labelkin.tree._classifier.C45Tree",

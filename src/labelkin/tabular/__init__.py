@@ -1,1 +1,22 @@
-"""Columns of a user's table: their kinds, their labels, and the pipeline made of them."""
+"""A user's table: its columns and their kinds, its labels, and the pipeline made of them."""
+
+from labelkin.tabular._kinds import ColumnOptions
+from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
+from labelkin.tabular._read import ReadOptions, read_raw_table
+from labelkin.tabular._schema import Schema
+from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
+
+__all__ = [
+    "ArrowTable",
+    "ColumnOptions",
+    "LabelColumns",
+    "MatrixTable",
+    "RawTable",
+    "ReadOptions",
+    "Schema",
+    "StringConverter",
+    "fit_pipeline",
+    "make_pipeline",
+    "read_raw_table",
+]

@@ -1,7 +1,8 @@
-"""Mulan's and MEKA's ARFF files, read and written."""
+"""ARFF files of Mulan and MEKA."""
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import (
     FormatError,
     open_for_reading,
@@ -16,17 +18,16 @@ from labelkin._utils.files import (
     shorten,
     strip_compression,
 )
-from labelkin.datasets._bunch import Content, check_content, make_bunch
 from labelkin.datasets.formats._arff_header import Attribute, Header, quote, read_header
 from labelkin.datasets.formats._arff_rows import RowReader
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
+from labelkin.datasets.formats._content import Content, check_content, make_bunch, number_text
 from labelkin.datasets.formats._mulan_xml import (
-    check_speakable,
+    check_xml_names,
     find_labels_xml,
     read_labels_xml,
     write_labels_xml,
 )
-from labelkin.datasets.formats._text import number_text
 
 _ROWS = 1000  # written at once
 
@@ -85,17 +86,18 @@ def read_arff(
     _check_encoding(encoding)
     with open_for_reading(path) as file:
         header = read_header(file, path, encoding)
-        names = [attribute.name for attribute in header.attributes]
-        label_columns = _label_columns(header, names, path, xml, labels)
-        dropped = find_columns(split_names(drop, names), names, path)
+        names = header.names
+        label_columns = _label_columns(header, path, xml, labels)
         kept = np.ones(len(names), dtype=bool)
-        kept[dropped] = False
+        kept[find_columns(split_names(drop, names), names, path)] = False
         if not kept[label_columns].all():
             clash = names[label_columns[~kept[label_columns]][0]]
             raise FormatError(path, f"{shorten(clash)} is both a label and dropped")
         kept[label_columns] = False
         features = np.flatnonzero(kept)
-        _check_kinds(header.attributes, features, label_columns, path)
+        if not features.size:
+            raise FormatError(path, "no feature is left besides labels and dropped attributes")
+        _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
         reader = RowReader(header.attributes, features, label_columns, path, encoding)
         data, target = reader.read(file, header.last_line)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
@@ -109,6 +111,42 @@ def read_arff(
     )
 
 
+@dataclass(frozen=True)
+class ArffTable:
+    """All columns of an ARFF file, features and labels alike."""
+
+    attributes: list[Attribute]
+    matrix: Any
+    """Dense or CSR, one column per attribute; nominal values are coded as in `read_arff`."""
+    label_names: list[str] | None
+    """Those attributes that the XML beside the file, or MEKA's ``-C``, declares as labels."""
+
+
+def read_arff_table(
+    path: str | Path, *, encoding: str = "utf-8", ignore: Container[str] = ()
+) -> ArffTable:
+    """Read every attribute but those to ignore; unlike in `read_arff`, labels may be missing."""
+    _check_encoding(encoding)
+    with open_for_reading(path) as file:
+        header = read_header(file, path, encoding)
+        names = header.names
+        columns = np.array([i for i, name in enumerate(names) if name not in ignore], dtype=int)
+        if not columns.size:
+            raise FormatError(path, "no attribute is left besides those ignored")
+        _check_kinds(header, columns, path, "ignore")
+        no_labels = np.empty(0, dtype=int)
+        reader = RowReader(header.attributes, columns, no_labels, path, encoding)
+        matrix, _ = reader.read(file, header.last_line)
+    xml = find_labels_xml(path)
+    label_names = None
+    if xml is not None:
+        known = set(names)
+        label_names = [name for name in read_labels_xml(xml) if name in known] or None
+    elif header.meka_count is not None:
+        label_names = [names[i] for i in find_labels(header.meka_count, names, path)]
+    return ArffTable([header.attributes[i] for i in columns], matrix, label_names)
+
+
 def _check_encoding(encoding: str) -> None:
     sample = "@data {0,1} 'a' % ?"
     try:
@@ -116,16 +154,13 @@ def _check_encoding(encoding: str) -> None:
     except (LookupError, UnicodeError):
         compatible = False
     if not compatible:
-        raise ValueError(f"encoding={encoding!r} is unknown or does not extend ASCII")
+        raise ArgumentError(f"encoding={encoding} is unknown or does not extend ASCII", "encoding")
 
 
 def _label_columns(
-    header: Header,
-    names: list[str],
-    path: str | Path,
-    xml: str | Path | None,
-    labels: Labels | None,
+    header: Header, path: str | Path, xml: str | Path | None, labels: Labels | None
 ) -> np.ndarray:
+    names = header.names
     if labels is not None:
         return find_labels(labels, names, path)
     xml = xml or find_labels_xml(path)
@@ -144,24 +179,25 @@ def _label_columns(
         return find_labels(header.meka_count, names, path)
     raise FormatError(
         path,
-        "nothing says which attributes are labels: no XML file stands beside it and its relation "
-        "has no -C; pass labels= (names, or a count: -3 for the last three) or xml=",
+        "the label attributes are unknown: no XML file stands beside it and its relation has no "
+        "-C; pass labels= (names, or a count: -3 for the last three) or xml=",
+        None,
+        "labels",
+        "xml",
     )
 
 
-def _check_kinds(
-    attributes: list[Attribute], features: np.ndarray, labels: np.ndarray, path: str | Path
-) -> None:
-    if not features.size:
-        raise FormatError(path, "no feature is left besides labels and dropped attributes")
-    for column in np.concatenate([features, labels]).tolist():
-        attribute = attributes[column]
+def _check_kinds(header: Header, columns: np.ndarray, path: str | Path, argument: str) -> None:
+    """Refuse text and dates, and name the argument that leaves a column out."""
+    for column in columns.tolist():
+        attribute = header.attributes[column]
         if attribute.kind not in ("numeric", "nominal"):
             raise FormatError(
                 path,
-                f"attribute {shorten(attribute.name)} is of type {attribute.kind}, which is no "
-                "number; leave it out with drop=",
+                f"attribute {shorten(attribute.name)} is of type {attribute.kind}, neither "
+                f"numeric nor nominal; leave it out with {argument}=, or convert the file to CSV",
                 attribute.line,
+                argument,
             )
 
 
@@ -206,7 +242,7 @@ def write_arff(
     content = check_content(path, data, target, feature_names, label_names, feature_n_values)
     with_xml = xml and not meka
     if with_xml:
-        check_speakable(content.label_names)
+        check_xml_names(content.label_names)
     with open_for_writing(path) as file:
         for piece in _pieces(content, relation, meka, sparse):
             file.write(piece.encode("utf-8"))

@@ -1,4 +1,4 @@
-"""The head of an ARFF file: relation, attributes, and what their values are coded as."""
+"""The header of an ARFF file: relation, attributes, and the codes of their values."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from labelkin._utils.files import FormatError, shorten
 
-# Possessive quantifiers: a hostile line cannot make the matcher go back and forth.
+# Possessive quantifiers, so that matching takes linear time on any line.
 _QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
 TOKEN = re.compile(rf"""\s*+(?:({_QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
 _NAME = rf"""(?:({_QUOTED})|([^\s{{'"][^\s{{]*+))"""
@@ -48,12 +48,17 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """All that stands before the rows, and the line of ``@data``."""
+    """What precedes the rows, and the line of ``@data``."""
 
     relation: str
     attributes: list[Attribute]
     comments: str
     last_line: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the attributes."""
+        return [attribute.name for attribute in self.attributes]
 
     @property
     def meka_count(self) -> int | None:
@@ -103,7 +108,7 @@ def split_values(text: str) -> Iterator[tuple[str, bool]]:
 
 @lru_cache(maxsize=512)
 def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
-    """Kind and values of an attribute's type; cached, for thousands share one."""
+    """Return kind and values of an attribute's type; cached, since thousands share one."""
     if text.startswith("{"):
         found = _NOMINAL.fullmatch(text)
         if found is None:
@@ -162,37 +167,33 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
         raise FormatError(path, "the file ends before @data", line or None)
     if not attributes:
         raise FormatError(path, "@data stands before any @attribute", line)
-    return _checked(Header(relation, attributes, "\n".join(comments).strip(), line), path)
-
-
-def _checked(header: Header, path: str | Path) -> Header:
     seen: set[str] = set()
-    for attribute in header.attributes:
+    for attribute in attributes:
         if attribute.name in seen:
             message = f"two attributes are named {shorten(attribute.name)}"
             raise FormatError(path, message, attribute.line)
         seen.add(attribute.name)
-    return header
+    return Header(relation, attributes, "\n".join(comments).strip(), line)
 
 
 def wrong_encoding(encoding: str, path: str | Path, line: int) -> FormatError:
-    """Error for a line that is not text in the encoding."""
-    return FormatError(path, f"not valid {encoding} text; pass encoding= (often 'latin-1')", line)
+    """Return the error for a line that is not text in the encoding."""
+    message = f"not valid {encoding} text; pass its encoding, as in encoding=latin-1"
+    return FormatError(path, message, line, "encoding")
 
 
 @lru_cache(maxsize=512)
 def feature_codes(values: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
-    """Give the number of each nominal value: its index, but 1 for the yes of a yes/no pair."""
-    signs = _signs(values)
-    if len(values) == 2 and signs is not None:
-        return signs
+    """Return the code of each nominal value: its index, or 0 and 1 for a no/yes pair."""
+    if is_binary(values):
+        return binary_codes(values) or ()
     return tuple((value, float(index)) for index, value in enumerate(values))
 
 
 def label_codes(attribute: Attribute, path: str | Path) -> tuple[tuple[str, float], ...]:
-    """Give 0 and 1 to a label's values; anything but a yes/no label is refused."""
-    signs = _signs(attribute.values)
-    if signs is None:
+    """Return 0 or 1 for each value of a label; a label with other values is refused."""
+    codes = binary_codes(attribute.values)
+    if codes is None:
         shown = ", ".join(attribute.values[:6])
         raise FormatError(
             path,
@@ -200,17 +201,20 @@ def label_codes(attribute: Attribute, path: str | Path) -> tuple[tuple[str, floa
             "binary labels (0/1), not multi-target data",
             attribute.line,
         )
-    return signs
+    return codes
+
+
+def is_binary(values: tuple[str, ...]) -> bool:
+    """Return whether nominal values are a no/yes pair."""
+    return len(values) == 2 and binary_codes(values) is not None
 
 
 @lru_cache(maxsize=512)
-def _signs(values: tuple[str, ...]) -> tuple[tuple[str, float], ...] | None:
-    """0 or 1 for each value, by what it says; None if a value says neither or two the same."""
-    signs = [(value, _sign(value)) for value in values[:3]]
-    known = tuple((value, sign) for value, sign in signs if sign is not None)
-    return known if len({sign for _, sign in known}) == len(values) else None
-
-
-def _sign(value: str) -> float | None:
-    folded = value.casefold()
-    return 1.0 if folded in _POSITIVE else 0.0 if folded in _NEGATIVE else None
+def binary_codes(values: tuple[str, ...]) -> tuple[tuple[str, float], ...] | None:
+    """Return 0 or 1 for each value by its meaning; None if two have the same, or one has none."""
+    codes = []
+    for value in values[:3]:
+        folded = value.casefold()
+        if folded in _NEGATIVE or folded in _POSITIVE:
+            codes.append((value, float(folded in _POSITIVE)))
+    return tuple(codes) if len({code for _, code in codes}) == len(values) else None

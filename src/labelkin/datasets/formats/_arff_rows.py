@@ -181,7 +181,10 @@ class RowReader:
         decoders = self.decoders
         try:
             tokens = dict(map(str.split, pairs))
-            entries = {i: decoders[i](token) for i, token in zip(map(int, tokens), tokens.values())}
+            entries = {
+                i: decoders[i](token)
+                for i, token in zip(map(int, tokens), tokens.values(), strict=True)
+            }
         except (KeyError, ValueError, IndexError):
             return None
         # An index that stands twice or is negative is reported by the other way.

@@ -1,4 +1,4 @@
-"""Which columns are the labels: by name, by count, or a helpful refusal."""
+"""Columns of a file by name or by count; errors suggest names that could be meant."""
 
 import difflib
 import re
@@ -32,7 +32,7 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
         found.append(position[name])
     if len(set(found)) < len(found):
         twice = next(names[i] for i in found if found.count(i) > 1)
-        raise FormatError(path, f"column {shorten(twice)} is asked for twice")
+        raise FormatError(path, f"column {shorten(twice)} is named twice")
     return np.sort(np.array(found, dtype=np.intp))
 
 
@@ -75,19 +75,19 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)
     if isinstance(labels, bool):
-        raise TypeError("labels takes names or a count, not a bool")
+        raise TypeError("labels= takes names or a count, not a bool")
     if isinstance(labels, (int, np.integer)):
         count = int(labels)
         if not 0 < abs(count) < len(names):
             raise FormatError(
                 path,
-                f"{abs(count)} label columns are asked for, but the file has {len(names)} columns; "
+                f"{abs(count)} label columns are requested, but the file has {len(names)} columns; "
                 "give a count of at least 1 that leaves a feature",
             )
         return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
     found = find_columns(split_names(labels, names), names, path)
     if not found.size:
-        raise FormatError(path, "no label column is named; labels takes at least one")
+        raise FormatError(path, "labels= names no label column", None, "labels")
     return found
 
 

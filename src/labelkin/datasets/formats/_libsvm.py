@@ -13,9 +13,8 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
-from labelkin.datasets._bunch import check_content, make_bunch
 from labelkin.datasets.formats._columns import Labels, check_unique, split_names
-from labelkin.datasets.formats._text import number_text
+from labelkin.datasets.formats._content import check_content, make_bunch, number_text
 
 _MARK = b"# labelkin "
 _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")

@@ -1,4 +1,4 @@
-"""Mulan's XML list of labels, read without ever obeying a DTD or an entity."""
+"""Mulan's XML list of labels; document type and entity declarations are refused."""
 
 import re
 from pathlib import Path
@@ -18,8 +18,8 @@ from labelkin.datasets.formats._columns import check_unique
 
 NAMESPACE = "http://mulan.sourceforge.net/labels"
 _PART = re.compile(r"[-_.](train|test)\d*$", re.IGNORECASE)
-# The characters XML 1.0 cannot carry, escaped or not.
-_UNSPEAKABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# The characters XML 1.0 cannot hold, escaped or not.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def read_labels_xml(path: str | Path) -> list[str]:
@@ -103,18 +103,18 @@ def find_labels_xml(path: str | Path) -> Path | None:
 
 def write_labels_xml(path: str | Path, names: list[str]) -> None:
     """Write a Mulan XML list of labels."""
-    check_speakable(names)
+    check_xml_names(names)
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
     lines += [f"<label name={quoteattr(name)}></label>" for name in names]
     with open_for_writing(path) as file:
         file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))
 
 
-def check_speakable(names: list[str]) -> None:
-    """Refuse label names with control characters, which XML has no way to write."""
+def check_xml_names(names: list[str]) -> None:
+    """Refuse label names with control characters, which XML cannot hold."""
     for name in names:
-        if _UNSPEAKABLE.search(name):
+        if _NOT_IN_XML.search(name):
             raise ValueError(
-                f"label name {shorten(name)} holds a control character, which XML cannot carry; "
+                f"label name {shorten(name)} holds a control character, which XML cannot hold; "
                 "rename the label or write the MEKA form (meka=True)"
             )

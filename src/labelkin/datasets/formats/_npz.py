@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
-from labelkin.datasets._bunch import check_content, make_bunch
 from labelkin.datasets.formats._columns import check_unique
+from labelkin.datasets.formats._content import check_content, make_bunch
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")

@@ -1,1 +1,13 @@
-"""Known datasets: what they are, where they are, and how they are downloaded."""
+"""The datasets known by name: where they come from, and loading them."""
+
+from labelkin.datasets.registry._known import DatasetInfo, dataset_info, dataset_names
+from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
+
+__all__ = [
+    "DatasetInfo",
+    "data_home_path",
+    "dataset_info",
+    "dataset_names",
+    "find_dataset",
+    "load_dataset",
+]

@@ -1,5 +1,6 @@
-"""The one shape all readers return and all writers take."""
+"""What readers return and writers write, validated once for all formats."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ from sklearn.utils import Bunch, check_array
 
 from labelkin.datasets.formats._columns import check_unique
 
-#: A target of more cells than this (100 MB) stays sparse when it was read sparse.
-MAX_DENSE_TARGET = 100_000_000
+# A target with more entries than this (100 MB) stays sparse when it was read sparse.
+_MAX_DENSE_TARGET = 100_000_000
 
 
 def make_bunch(
@@ -25,8 +26,8 @@ def make_bunch(
     split: np.ndarray | None = None,
     descr: str = "",
 ) -> Bunch:
-    """Bunch the parts of a dataset; a sparse target becomes dense unless it is huge."""
-    if sparse.issparse(target) and target.shape[0] * target.shape[1] <= MAX_DENSE_TARGET:
+    """Return the parts of a dataset as a Bunch; a sparse target becomes dense unless it is huge."""
+    if sparse.issparse(target) and target.shape[0] * target.shape[1] <= _MAX_DENSE_TARGET:
         target = target.toarray()
     if feature_n_values is None:
         feature_n_values = np.zeros(data.shape[1], dtype=np.int32)
@@ -43,7 +44,7 @@ def make_bunch(
 
 @dataclass(frozen=True)
 class Content:
-    """What a writer writes, checked: shapes agree, names are unique strings."""
+    """A valid dataset to write: shapes agree, names are unique strings."""
 
     data: Any
     target: sparse.csr_matrix
@@ -71,7 +72,7 @@ def check_content(
     *,
     one_table: bool = True,
 ) -> Content:
-    """Validate what is to be written, before any file is touched.
+    """Validate a dataset before any file is written.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def _check_target(target: Any) -> sparse.csr_matrix:
         target = np.asarray(target)
         target = target[:, None] if target.ndim == 1 else target
         if target.ndim != 2 or target.dtype.kind not in "biuf":
-            raise ValueError("target takes a table of 0 and 1, one column per label")
+            raise ValueError("target must be a matrix of 0 and 1, one column per label")
     values = target.data if sparse.issparse(target) else target
     if not np.isin(values, (0, 1)).all():
         raise ValueError("target holds values other than 0 and 1; labels must be binary")
@@ -159,7 +160,7 @@ def _check_names(names: list[str] | None, count: int, what: str, path: str | Pat
 
 
 def _check_codes(data: Any, n_values: np.ndarray, names: list[str]) -> None:
-    """Nominal features hold codes 0..k-1 (or NaN)."""
+    """Refuse nominal features that hold anything but codes 0..k-1 or NaN."""
     nominal = np.flatnonzero(n_values)
     if not nominal.size:
         return
@@ -176,3 +177,17 @@ def _check_codes(data: Any, n_values: np.ndarray, names: list[str]) -> None:
             f"feature {names[column[at]]!r} is nominal with {n_values[column[at]]} values, "
             f"coded from 0, but holds {values[at]:g}"
         )
+
+
+def number_text(value: float, missing: str = "?") -> str:
+    """Return the shortest text that ``float`` reads back exactly; ``missing`` for NaN.
+
+    >>> number_text(1.0), number_text(0.1), number_text(float("nan"))
+    ('1', '0.1', '?')
+    """
+    text = repr(float(value))
+    if text.endswith(".0"):
+        return text[:-2]
+    if math.isfinite(value):
+        return text
+    return missing if math.isnan(value) else text.replace("inf", "Infinity")

@@ -1,4 +1,4 @@
-"""One door to all formats: the file's name says which."""
+"""Reading and writing by the suffix of a file's name."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -6,26 +6,21 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import strip_compression
 from labelkin.datasets.formats._arff import read_arff, write_arff
 from labelkin.datasets.formats._columns import Labels
+from labelkin.datasets.formats._csv import read_csv, write_csv
 from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
 from labelkin.datasets.formats._npz import read_npz, write_npz
-from labelkin.datasets.formats._tables import read_csv, read_parquet, write_csv, write_parquet
+from labelkin.datasets.formats._parquet import read_parquet, write_parquet
 
-_READERS: dict[str, Callable[..., Bunch]] = {
-    "arff": read_arff,
-    "npz": read_npz,
-    "libsvm": read_libsvm,
-    "csv": read_csv,
-    "parquet": read_parquet,
-}
-_WRITERS: dict[str, Callable[..., None]] = {
-    "arff": write_arff,
-    "npz": write_npz,
-    "libsvm": write_libsvm,
-    "csv": write_csv,
-    "parquet": write_parquet,
+_FUNCTIONS: dict[str, tuple[Callable[..., Bunch], Callable[..., None]]] = {
+    "arff": (read_arff, write_arff),
+    "npz": (read_npz, write_npz),
+    "libsvm": (read_libsvm, write_libsvm),
+    "csv": (read_csv, write_csv),
+    "parquet": (read_parquet, write_parquet),
 }
 _SUFFIXES = {
     ".arff": "arff",
@@ -37,9 +32,9 @@ _SUFFIXES = {
     ".csv": "csv",
     ".parquet": "parquet",
 }
-# What only some formats can hold.
-_KEEPS_KINDS = {"arff", "npz", "parquet"}
-_KEEPS_SPLIT = {"npz"}
+# The formats that can hold the number of values of each feature, and the original split.
+_WITH_N_VALUES = {"arff", "npz", "parquet"}
+_WITH_SPLIT = {"npz"}
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
@@ -48,12 +43,15 @@ def format_of(path: str | Path, format: str | None = None) -> str:
         suffix = strip_compression(path).suffix.lower()
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
-        raise ValueError(
+        raise ArgumentError(
             f"{path}: the name does not tell the format; end it in {', '.join(_SUFFIXES)} "
-            "(then .gz or .bz2 if you like), or pass format="
+            "(and .gz or .bz2 if it is compressed), or pass format=",
+            "format",
         )
-    if format not in _READERS:
-        raise ValueError(f"format={format!r} is unknown; it is one of {', '.join(_READERS)}")
+    if format not in _FUNCTIONS:
+        raise ArgumentError(
+            f"format={format!r} is unknown; it is one of {', '.join(_FUNCTIONS)}", "format"
+        )
     return format
 
 
@@ -94,10 +92,12 @@ def read(
     chosen = format_of(path, format)
     if chosen == "npz":
         if labels is not None:
-            raise ValueError(f"{path}: an .npz dataset knows its labels; leave labels= out")
+            raise ArgumentError(
+                f"{path}: an .npz dataset names its labels itself; leave out labels=", "labels"
+            )
     else:
         options["labels"] = labels
-    return _READERS[chosen](path, **options)
+    return _FUNCTIONS[chosen][0](path, **options)
 
 
 def write(
@@ -132,10 +132,10 @@ def write(
 
     """
     chosen = format_of(path, format)
-    if chosen in _KEEPS_KINDS:
+    if chosen in _WITH_N_VALUES:
         options["feature_n_values"] = feature_n_values
-    if chosen in _KEEPS_SPLIT:
+    if chosen in _WITH_SPLIT:
         options["split"] = split
-    _WRITERS[chosen](
+    _FUNCTIONS[chosen][1](
         path, data, target, feature_names=feature_names, label_names=label_names, **options
     )

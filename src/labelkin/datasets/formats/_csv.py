@@ -1,0 +1,178 @@
+"""CSV tables with named label columns, through pyarrow."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from labelkin._utils.errors import ArgumentError
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.optional import import_optional
+from labelkin.datasets.formats._arrow import split_table
+from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
+from labelkin.datasets.formats._content import check_content, make_bunch, number_text
+
+_DELIMITERS = ",;\t|"
+_MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+_ROW_NUMBER = re.compile(r"Row #(\d+): ")
+_ROWS = 10_000  # written at once
+
+
+def read_csv(
+    path: str | Path,
+    labels: Labels | None = None,
+    *,
+    drop: str | Iterable[str] = (),
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+) -> Bunch:
+    """Read a CSV table with a header line; needs the ``data`` extra.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``.gz`` and ``.bz2`` are decompressed.
+    labels : names, comma-separated string, or int
+        The label columns, by name or by count (negative: the last ones). Their values are
+        0 and 1, or false and true.
+    drop : names or comma-separated string, default=()
+        Columns to leave out, such as an identifier.
+    delimiter : str, default=","
+    encoding : str, default="utf-8"
+
+    Returns
+    -------
+    Bunch
+        As `read_arff` describes; ``data`` is dense, empty cells are NaN. A feature column
+        of text is refused by name: encode it as numbers first, or drop it.
+
+    """
+    table = read_csv_table(path, delimiter=delimiter, encoding=encoding)
+    if labels is None:
+        raise FormatError(
+            path, "a CSV table does not say which columns are labels; pass labels=", None, "labels"
+        )
+    label_columns = find_labels(labels, table.column_names, path)
+    data, target, features, columns = split_table(table, label_columns, drop, path)
+    return make_bunch(
+        data, target, feature_names=features, label_names=columns, descr=Path(path).name
+    )
+
+
+def read_csv_table(
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    as_strings: Iterable[str] = (),
+) -> Any:
+    """Return a file as an Arrow table with unique column names.
+
+    Parameters
+    ----------
+    path : str or Path
+    delimiter : str, optional
+        By default a comma, or else the semicolon, tab or bar in the header line.
+    encoding : str, default="utf-8"
+    as_strings : iterable of str, default=()
+        Columns kept as they are written, such as numbers with leading zeros.
+    """
+    pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
+    text = _read_utf8(path, encoding)
+    if delimiter is None:
+        header = text.partition(b"\n")[0]
+        found = (mark for mark in _DELIMITERS if mark.encode() in header)
+        delimiter = next(found, ",")
+    try:
+        table = arrow_csv.read_csv(
+            io.BytesIO(text),
+            # One block: a row wider than a block would be refused.
+            read_options=arrow_csv.ReadOptions(
+                block_size=min(len(text) + 1, 2**31 - 1), use_threads=False
+            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                null_values=_MISSING,
+                strings_can_be_null=True,
+                column_types=dict.fromkeys(as_strings, pyarrow.string()),
+            ),
+        )
+    except Exception as error:  # pyarrow raises errors of many kinds
+        message = reason(error)
+        row = _ROW_NUMBER.search(message)
+        raise FormatError(
+            path,
+            f"not a CSV table ({_ROW_NUMBER.sub('', message)})",
+            int(row[1]) if row else None,
+        ) from None
+    check_unique(table.column_names, "column", path, 1)
+    return table
+
+
+def _read_utf8(path: str | Path, encoding: str) -> bytes:
+    with open_for_reading(path) as file:
+        text = file.read()
+    if not text.strip():
+        raise FormatError(path, "not a CSV table (the file is empty)")
+    try:
+        decoded = text.decode(encoding)
+    except LookupError:
+        raise ArgumentError(f"encoding={encoding} is unknown.", "encoding") from None
+    except UnicodeError as error:
+        raise FormatError(
+            path,
+            f"the text is not {encoding} ({reason(error, 80)}); pass its encoding, as in "
+            "encoding=latin-1",
+            None,
+            "encoding",
+        ) from None
+    if "\0" in decoded:
+        raise FormatError(path, "not a CSV table (it holds NUL characters)")
+    return decoded.encode("utf-8")
+
+
+def write_csv(
+    path: str | Path,
+    data: Any,
+    target: Any,
+    *,
+    feature_names: Iterable[str] | None = None,
+    label_names: Iterable[str] | None = None,
+) -> None:
+    """Write a CSV table: features, then labels; missing values are empty cells.
+
+    Parameters
+    ----------
+    path, data, target, feature_names, label_names
+        As in `write_arff`; nominal features become plain numbers. Give the label names to
+        `read_csv` to read the file back.
+
+    """
+    content = check_content(path, data, target, feature_names, label_names)
+    names = content.feature_names + content.label_names
+    if any("\0" in name for name in names):
+        raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
+    with open_for_writing(path) as file:
+        # csv leaves a carriage return unquoted, which readers take for the end of a line.
+        file.write(_csv_text([names], quote_all=any("\r" in name for name in names)))
+        for first in range(0, content.target.shape[0], _ROWS):
+            features, labels = content.rows(first, first + _ROWS)
+            file.write(
+                _csv_text(
+                    [number_text(value, missing="") for value in row] + label_row
+                    for row, label_row in zip(features.tolist(), labels.tolist(), strict=True)
+                ),
+            )
+
+
+def _csv_text(rows: Iterable[list[Any]], quote_all: bool = False) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(
+        text, lineterminator="\n", quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+    )
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8")

@@ -1,0 +1,117 @@
+"""The labels of a table: one column per label, or one column that lists them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelkin._utils.files import FormatError, shorten
+from labelkin.datasets.formats._columns import Labels, find_columns, find_labels
+from labelkin.tabular._tables import ArrowTable, RawTable
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Where a table holds its labels."""
+
+    names: tuple[str, ...]
+    """The labels, in the order of the model's outputs."""
+    column: str | None = None
+    """The one column that lists them; None: one column per label."""
+    separator: str = ";"
+    """What separates labels in that column."""
+
+    @classmethod
+    def find(
+        cls,
+        table: RawTable,
+        labels: Labels | None = None,
+        label_column: str | None = None,
+        separator: str = ";",
+    ) -> "LabelColumns":
+        """Find the labels: those given, or else those that the file declares."""
+        if label_column is not None:
+            if table.names is None or table.target is not None:
+                raise FormatError(
+                    table.path,
+                    "label_column= is for tables with named columns",
+                    None,
+                    "label_column",
+                )
+            table.check_columns([label_column])
+            listed = sorted({tag for row in _tags(table, label_column, separator) for tag in row})
+            if not listed:
+                raise FormatError(
+                    table.path, f"column {shorten(label_column)} lists no label at all"
+                )
+            return cls(tuple(listed), label_column, separator)
+        if table.target is not None:
+            return cls(tuple(table.own_labels or ()))
+        if labels is None:
+            labels = table.own_labels
+            if labels is None:
+                raise FormatError(
+                    table.path,
+                    "the label columns are unknown; name them with labels=a,b,c (or labels=-3 for "
+                    "the last three), or one column of tags with label_column=",
+                    None,
+                    "labels",
+                    "label_column",
+                )
+        names = table.names or []
+        return cls(tuple(names[i] for i in find_labels(labels, names, table.path)))
+
+    def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
+        """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""
+        if table.target is not None:
+            return self._read_target(table, table.target, notes)
+        if self.column is not None:
+            table.check_columns([self.column])
+            return self._read_tags(table, self.column, notes)
+        table.check_columns(self.names)
+        return np.column_stack([table.labels(name) for name in self.names])
+
+    def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
+        own = list(table.own_labels or ())
+        if tuple(own) == self.names:
+            return target
+        unknown = [name for name in own if name not in self.names]
+        absent = [name for name in self.names if name not in own]
+        if len(absent) == len(self.names):
+            find_columns(absent[:1], own, table.path)
+        for names, remark in ((unknown, "unknown to the model: left out"), (absent, "not in it")):
+            if names:
+                notes.append(f"{table.path}: labels {remark}: {join_names(names)}")
+        found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
+        for i, name in enumerate(self.names):
+            if name in own:
+                found[:, i] = target[:, own.index(name)]
+        return found
+
+    def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> np.ndarray:
+        position = {name: i for i, name in enumerate(self.names)}
+        found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
+        unknown: set[str] = set()
+        for row, tags in enumerate(_tags(table, column, self.separator)):
+            for tag in tags:
+                if tag in position:
+                    found[row, position[tag]] = 1
+                else:
+                    unknown.add(tag)
+        if unknown:
+            names = join_names(sorted(unknown))
+            notes.append(f"{table.path}: labels unknown to the model are left out: {names}")
+        return found
+
+
+def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
+    if isinstance(table, ArrowTable) and table.kind(column) == "list":
+        return table.lists(column)
+    cells = table.strings(column)
+    return [[tag.strip() for tag in (cell or "").split(separator) if tag.strip()] for cell in cells]
+
+
+def join_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few names for a message, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

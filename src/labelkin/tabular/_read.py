@@ -1,0 +1,108 @@
+"""Files of any known format, and datasets known by name, as tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.files import FormatError
+from labelkin._utils.optional import import_optional
+from labelkin.datasets import dataset_names, load_dataset, load_digit_scenes, read, read_libsvm
+from labelkin.datasets.formats._arff import read_arff_table
+from labelkin.datasets.formats._arff_header import is_binary
+from labelkin.datasets.formats._columns import Labels
+from labelkin.datasets.formats._csv import read_csv_table
+from labelkin.datasets.formats._dispatch import format_of
+from labelkin.datasets.formats._parquet import read_parquet_table
+from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
+
+SCENES = "digit-scenes"
+"""Name of the bundled dataset in experiments and on the command line."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a file, as far as its format leaves that open."""
+
+    delimiter: str | None = None
+    """Of a CSV table; None: a comma, or else what the header line holds."""
+    encoding: str = "utf-8"
+    """Of a CSV table or ARFF file."""
+    as_strings: frozenset[str] = frozenset()
+    """Columns kept as they are written: text, categories, tags."""
+    ignore: frozenset[str] = frozenset()
+    """Columns that are not used, and so may hold anything."""
+
+
+def read_raw_table(
+    source: str,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 (immutable)
+    *,
+    labels: Labels | None = None,
+    n_features: int | None = None,
+) -> RawTable:
+    """Read a file of any known format, or load a dataset by its name.
+
+    Parameters
+    ----------
+    source : str
+        A path, or a name that `dataset_names` lists.
+    options : ReadOptions
+        What the format leaves open.
+    labels, n_features
+        For LibSVM files, which name neither.
+    """
+    path = Path(source)
+    if not path.exists() and source in (SCENES, *dataset_names()):
+        bunch = load_digit_scenes(600, random_state=0) if source == SCENES else load_dataset(source)
+        return _from_bunch(source, bunch)
+    if path.is_dir():
+        raise FormatError(source, "this is a folder, not a file")
+    if not path.exists():
+        may_be_name = not path.suffix and len(path.parts) == 1
+        known = " nor a dataset of that name; `labelkin datasets` lists those known"
+        raise FileNotFoundError(f"There is no file {source}{known if may_be_name else ''}.")
+    file_format = format_of(path)
+    if file_format == "csv":
+        table = read_csv_table(
+            path,
+            delimiter=options.delimiter,
+            encoding=options.encoding,
+            as_strings=options.as_strings,
+        )
+        return ArrowTable(source, table)
+    if file_format == "parquet":
+        return ArrowTable(source, *read_parquet_table(path))
+    if file_format == "arff":
+        return _read_arff(path, options)
+    if file_format == "libsvm":
+        return _from_bunch(source, read_libsvm(path, labels, n_features=n_features))
+    return _from_bunch(source, read(path, labels=labels))
+
+
+def _from_bunch(source: str, bunch: Any) -> MatrixTable:
+    target = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
+    names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
+    return MatrixTable(source, bunch.data, bunch.feature_names, list(names), np.asarray(target))
+
+
+def _read_arff(path: Path, options: ReadOptions) -> RawTable:
+    table = read_arff_table(path, encoding=options.encoding, ignore=options.ignore)
+    names = [attribute.name for attribute in table.attributes]
+    # The codes of a no/yes pair mean the same in every file; those of other nominal values
+    # depend on the order in which the file declares them, so the values themselves are kept.
+    nominal = [bool(one.values) and not is_binary(one.values) for one in table.attributes]
+    if not any(nominal) or sparse.issparse(table.matrix):
+        return MatrixTable(str(path), table.matrix, names, table.label_names)
+    columns: dict[str, Any] = {}
+    for i, attribute in enumerate(table.attributes):
+        codes = table.matrix[:, i]
+        columns[attribute.name] = _decode(codes, attribute.values) if nominal[i] else codes
+    return ArrowTable(str(path), import_optional("pyarrow").table(columns), table.label_names)
+
+
+def _decode(codes: np.ndarray, values: Sequence[str]) -> list[str | None]:
+    return [None if np.isnan(code) else values[int(code)] for code in codes]
