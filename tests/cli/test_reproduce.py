@@ -141,7 +141,7 @@ def test_an_interrupt_says_how_to_go_on(signal_number):
     with Store("results.db") as store:
         stored = len(store.done())
     [line] = error.splitlines()
-    assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; go on")
+    assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
     assert line.endswith("labelkin " + " ".join([*SLOW, "--jobs", "2"]))
 
 

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     import numpy as np
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-_ROWS_PER_WRITE = 10_000
 
 
 def output_format(out: Path) -> str:
@@ -43,28 +42,26 @@ class Predictions:
     top: int
     separator: str
 
-    def __len__(self) -> int:
-        return len(self.labels)
-
     @property
     def header(self) -> list[str]:
-        """Column names; the columns that are not labels get a "_" if a label has their name."""
-        pairs = [(f"label_{i + 1}", f"probability_{i + 1}") for i in range(self._n_top)]
-        header = list(self.names) if self._has_label_columns else []
-        taken = set(header)
-        own = []
-        for name in (self.id_name, "labels", *(name for pair in pairs for name in pair)):
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            own.append(name)
-        return own + header
+        """Column names; a column that is no label gets a "_" if a label has its name."""
+        columns = list(self.names) if self._has_label_columns else []
+        taken = set(columns)
+        own = [self.id_name, "labels"]
+        for i in range(min(self.top, len(self.names))):
+            own += [f"label_{i + 1}", f"probability_{i + 1}"]
+        for i in range(len(own)):
+            while own[i] in taken:
+                own[i] += "_"
+            taken.add(own[i])
+        return own + columns
 
     def rows(self) -> Iterator[list[Any]]:
-        """Yield each row's cells, in the order of `header`."""
+        """Yield each row's values, in the order of `header`."""
         for i, present in enumerate(self.labels):
             row = [self.ids[i], self.separator.join(self._names_of(present))]
-            row += [cell for pair in self._most_likely(i) for cell in pair]
+            for name, probability in self._most_likely(i):
+                row += [name, probability]
             if self._has_label_columns:
                 row += self._probabilities(i) if self.proba else present.tolist()
             yield row
@@ -80,22 +77,14 @@ class Predictions:
                 row["probabilities"] = dict(zip(self.names, self._probabilities(i), strict=True))
             yield row
 
-    def text(self, format: str) -> Iterator[str]:
-        """Yield the predictions as CSV or JSON lines, in pieces."""
+    def write_text(self, stream: TextIO, format: str) -> None:
+        """Write the predictions as CSV or JSON lines."""
         if format == "jsonl":
-            for row in self.objects():
-                yield json.dumps(row, ensure_ascii=False) + "\n"
+            stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self.objects())
             return
-        buffer = io.StringIO(newline="")
-        writer = csv.writer(buffer, lineterminator="\n")
+        writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.header)
-        for number, cells in enumerate(self.rows(), start=1):
-            writer.writerow(cells)
-            if number % _ROWS_PER_WRITE == 0:
-                yield buffer.getvalue()
-                buffer.seek(0)
-                buffer.truncate()
-        yield buffer.getvalue()
+        writer.writerows(self.rows())
 
     def write(self, out: Path, format: str) -> None:
         """Write the predictions to a file, whole or not at all."""
@@ -103,12 +92,14 @@ class Predictions:
 
         with open_for_writing(out) as file:
             if format == "parquet":
-                file.write(self._parquet())
+                file.write(self._to_parquet())
             else:
-                for part in self.text(format):
-                    file.write(part.encode("utf-8"))
+                stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+                self.write_text(stream, format)
+                stream.flush()
+                stream.detach()  # the file is closed by open_for_writing
 
-    def _parquet(self) -> bytes:
+    def _to_parquet(self) -> bytes:
         from labelkin._utils.optional import import_optional
 
         arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
@@ -116,10 +107,6 @@ class Predictions:
         buffer = io.BytesIO()
         parquet.write_table(arrow.table(dict(zip(self.header, columns, strict=True))), buffer)
         return buffer.getvalue()
-
-    @property
-    def _n_top(self) -> int:
-        return min(self.top, len(self.names))
 
     @property
     def _has_label_columns(self) -> bool:
@@ -132,5 +119,5 @@ class Predictions:
         return [round(float(p), 6) for p in self.scores[i]]
 
     def _most_likely(self, i: int) -> list[tuple[str, float]]:
-        order = (-self.scores[i]).argsort(kind="stable")[: self._n_top]
+        order = (-self.scores[i]).argsort(kind="stable")[: self.top]
         return [(self.names[j], round(float(self.scores[i, j]), 6)) for j in order]

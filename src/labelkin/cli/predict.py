@@ -96,18 +96,17 @@ def command(
     labels, scores = saved.predict(X, device)
     predictions = Predictions(ids, id_column or "row", names, labels, scores, proba, top, separator)
     if to_stdout:
-        for part in predictions.text(format):
-            sys.stdout.write(part)
+        predictions.write_text(sys.stdout, format)
         sys.stdout.flush()
         return
     predictions.write(out, format)
 
     mean = float(labels.sum(axis=1).mean())
     if as_json:
-        facts = {"out": str(out), "rows": len(predictions), "labels": names}
+        facts = {"out": str(out), "rows": len(labels), "labels": names}
         print_json({**facts, "labels_per_row": round(mean, 4)})
     elif not quiet:
-        typer.echo(f"written: {out} ({len(predictions):,} rows, {mean:.2g} labels per row)")
+        typer.echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
 
 
 def _check_separator(separator: str, names: list[str]) -> None:

@@ -1,11 +1,12 @@
-"""``labelkin reproduce``: the paper's experiments, and one's own beside them."""
+"""``labelkin reproduce``: the paper's experiments, with the user's own methods and data."""
 
 import os
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from labelkin.cli._output import plural, shell_line, split_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.runner import Summary
     from labelkin.experiments.run.sources import Source
+    from labelkin.experiments.run.store import Store
     from labelkin.experiments.run.views import View
     from labelkin.metrics import Metric
     from labelkin.registry import Method
@@ -26,102 +28,111 @@ def command(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="table3 (the compared methods, also for Table 4), figure1 (thresholds), "
-            "table5 (ensemble sizes), figure2 (the parts of VPCME) or frontier (all methods "
-            "and what others use, on five fixed folds).",
+            help="table3 (the compared methods, also for Table 4), figure1 (thresholds), table5 "
+            "(ensemble sizes), figure2 (the parts of VPCME) or frontier (all methods, with those "
+            "of other libraries, on five fixed folds).",
         ),
     ],
     datasets: Annotated[
         str | None,
-        typer.Option(help="Only these: names or files, separated by commas."),
+        typer.Option(help="Run only these datasets: names or files, separated by commas."),
     ] = None,
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Only these, separated by commas; mlknn@n_neighbors=5 changes a parameter."
+            help="Run only these methods, separated by commas; mlknn@n_neighbors=5 is mlknn with "
+            "a parameter changed."
         ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="Repeats of the cross-validation. [default: 20; frontier: 1]"),
+        typer.Option(min=1, help="Repeats of the cross-validation; by default 20, for frontier 1."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of a repeat.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Folds per repeat.")] = 5,
     stratified: Annotated[
-        bool, typer.Option("--stratified", help="Spread labels evenly over the folds.")
+        bool, typer.Option("--stratified", help="Spread the labels evenly over the folds.")
     ] = False,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="One repeat on the embedded digit scenes (or on what --datasets says): a few "
-            "minutes, no files needed.",
+            help="One repeat on the embedded digit scenes (or on --datasets): a few minutes, no "
+            "files needed.",
         ),
     ] = False,
     method: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=MODULE:FACTORY",
-            help="Add your own: anything importable that gives a scikit-learn classifier. "
-            "May be repeated.",
+            help="Add your own method: a class, a function or an estimator that can be imported "
+            "and gives a scikit-learn classifier. May be repeated.",
         ),
     ] = None,
     data: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[NAME=]PATH",
-            help="Your own dataset, alone or beside those of --datasets. May be repeated.",
+            help="Your own dataset, alone or in addition to --datasets. May be repeated.",
         ),
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
-            help="Label columns of each --data that does not say: names separated by commas, "
-            "or a count (the first n; -n: the last n)."
+            metavar="NAMES|COUNT",
+            help="Label columns of a --data file that does not declare them: names separated by "
+            "commas, or a count (3: the first three columns, -3: the last three). May be repeated.",
         ),
     ] = None,
     store: Annotated[
-        Path, typer.Option(help="File of the results; cells that are in it are not repeated.")
+        Path, typer.Option(help="File of the results; cells in it are not computed again.")
     ] = Path("results.db"),
-    jobs: Annotated[int, typer.Option(help="Cells at a time; -1: one a core.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(help="Cells computed at the same time; -1: one per core.")
+    ] = -1,
     threads: Annotated[
-        bool, typer.Option("--threads", help="Threads instead of processes.")
+        bool, typer.Option("--threads", help="Use threads instead of processes.")
     ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(metavar="tcp://…", help="Run on the Dask cluster with this scheduler."),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Compute cells that failed again.")
+        bool, typer.Option("--retry", help="Compute the cells that failed again.")
     ] = False,
 ) -> None:
-    """Run the experiments of the paper's section 4, and go on where a run was cut off.
+    """Run the experiments of the paper's section 4, or resume them.
 
-    Every finished cell (dataset, method, repeat, fold) is in the store at once. Stop with
-    Ctrl-C or in any other way; the same command goes on.
+    A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
+    at once: after an interruption of any kind, the same command resumes the run.
     """
     from rich.console import Console
 
     from labelkin.experiments.run.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
     from labelkin.experiments.run.runner import run
 
-    wanted = find_group(group)
-    registry = _registry(method or [])
-    by_default = (QUICK_DATASET,) if quick else wanted.datasets
+    chosen = find_group(group)
+    own = _parse_methods(method or [])
     plan = Plan(
-        group=wanted.name,
-        sources=_sources(_split(datasets), data or [], labels or [], by_default),
-        methods=_methods(_split(methods), wanted.methods, method or []),
-        registry=registry,
+        group=chosen.name,
+        sources=_find_sources(
+            split_names(datasets),
+            data or [],
+            labels or [],
+            default=(QUICK_DATASET,) if quick else chosen.datasets,
+        ),
+        methods=tuple(dict.fromkeys([*(split_names(methods) or chosen.methods), *own])),
+        registry={**COMPARED, **own},
         protocol=Protocol(
-            repeats or (1 if quick else wanted.repeats), folds, stratified, wanted.seed
+            repeats or (1 if quick else chosen.repeats), folds, stratified, chosen.seed
         ),
     )
     console = Console(highlight=False)
-    # After kill -9, joblib's janitor cleans up behind us and would report every piece.
+    # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    again = shlex.join(["labelkin", *(context.obj or [])])
+    command_line = shell_line("labelkin", *(context.obj or []))
     try:
         summary = run(
             plan,
@@ -130,62 +141,57 @@ def command(
             threads=threads,
             cluster=cluster,
             retry=retry,
-            command=again,
-            view=_view(plan, wanted.title, store, console, jobs),
+            command=command_line,
+            view=_make_view(plan, chosen.title, store, console, jobs),
         )
     except KeyboardInterrupt:
-        typer.echo(_interrupted(plan, store, again), err=True)
+        typer.echo(_interruption(plan, store, command_line), err=True)
         raise typer.Exit(130) from None
-    _conclude(plan, store, summary, console)
+    _print_summary(plan, store, summary, console)
 
 
-def _split(names: str | None) -> list[str]:
-    return [name.strip() for name in (names or "").split(",") if name.strip()]
-
-
-def _registry(own: list[str]) -> "dict[str, Method]":
-    """Return all known methods and the user's."""
+def _parse_methods(texts: list[str]) -> "dict[str, Method]":
+    """Return the user's methods by name."""
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.registry import user_method
 
-    methods = [user_method(text, COMPARED) for text in own]
-    names = [method.name for method in methods]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise ValueError(f"--method: two methods are called {twice.pop()!r}.")
-    return {**COMPARED, **{method.name: method for method in methods}}
+    methods: dict[str, Method] = {}
+    for text in texts:
+        method = user_method(text, COMPARED)
+        if method.name in methods:
+            raise ValueError(f"--method: two methods are named {method.name!r}.")
+        methods[method.name] = method
+    return methods
 
 
-def _methods(only: list[str], of_group: tuple[str, ...], own: list[str]) -> tuple[str, ...]:
-    """Return the names to run; the user's own always belong to them."""
-    names = [text.partition("=")[0].strip() for text in own]
-    return tuple(dict.fromkeys([*(only or of_group), *names]))
-
-
-def _sources(
-    only: list[str], files: list[str], labels: list[str], by_default: tuple[str, ...]
+def _find_sources(
+    names: list[str], files: list[str], labels: list[str], default: tuple[str, ...]
 ) -> "tuple[Source, ...]":
+    """Return the datasets to run on; the user's files alone replace the default."""
     from labelkin.experiments.run.sources import file_source, find_source
 
     if len(labels) not in (0, 1, len(files)):
         raise ValueError("--labels: give it once for all --data, or once for each, in order.")
     if labels and not files:
-        raise ValueError("--labels tells the label columns of a --data file, and none is given.")
+        raise ValueError("--labels: it describes a --data file, and none is given.")
+    if not names and not files:
+        names = list(default)
     columns = labels * len(files) if len(labels) == 1 else labels or [""] * len(files)
-    names = only or ([] if files else by_default)
     own = [file_source(file, which or None) for file, which in zip(files, columns, strict=True)]
     return tuple(dict.fromkeys([*(find_source(name) for name in names), *own]))
 
 
-def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
+def _make_view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
+    """Return what shows the progress: live on a terminal, else in lines."""
     from joblib import effective_n_jobs
 
     from labelkin.experiments.run.views import LiveView, PlainView
 
-    protocol, n_methods, n_datasets = plan.protocol, len(plan.methods), len(plan.sources)
+    protocol = plan.protocol
     heading = (
-        f"{title} · {n_datasets} {'dataset' if n_datasets == 1 else 'datasets'} × {n_methods} "
-        f"{'method' if n_methods == 1 else 'methods'} × {protocol.repeats} × {protocol.folds} "
-        f"folds = {len(plan.cells())} cells · store {store}"
+        f"{title} · {plural(len(plan.sources), 'dataset')} × "
+        f"{plural(len(plan.methods), 'method')} × {protocol.repeats} × {protocol.folds} folds = "
+        f"{len(plan.cells())} cells · store {store}"
     )
     if not console.is_terminal:
         return PlainView(heading, typer.echo)
@@ -193,7 +199,7 @@ def _view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) 
     return LiveView(heading, console, titles, effective_n_jobs(jobs))
 
 
-def _interrupted(plan: "Plan", path: Path, again: str) -> str:
+def _interruption(plan: "Plan", path: Path, command_line: str) -> str:
     from labelkin.experiments.run.store import Store
 
     cells = set(plan.cells())
@@ -202,31 +208,35 @@ def _interrupted(plan: "Plan", path: Path, again: str) -> str:
             stored = len(cells & store.done())
     except (OSError, ValueError):
         stored = 0
-    return f"interrupted: {stored} of {len(cells)} cells are stored in {path}; go on with: {again}"
+    return (
+        f"interrupted: {stored} of {len(cells)} cells are stored in {path}; "
+        f"resume with: {command_line}"
+    )
 
 
-def _conclude(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
+def _print_summary(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
     from labelkin.experiments.run.store import Store
 
     with Store(path) as store:
         console.print()
-        console.print(_table(plan, store))
+        console.print(_make_table(plan, store))
         failures = store.failures(plan.cells())
-    console.print(f"\n{summary.total} cells in {path}", end="")
-    console.print(f", {summary.computed} of them computed now" if summary.before else "")
+    computed = f", {summary.computed} of them computed now" if summary.before else ""
+    console.print(f"\n{summary.total} cells in {path}{computed}", markup=False)
     if failures:
         console.print("* without the folds that failed")
     for cell, failure in list(failures.items())[:5]:
         console.print(f"failed: {cell}: {failure['error']}", style="red", markup=False)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
-    console.print(f"next: [bold]labelkin report {shlex.quote(str(path))} --out report[/]")
+    next_line = shell_line("labelkin", "report", path, "--out", "report")
+    console.print(f"next: {next_line}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)
 
 
-def _table(plan: "Plan", store: Any) -> "Table":
-    """Return the means of this plan's cells: a row a method, a column a metric."""
+def _make_table(plan: "Plan", store: "Store") -> "Table":
+    """Return the means of this plan's cells: one row per method, one column per metric."""
     from rich.table import Table
 
     from labelkin.metrics import METRICS, PAPER_METRICS
@@ -240,29 +250,28 @@ def _table(plan: "Plan", store: Any) -> "Table":
         metric = METRICS[key]
         header = f"{metric.title} {metric.arrow}".replace(" ", "\n")
         table.add_column(header, justify="right", no_wrap=True)
-        columns.append(_means(plan, store.metric(key), metric))
+        columns.append(_format_means(plan, store.metric(key), metric))
     for row, name in enumerate(plan.methods):
         table.add_row(plan.short_title(name), *(column[row] for column in columns))
     return table
 
 
-def _means(plan: "Plan", stored: "dict[Cell, float]", metric: "Metric") -> list[str]:
-    """Return each method's mean, the best bold; over fewer folds than others' with a star."""
+def _format_means(plan: "Plan", stored: "dict[Cell, float]", metric: "Metric") -> list[str]:
+    """Return each method's mean, the best in bold; with a star if some of its folds failed."""
     values: dict[str, list[float]] = {name: [] for name in plan.methods}
     for cell in plan.cells():
         if cell in stored:
             values[cell.method].append(stored[cell])
     expected = len(plan.cells()) // len(plan.methods)
-    means = {name: sum(found) / len(found) for name, found in values.items() if found}
-    comparable = [means[name] for name, found in values.items() if len(found) == expected]
-    best = (max if metric.greater_is_better else min)(comparable, default=None)
-
-    def text(name: str) -> str:
-        if name not in means:
-            return "–"
-        number = f"{means[name] * (100 if metric.percent else 1):.2f}"
-        if len(values[name]) < expected:
-            return f"{number}*"
-        return f"[bold]{number}[/]" if means[name] == best else number
-
-    return [text(name) for name in plan.methods]
+    complete = [sum(v) / expected for v in values.values() if len(v) == expected]
+    best = (max if metric.greater_is_better else min)(complete, default=None)
+    shown = []
+    for found in values.values():
+        mean = sum(found) / len(found) if found else None
+        text = "–" if mean is None else f"{mean * (100 if metric.percent else 1):.2f}"
+        if found and len(found) < expected:
+            text += "*"
+        elif mean is not None and mean == best:
+            text = f"[bold]{text}[/]"
+        shown.append(text)
+    return shown
