@@ -236,11 +236,12 @@ def _copy_archive(raw: bytes, file: BinaryIO, changed: dict[str, bytes], compres
             new.writestr(name, changed[name] if name in changed else old.read(name))
 
 
-def _unknown(named: list[str], ours: set[str], trusted: Iterable[str]) -> str:
-    """Return the names that are trusted neither here nor by the caller, as words."""
-    known = {*_TRUSTED, *ours, *trusted}
-    unknown = [name for name in named if name not in known]
-    return ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
+def _unknown(named: list[str], ours: dict[str, str | None], trusted: Iterable[str]) -> str:
+    """Return, as words, the names in a file that neither labelkin nor the caller trusts."""
+    unknown = {*named} - _TRUSTED - {*ours.values()}
+    unknown |= {name for name, path in ours.items() if path is None}
+    listed = sorted(unknown - {*trusted})
+    return ", ".join(listed[:3]) + (", …" if len(listed) > 3 else "")
 
 
 def _damaged(path: Path, error: Exception) -> FormatError:

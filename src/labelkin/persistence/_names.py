@@ -54,20 +54,23 @@ def to_file_names(schema: bytes) -> bytes:
     return _rename(schema, rename)
 
 
-def to_import_paths(schema: bytes) -> tuple[bytes, set[str]]:
-    """Return a file's schema with the types of labelkin as they are imported, and their paths."""
-    used = set()
+def to_import_paths(schema: bytes) -> tuple[bytes, dict[str, str | None]]:
+    """Return a file's schema with the types of labelkin as they are imported.
 
-    def rename(name: str) -> tuple[str, str] | None:
-        name = name.removeprefix("labelkin.")
-        path = PARTS.get(name) or _public_path(name)
+    Also return the path of each name in the file: None where it is not a stable name, such as
+    the path of a module. Such a name is left as it is in the schema.
+    """
+    paths: dict[str, str | None] = {}
+
+    def rename(full: str) -> tuple[str, str] | None:
+        name = full.removeprefix("labelkin.")
+        path = paths[full] = PARTS.get(name) or _public_path(name)
         if path is None:
             return None
-        used.add(path)
         module, _, attribute = path.rpartition(".")
         return module, attribute
 
-    return _rename(schema, rename), used
+    return _rename(schema, rename), paths
 
 
 def _public_path(name: str) -> str | None:

@@ -1,0 +1,156 @@
+"""Model files: what is saved comes back, whole, with its head."""
+
+import json
+import os
+import pickle
+import stat
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import labelkin
+from labelkin import MLkNNClassifier
+from labelkin.persistence import label_names_of, load_model, model_info, save_model
+from support.data import make_data
+from support.model_files import refused, rewritten
+
+sio = pytest.importorskip("skops.io")
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def test_label_names_and_details(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, Y = make_data(30)
+    names = ["rot", "grün", "=1", "a,b"]
+    model = make_pipeline(StandardScaler(), MLkNNClassifier())
+    model.fit(X, pd.DataFrame(Y, columns=names))
+    path = tmp_path / "m.skops"
+    save_model(model, path, details={"rows": 30, "text": ["ß"]})
+    assert label_names_of(load_model(path)) == names
+    info = model_info(path)
+    assert info.label_names == names
+    assert info.details == {"rows": 30, "text": ["ß"]}
+    assert info.version == labelkin.__version__
+    assert info.format == 2
+    search = GridSearchCV(MLkNNClassifier(), {"n_neighbors": [3]}, cv=2)
+    assert label_names_of(search.fit(X, pd.DataFrame(Y, columns=names))) == names
+    assert label_names_of(MLkNNClassifier()) is None
+
+
+def test_files_are_compressed(tmp_path):
+    X, Y = make_data(500, q=20)
+    model = MLkNNClassifier().fit(np.rint(X), Y)
+    save_model(model, tmp_path / "m.skops")
+    assert (tmp_path / "m.skops").stat().st_size < len(pickle.dumps(model)) / 3
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("model-*.skops")), ids=lambda p: p.stem)
+def test_models_of_earlier_releases(path):
+    pytest.importorskip("pandas")
+    sys.path.insert(0, str(FIXTURES))
+    from make_model import to_frame
+
+    stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert path.stat().st_size < 200_000
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # another scikit-learn
+        model = load_model(path)
+    proba = model.predict_proba(to_frame(stored["rows"]))
+    np.testing.assert_allclose(proba, stored["probabilities"], atol=1e-6)
+    assert model_info(path).label_names == ["drama", "comedy", "crime"]
+
+
+def test_there_is_a_file_of_this_release():
+    version = ".".join(labelkin.__version__.split(".")[:2])
+    assert (FIXTURES / f"model-{version}.skops").exists()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+def test_truncated(saved, share):
+    raw = saved.read_bytes()
+    saved.write_bytes(raw[: int(share * len(raw))])
+    refused(saved, "cut short")
+
+
+HEADS = {
+    "older": ({"format": 1}, "before the first release .* fit the model again"),
+    "newer": ({"format": 3, "labelkin": "9.0"}, "written by labelkin 9.0 .* upgrade"),
+    "no number": ({"format": "1"}, "damaged"),
+    "zero": ({"format": 0}, "damaged"),
+    "names": ({"label_names": [1, 2]}, "damaged"),
+    "details": ({"details": []}, "damaged"),
+    "no JSON": (b"{", "damaged"),
+    "list": (b"[]", "damaged"),
+    "deep": (b"[" * 100_000, "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_damaged_heads(name, saved):
+    head, match = HEADS[name]
+    refused(rewritten(saved, head=head), match)
+
+
+@pytest.mark.parametrize("member", ["schema.json", "labelkin.json"])
+def test_missing_members(member, saved):
+    refused(rewritten(saved, drop=[member]), "something else")
+
+
+def test_missing_array(saved):
+    with zipfile.ZipFile(saved) as archive:
+        array = next(name for name in archive.namelist() if name.endswith(".npy"))
+    refused(rewritten(saved, drop=[array]), "damaged or tampered")
+
+
+def test_written_whole_or_not_at_all(saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        save_model(MLkNNClassifier(), saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["model.skops"]
+
+
+def test_links_are_followed(saved, tmp_path):
+    link = tmp_path / "latest.skops"
+    link.symlink_to(saved)
+    save_model(MLkNNClassifier(n_neighbors=7), link)
+    assert link.is_symlink()
+    assert load_model(saved).n_neighbors == 7
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_device_stays_a_device():
+    with pytest.raises(OSError, match="No space"):
+        save_model(MLkNNClassifier(), "/dev/full")
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        save_model(MLkNNClassifier(), tmp_path)
+
+
+def test_missing_folder_names_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        save_model(MLkNNClassifier(), tmp_path / "no" / "m.skops")
+    assert caught.value.filename.endswith("m.skops")
+
+
+def test_without_the_extra(monkeypatch, saved):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    for call in (lambda: load_model(saved), lambda: save_model(MLkNNClassifier(), saved)):
+        with pytest.raises(ImportError, match=r"labelkin\[persist\]"):
+            call()

@@ -1,0 +1,201 @@
+"""Types of labelkin stand in a file under stable names, so that a file outlives a move."""
+
+import importlib
+import sys
+import types
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import labelkin
+from labelkin import (
+    BinaryRelevanceClassifier,
+    KernelRidgeLOOClassifier,
+    KinEnsembleClassifier,
+    LabelPowersetClassifier,
+    MLkNNClassifier,
+    VPCMEClassifier,
+)
+from labelkin.persistence import load_model, save_model
+from labelkin.persistence._names import PARTS
+from labelkin.registry import METHODS
+from support.data import make_data
+from support.model_files import places, read_schema, refused, rewritten
+from support.tables import write_films
+
+pytest.importorskip("skops.io")
+
+NAMES = [name for name in labelkin.__all__ if isinstance(getattr(labelkin, name), type)]
+SMALL = {"n_estimators": 4, "random_state": 0}
+
+
+def small(name):
+    Estimator = getattr(labelkin, name)
+    known = Estimator().get_params()
+    return Estimator(**{key: value for key, value in SMALL.items() if key in known})
+
+
+def outputs(model, X):
+    methods = ("predict", "predict_proba", "transform")
+    return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
+
+
+def names_in(path):
+    """Return the module and name of each type of labelkin in a file."""
+    nodes = [holder[key] for holder, key in places([read_schema(path)])]
+    nodes = [node for node in nodes if isinstance(node, dict)]
+    found = {
+        (node.get("__module__"), node.get("__class__")) for node in nodes if "__class__" in node
+    }
+    return {pair for pair in found if str(pair[0]).partition(".")[0] == "labelkin"}
+
+
+def assert_stable(path):
+    """Check that a file names no type of labelkin but public ones and those of the table."""
+    for module, name in names_in(path):
+        assert module == "labelkin"
+        assert name in PARTS or name in labelkin.__all__
+
+
+def assert_same(model, path, X):
+    """Check that a model is the same after a journey through a file."""
+    save_model(model, path)
+    assert_stable(path)
+    back = load_model(path)
+    assert type(back) is type(model)
+    for before, after in zip(outputs(model, X), outputs(back, X), strict=True):
+        if sparse.issparse(before):
+            before, after = before.toarray(), after.toarray()
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_estimator(name, form, tmp_path):
+    X, Y = make_data(40)
+    if form == "sparse":
+        X = sparse.csr_matrix(np.rint(X))
+    target = Y[:, 0] if name == "C45TreeClassifier" else Y
+    assert_same(small(name).fit(X, target), tmp_path / "m.skops", X)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_of_the_registry(name, tmp_path):
+    X, Y = make_data(30)
+    model = METHODS[name].make(0)
+    if "n_estimators" in model.get_params():
+        model.set_params(n_estimators=4)
+    assert_same(model.fit(X, Y), tmp_path / "m.skops", X)
+
+
+COMPOSITIONS = {
+    "pipeline": make_pipeline(StandardScaler(), VPCMEClassifier(n_estimators=2, random_state=0)),
+    "base of scikit-learn": VPCMEClassifier(
+        BinaryRelevanceClassifier(LogisticRegression()), n_estimators=2, random_state=0
+    ),
+    "forest": RandomForestClassifier(n_estimators=2, random_state=0),
+    "extra trees": ExtraTreesClassifier(n_estimators=2, random_state=0),
+    "range and generator": VPCMEClassifier(
+        n_estimators=2, threshold=(0.2, 1), random_state=np.random.RandomState(0)
+    ),
+    "bags": VPCMEClassifier(
+        n_estimators=12, bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+    ),
+    "powerset": LabelPowersetClassifier(LogisticRegression()),
+    "approximate neighbours": MLkNNClassifier(neighbors="approximate"),
+    "landmarks": KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions(name, tmp_path):
+    X, Y = make_data(40)
+    assert_same(COMPOSITIONS[name].fit(X, Y), tmp_path / "m.skops", X)
+
+
+def test_more_features_than_samples(tmp_path):
+    """Kin has other views of wide data and of word counts."""
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_matrix(rng.poisson(0.05, (60, 300)).astype(float))
+    _, Y = make_data(60)
+    assert_same(KinEnsembleClassifier(random_state=0).fit(counts, Y), tmp_path / "m.skops", counts)
+
+
+@pytest.mark.parametrize("method", ["vpcme", "kin"])
+def test_pipelines_of_the_command_line(method, tmp_path):
+    """A table of texts, categories and numbers."""
+    pytest.importorskip("pandas")
+    from labelkin.cli import main
+
+    films, path = write_films(tmp_path / "films.csv", 60), tmp_path / "m.skops"
+    options = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", method]
+    assert main(["fit", str(films), *options, "--out", str(path)]) == 0
+    assert_stable(path)
+    assert ("labelkin", "tabular.AsStrings") in names_in(path)
+
+
+# ----------------------------------------------------------------------------- the table
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_where_the_table_says(name):
+    module, _, attribute = PARTS[name].rpartition(".")
+    part = getattr(importlib.import_module(module), attribute)
+    assert part.__module__ == module
+    assert attribute not in labelkin.__all__
+
+
+def test_a_file_outlives_a_move(saved, monkeypatch, request):
+    """A class gets another module and name; only its line in the table changes."""
+    X, _ = make_data(30)
+    expected = load_model(saved).predict_proba(X)
+    old, _, attribute = PARTS["neighbors.NeighborSearch"].rpartition(".")
+    new = types.ModuleType("labelkin.elsewhere")
+    moved = getattr(importlib.import_module(old), attribute)
+    new.Renamed = moved
+    monkeypatch.setitem(sys.modules, "labelkin.elsewhere", new)
+    monkeypatch.delattr(sys.modules[old], attribute)
+    monkeypatch.setattr(moved, "__module__", "labelkin.elsewhere")
+    request.addfinalizer(lambda: setattr(moved, "__name__", attribute))
+    moved.__name__ = "Renamed"
+    with pytest.raises(ValueError, match="damaged"):
+        load_model(saved)
+    monkeypatch.setitem(PARTS, "neighbors.NeighborSearch", "labelkin.elsewhere.Renamed")
+    model = load_model(saved)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    before = names_in(saved)
+    save_model(model, saved)
+    assert names_in(saved) == before
+
+
+def test_a_type_without_a_name_is_not_saved(saved, monkeypatch):
+    model = load_model(saved)
+    path = PARTS["neighbors.NeighborSearch"]
+    monkeypatch.delitem(PARTS, "neighbors.NeighborSearch")
+    with pytest.raises(ValueError, match=f"holds {path}, which load_model would refuse"):
+        save_model(model, saved)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        tuple(PARTS["neighbors.NeighborSearch"].rsplit(".", 1)),
+        (labelkin.MLkNNClassifier.__module__, "MLkNNClassifier"),
+        ("labelkin.neighbors", "MLkNNClassifier"),
+        ("labelkin", "neighbors.Nothing"),
+        ("labelkin", "load_model"),
+    ],
+)
+def test_other_names_are_refused(module, name, saved):
+    """Neither the path of a module nor an unknown name is followed."""
+
+    def change(schema):
+        node = {"__module__": module, "__class__": name, "__loader__": "TypeNode"}
+        schema["content"]["content"]["n_neighbors"] = node
+
+    refused(rewritten(saved, change), f"names {module}.{name}, which labelkin .* does not load")
