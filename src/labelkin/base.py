@@ -5,6 +5,8 @@ classes is accepted too; predictions then have one dimension, as in scikit-learn
 """
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 import numpy as np
@@ -107,7 +109,37 @@ def set_random_states(estimator: Any, rng: Any) -> Any:
     return estimator.set_params(**seeds) if seeds else estimator
 
 
-class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+def check_target_given(estimator: Any, y: Any) -> None:
+    """Raise scikit-learn's error where the target is None."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+@lru_cache
+def documentation_url(package: str = "labelkin") -> str:
+    """Return the ``Documentation`` entry of a package's ``project.urls``, "" without one."""
+    try:
+        entries = metadata(package).get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    urls = dict(entry.split(", ", 1) for entry in entries)
+    return urls.get("Documentation", "").rstrip("/")
+
+
+class DocLinkMixin:
+    """Links the HTML representation of an estimator to its page of the API reference."""
+
+    def _get_doc_link(self) -> str:
+        """Return the address of the page; "" for a subclass elsewhere, which has none."""
+        url = documentation_url()
+        if not url or not type(self).__module__.startswith("labelkin."):
+            return ""
+        return f"{url}/api/generated/labelkin.{type(self).__name__}.html"
+
+
+class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     """Base of the multi-label classifiers.
 
     A subclass calls `_validate_fit` in its ``fit`` and implements `_proba`, the (n, q)
@@ -139,28 +171,30 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
             return _dask.validate_fit(self, X, Y)
         X = self._validate_numbers(X)
-        if Y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        check_target_given(self, Y)
         if hasattr(self, "label_names_"):
             del self.label_names_
         Y = to_numpy(Y)
         labels = as_target(Y)
         check_consistent_length(X, labels)
-        self._one_target = labels.ndim == 1
-        if self._one_target:
+        if labels.ndim == 1:
+            self._one_target, self._sparse_labels = True, False
             return X, self._validate_one_target(labels)
         # On a device labels are dense, as are the samples.
-        self._sparse_labels = (
-            sparse.issparse(labels) and not is_device_array(X) and self._keeps_sparse_labels()
-        )
-        labels = label_matrix(labels, keep_sparse=self._sparse_labels)
-        # An array, not a list of arrays: cross_val_predict reads its shape.
-        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
+        keep_sparse = self._keeps_sparse_labels() and not is_device_array(X)
+        labels = label_matrix(labels, keep_sparse=keep_sparse)
+        self._set_shapes(X, labels)
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels
+
+    def _set_shapes(self, X: Matrix, Y: Array) -> None:
+        """Set the fitted attributes that follow from validated X and the label matrix Y."""
+        self.n_features_in_ = X.shape[1]
+        self._one_target = False
+        self._sparse_labels = sparse.issparse(Y)
+        # An array, not a list of arrays: cross_val_predict reads its shape.
+        self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
 
     def _validate_numbers(self, X: ArrayLike) -> Matrix:
         try:
@@ -186,13 +220,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         # A single class is a label that always applies.
         return (codes if len(self.classes_) == 2 else codes + 1)[:, None].astype(np.uint8)
-
-    def _set_shapes(self, X: Matrix, Y: Array) -> None:
-        """Set the attributes that `_validate_fit` sets, for validated X and label matrix Y."""
-        self.n_features_in_ = X.shape[1]
-        self._one_target = False
-        self._sparse_labels = sparse.issparse(Y)
-        self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
 
     def _validate_predict(self, X: ArrayLike, method: str = "predict") -> Matrix:
         check_is_fitted(self)
@@ -293,7 +320,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
-class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LinearProjection(
+    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Base of linear transformers learned from label sets, z = Wᵀx.
 
     A subclass sets ``components_``, Wᵀ of shape (d, n_features), in its ``fit``.
@@ -306,10 +335,7 @@ class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
         """Return the label sets that go with validated rows."""
-        if Y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        check_target_given(self, Y)
         Y = to_numpy(Y)
         check_consistent_length(rows, Y)
         return label_set_matrix(Y)

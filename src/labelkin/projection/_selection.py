@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelkin.base import Array, Matrix, floats
+from labelkin.base import Array, DocLinkMixin, Matrix, floats
 from labelkin.projection._features import (
     draw_features,
     feature_importances,
@@ -25,7 +25,7 @@ from labelkin.projection._pairwise import PairwiseConstraintProjection
 __all__ = ["SelectByConstraints", "draw_features", "feature_importances"]
 
 
-class SelectByConstraints(SelectorMixin, BaseEstimator):
+class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
     """Keep the features that tell must-links from cannot-links.
 
     Pairs are drawn by their label sets as in `PairwiseConstraintProjection`, the projection is

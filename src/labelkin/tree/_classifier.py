@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from labelkin.base import DocLinkMixin
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
 
 # Above this total weight a table of k·log2(k) no longer fits the processor's cache.
@@ -89,7 +90,7 @@ class C45Tree:
         return self.value.sum(axis=1)
 
 
-class C45TreeClassifier(ClassifierMixin, BaseEstimator):
+class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     """C4.5 decision tree, equal to WEKA's J48 on numeric and two-valued attributes.
 
     A node is split on the column of largest gain ratio among those whose information gain
