@@ -20,8 +20,9 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.cli-installed
 	$(BIN)/labelkin demo
 
+# One worker per core, each with one BLAS thread: threads of several workers slow each other down.
 test: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # The same tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST := .venv-lowest
@@ -33,7 +34,7 @@ $(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
 	@touch $@
 
 test-lowest: $(LOWEST)/.installed
-	$(LOWEST)/bin/python -m pytest
+	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .

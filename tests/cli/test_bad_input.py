@@ -549,7 +549,7 @@ def test_ctrl_c_at_any_moment(seed, untouched):
     rng = random.Random(seed)
     number = signal.SIGTERM if seed % 3 == 0 else signal.SIGINT
     process = start([*LONG, "--out", f"c{seed}.skops", "-q"])
-    time.sleep(rng.uniform(0.3, 5))
+    time.sleep(rng.uniform(0.2, 3))
     process.send_signal(number)
     out, error = process.communicate(timeout=120)
     # Interrupted inside exec(), Python ends itself by SIGINT after all: 130 to a shell.
@@ -591,13 +591,3 @@ def test_killed_the_old_file_is_whole(tmp_path, kitchen):
     process.kill()
     process.communicate(timeout=60)
     assert out.read_bytes() == before
-
-
-def test_help_is_quick():
-    """Under a second; the best of three, for other work on the machine."""
-    seconds = []
-    for _ in range(3):
-        started = time.perf_counter()
-        start(["--help"]).communicate(timeout=60)
-        seconds.append(time.perf_counter() - started)
-    assert min(seconds) < 1

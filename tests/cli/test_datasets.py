@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -167,9 +166,8 @@ def test_fetch_says_what_is_there(run, empty_home, toy):
     assert "already there" in out
 
 
-def test_help_is_quick_and_lists_the_command():
+def test_help_loads_little_and_lists_the_command():
     code = "from labelkin.cli import main; main(['--help'])"
-    start = time.perf_counter()
     shown = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", code],
         capture_output=True,
@@ -177,7 +175,6 @@ def test_help_is_quick_and_lists_the_command():
         timeout=60,
         check=True,
     )
-    assert time.perf_counter() - start < 5  # under a second on an idle machine
     assert "datasets" in shown.stdout
     # What makes it slow must not be loaded for it.
     loaded = {line.rsplit("|", 1)[-1].strip() for line in shown.stderr.splitlines()}

