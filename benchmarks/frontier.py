@@ -17,8 +17,8 @@ import numpy as np
 from _common import PAPER, folds, load, machine, seconds
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.kernel._classifier import KernelRidgeLOOClassifier
-from labelkin.kin._classifier import KinEnsembleClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
 from labelkin.metrics import METRICS, evaluate
 
 SHOWN = ["hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision"]

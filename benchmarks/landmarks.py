@@ -20,9 +20,9 @@ from _common import machine
 from scipy import sparse
 
 from labelkin.datasets import load_digit_scenes
-from labelkin.kernel._classifier import KernelRidgeLOOClassifier
-from labelkin.kin import _learners as _kin_members
-from labelkin.kin._classifier import KinEnsembleClassifier
+from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kin import KinEnsembleClassifier
+from labelkin.kin._limits import Limits
 from labelkin.metrics import METRICS
 
 SHOWN = {"average_precision": "AP", "hamming_loss": "Hamming", "ranking_loss": "ranking"}
@@ -77,7 +77,14 @@ def run(data, n, marks, results):
     if marks == "krr":
         model = KernelRidgeLOOClassifier(random_state=0)
     elif marks != "rule":
-        _kin_members.n_landmarks = lambda n, max_exact=None: min(n, int(marks))
+        size = int(marks)
+        model._limits = Limits(
+            max_exact=size,
+            max_exact_projected=size,
+            landmark_work=n * size**2,
+            landmark_entries=n * size,
+            min_landmarks=size,
+        )
     start = time.process_time()
     model.fit(X, Y)
     taken = time.process_time() - start
@@ -90,7 +97,7 @@ def run(data, n, marks, results):
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     title = f"{data} {n}, {marks}"
     if marks == "rule":
-        title += f" ({_kin_members.n_landmarks(n)})"
+        title += f" ({Limits().n_landmarks(n)})"
     results.put(f"{title:28s} {'  '.join(figures)}  {taken:7.1f} CPU s  {peak:5.2f} GB")
 
 

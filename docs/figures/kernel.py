@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from figures._common import BLUE, GREY, INK, ORANGE, new_figure, scenes
 from labelkin import KernelRidgeLOOClassifier
-from labelkin.kernel import RIDGES, RidgeSpectrum, loo_ridge
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_errors
 
 
 def draw():
@@ -21,7 +21,7 @@ def draw():
     for label, colour in ((1, BLUE), (8, ORANGE)):
         y = Y_train[rows, label : label + 1]
         ridges = RIDGES[4:-4]
-        errors = [loo_ridge(spectrum, y, np.array([ridge])).error for ridge in ridges]
+        errors = loo_errors(spectrum, y, ridges * spectrum.scale)[:, 0]
         left.plot(ridges, errors, color=colour, label=f"digit {label}")
         some = ridges[::4]
         refits = [refitted(K, y[:, 0], ridge * spectrum.scale) for ridge in some]

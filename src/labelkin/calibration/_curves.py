@@ -1,4 +1,4 @@
-"""From scores to probabilities: one logistic curve a label, rare labels leaning on the rest."""
+"""From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,22 +9,24 @@ from scipy.special import expit
 from labelkin._utils.array_api import asinh, astype
 from labelkin.base import Array
 
-# Parts that are left out in turn to choose between curves; no probability is taken for less.
+# Parts that are held out in turn to choose between curves.
 _PARTS = 5
-_LEAST = 1e-12
+# Likelihoods below this are not told apart: one sample does not decide between curves.
+_LEAST_LIKELIHOOD = 1e-12
+# Newton's method: steps, and halvings of each step.
 _STEPS = 100
 _HALVINGS = 40
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
 
 
-def bend(scores: Any, share: Any) -> Any:
+def to_log_odds_scale(scores: Any, share: Any) -> Any:
     """Bring scores that estimate 0 and 1 near the scale of log odds: asinh(score / 2p).
 
     A score s well above p, the share of positives, becomes log(s / p), and one around 0 stays
-    in proportion, below it too. A logistic curve on the score itself lets the log odds of a
-    rare label grow without end where the score says 1/2 or 2/3; on the bent score they grow as
-    those of s do. Labels that more than half of the samples have are mirrored.
+    in proportion, below it too. With a logistic curve on the score itself, the log odds of a
+    rare label grow without bound while the score rises from 1/2 to 2/3; on this scale they
+    grow as those of s do. Labels that more than half of the samples have are mirrored.
 
     Parameters
     ----------
@@ -44,14 +46,14 @@ def bend(scores: Any, share: Any) -> Any:
 
 
 class SlopeCalibration:
-    """Log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
+    """Logistic curves: log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
 
     z brings the scores of all labels to one scale, on which a score that predicts a label well
     has about the same slope whether the label is frequent or rare. First one slope is
     fitted that all labels share; then each label's own slope, by maximum likelihood less
     precision/2 · (a(l) − shared slope)²: frequent labels follow their scores, rare ones keep
     the shared slope. Intercepts are free, so that the mean probability of a label is its
-    share of positives. A slope below 0 is none at all: the label keeps its share.
+    share of positives. A slope that would be negative is 0: the label keeps its share.
 
     A label that is constant in training has the odds of its counts with one more sample of
     either class.
@@ -59,11 +61,11 @@ class SlopeCalibration:
     Parameters
     ----------
     precision : float
-        Weight of the distance to the shared slope; 0: each label for itself.
-    scale : {"deviation", "bent", "odds"}
-        What z is. "deviation": score / √(p(1 − p)), p the label's share of positives. "bent":
-        `bend` of a score that estimates 0 and 1. "odds": the score, which is on the scale of log
-        odds already.
+        Weight of the distance to the shared slope; 0: slopes are independent.
+    scale : {"deviation", "log_odds", "none"}
+        The function z. "deviation": score / √(p(1 − p)), p the label's share of positives:
+        curves are straight in the score. "log_odds": `to_log_odds_scale` of a score that
+        estimates 0 and 1. "none": the score, which is on the scale of log odds already.
 
     Attributes
     ----------
@@ -72,7 +74,8 @@ class SlopeCalibration:
     shared_slope_ : float
         Slope of all labels together.
     slope_, intercept_ : ndarray of shape (n_labels,)
-        Log odds are slope_ · score + intercept_, the scores as they are given, or bent.
+        Log odds are slope_ · score + intercept_; with ``scale="log_odds"``, of the score on
+        that scale.
     """
 
     share_: Array
@@ -84,13 +87,8 @@ class SlopeCalibration:
         self.precision = precision
         self.scale = scale
 
-    @property
-    def bent(self) -> bool:
-        """Whether the curve is on `bend` of the scores."""
-        return self.scale == "bent"
-
     def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
-        """Fit on honest scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
+        """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
         n, q = Y.shape
         positives = Y.sum(axis=0, dtype=np.float64)
         self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
@@ -100,11 +98,10 @@ class SlopeCalibration:
         if not len(varies):
             return self
         self.share_[varies] = share = positives[varies] / n
-        straight = self.scale == "deviation"
-        unit = np.sqrt(share * (1 - share)) if straight else np.ones(len(share))
-        S = scores[:, varies]
-        S, T = (bend(S, share) if self.bent else S) / unit, Y[:, varies].astype(np.float64)
-        # Centred scores keep slope and intercept apart, which Newton's method likes.
+        S, T = scores[:, varies], Y[:, varies].astype(np.float64)
+        unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
+        S = (to_log_odds_scale(S, share) if self.scale == "log_odds" else S) / unit
+        # Centred scores decouple slope and intercept, so that Newton's method converges fast.
         centre = S.mean(axis=0)
         S = S - centre
         self.shared_slope_ = max(0.0, _shared_slope(S, T))
@@ -115,38 +112,38 @@ class SlopeCalibration:
         self.intercept_[varies] = intercept - slope * centre
         return self
 
-    def odds(self, scores: Array) -> Array:
-        """Return log odds."""
-        if self.bent:
-            scores = bend(scores, self.share_)
+    def log_odds(self, scores: Array) -> Array:
+        """Return log odds, (n, q)."""
+        if self.scale == "log_odds":
+            scores = to_log_odds_scale(scores, self.share_)
         return self.slope_ * scores + self.intercept_
 
     def __call__(self, scores: Array) -> Array:
-        """Return probabilities."""
-        return expit(self.odds(scores))
+        """Return probabilities, (n, q)."""
+        return expit(self.log_odds(scores))
 
 
-def better_curve(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:
-    """Fit straight or bent curves, whichever foretell better the labels of samples left out.
+def fit_better_curves(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:
+    """Fit curves straight in the score or on the log-odds scale, by their held-out log loss.
 
-    A fifth of the samples is left out at a time; the log loss over all of them decides. Curves on
-    the samples they were fitted to would say little where scores part a rare label's few
-    positives from the rest. A tie goes to the straight ones.
+    A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
+    guide where scores separate the few positives of a rare label. A tie goes to straight curves.
     """
-    loss = {"deviation": 0.0, "bent": 0.0}
-    for rest, part in left_out(scores, Y, _PARTS):
+    loss = {"deviation": 0.0, "log_odds": 0.0}
+    for rest, part in split_parts(scores, Y, _PARTS):
         for scale in loss:
-            P = SlopeCalibration(precision, scale).fit(scores[rest], Y[rest])(scores[part])
-            surprise = np.where(Y[part] > 0, P, 1 - P)
-            loss[scale] -= float(np.log(np.maximum(surprise, _LEAST)).sum())
+            curves = SlopeCalibration(precision, scale).fit(scores[rest], Y[rest])
+            proba = curves(scores[part])
+            likelihood = np.where(Y[part] > 0, proba, 1 - proba)
+            loss[scale] -= float(np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum())
     return SlopeCalibration(precision, min(loss, key=loss.__getitem__)).fit(scores, Y)
 
 
-def left_out(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:
-    """Yield masks of the samples that stay and of those left out, one part after the other.
+def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:
+    """Yield masks of the samples that stay and of those held out, for each part.
 
-    Samples are dealt out by what does not depend on their order, nor on that of the labels. A
-    single sample cannot be left out.
+    Parts depend neither on the order of the samples nor on that of the labels. None for a
+    single sample.
     """
     part_of = np.empty(len(Y), dtype=int)
     part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % n_parts
@@ -192,7 +189,7 @@ def _shared_slope(S: Array, T: Array) -> float:
 
 
 def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Array, Array]:
-    """Return each column's slope, drawn towards the shared one, and its intercept."""
+    """Return each column's slope, shrunk towards the shared one, and its intercept."""
 
     def loss(slope: Array, intercept: Array) -> Array:
         return _losses(S, T, slope, intercept) + precision / 2 * (slope - shared) ** 2
@@ -203,7 +200,7 @@ def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Ar
         g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
         g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
         determinant = h_slope * h_intercept - h_cross**2
-        # Scores that are all equal leave the slope open; it stays where it is.
+        # Scores that are all equal do not determine the slope; it stays as it is.
         solvable = determinant > 1e-14 * h_slope * h_intercept
         determinant = np.where(solvable, determinant, 1)
         step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)

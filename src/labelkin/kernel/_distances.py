@@ -1,150 +1,120 @@
-"""Kernels between rows: distances once, kernels of any width from them.
+"""Rows, and the kernels between them: distances once, kernels of any width from them.
 
-`RadialRidge` is a kernel ridge on given squared distances. Several of them, of different
-kernels, can share one distance matrix, in training and for queries.
+Rows are arrays of any namespace or CSR matrices; distances and kernel values are dense.
 """
 
-from collections.abc import Callable
-from copy import copy
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils._array_api import device, get_namespace
 
-from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
-from labelkin.kernel._ridge import RIDGES, LooRidge, RidgeSpectrum, loo_ridge, to_host
 
-RADIAL = ("rbf", "laplacian")
-# Scaled columns must lower the error by this factor to be preferred.
-SCALED_IS_BETTER = 0.99
+RADIAL = ("rbf", "laplacian", "manhattan")
+LINEAR = ("linear", "cosine")
 
-# Rows on which the search for a width begins, and on which it ends, at most.
-_SOUGHT_ON = 600
-_REFINED_ON = 3000
-# The width's square stays within 2^±_REACH of where the search starts.
-_REACH = 8
-# A step must lower the error by this share: beyond lies a plateau.
-_WORTHWHILE = 1e-4
-# The search for a width looks at every third ridge.
-_COARSE = 3
+# Below this share of stored values, sparse rows are faster for sums of differences.
+_SPARSE_SHARE = 0.05
 
 
-class _Movable:
-    """Follows its estimator to another device."""
-
-    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> Any:
-        moved = copy(self)
-        moved.__dict__ = convert_arrays(vars(self), converter)
-        return moved
-
-
-class Preparation(_Movable):
-    """What is done to rows and to queries before they are compared.
+def kernel_values(
+    kernel: str | Callable[[Any, Any], Any],
+    X: Matrix,
+    Q: Matrix | None = None,
+    width: float | None = None,
+) -> Any:
+    """Return kernel values of queries (None: of the rows) and the rows.
 
     Parameters
     ----------
-    scale : array of shape (n_features,), optional
-        Divisors of the columns.
-    unit : bool
-        Whether rows, scaled, are brought to length 1; rows of zeros stay.
-    """
-
-    def __init__(self, scale: Any = None, unit: bool = False) -> None:
-        self.scale, self.unit = scale, unit
-
-    def __call__(self, X: Matrix) -> Matrix:
-        """Return rows or queries, scaled and of length 1 as asked for."""
-        if self.scale is not None:
-            X = X.multiply(1 / self.scale).tocsr() if sparse.issparse(X) else X / self.scale
-        return _unit_rows(X) if self.unit else X
-
-
-class Rows(_Movable):
-    """Training rows, prepared for distances to queries and products with them.
-
-    Parameters
-    ----------
+    kernel : str or callable
+        One of `RADIAL`, see `radial`; one of `LINEAR`: inner products of rows that are prepared
+        already; or a function of two sets of rows.
     X : array or CSR matrix of shape (n_samples, n_features)
-        Training rows.
-    scale, unit
-        As in `Preparation`.
+        Rows.
+    Q : array or CSR matrix of shape (n_queries, n_features), optional
+        Queries.
+    width : float, optional
+        Of a radial kernel.
     """
-
-    def __init__(self, X: Matrix, scale: Any = None, unit: bool = False) -> None:
-        self.prepare = Preparation(scale, unit)
-        self.X = self.prepare(X)
-
-    def take(self, rows: Array) -> "Rows":
-        """Return some of the rows."""
-        part = copy(self)
-        part.X = take(self.X, rows)
-        return part
-
-    def squared_distances(self, Q: Matrix | None = None) -> Any:
-        """Return squared Euclidean distances of queries (None: of the rows) to the rows."""
-        X = self.X
-        Q = X if Q is None else self.prepare(Q)
-        if not sparse.issparse(X) and not sparse.issparse(Q):
-            # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
-            xp, _ = get_namespace(X)
-            offset = xp.mean(X, axis=0)
-            same = Q is X
-            X = X - offset
-            Q = X if same else Q - offset
-        distances = -2 * _products(Q, X)
-        distances += _squared_norms(Q)[:, None]
-        distances += _squared_norms(X)[None, :]
-        xp, _ = get_namespace(distances)
-        distances = xp.where(distances > 0, distances, xp.zeros_like(distances))
-        if Q is X:  # rounding
-            diagonal = xp.arange(X.shape[0], device=device(distances))
-            distances = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, distances)
-        return distances
-
-    def products(self, Q: Matrix | None = None) -> Any:
-        """Return inner products of queries (None: of the rows) with the rows."""
-        return _products(self.X if Q is None else self.prepare(Q), self.X)
+    if kernel in RADIAL:
+        return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
+    Q = X if Q is None else Q
+    return dense(kernel(Q, X)) if callable(kernel) else _products(Q, X)
 
 
-def take(A: Matrix, rows: Array, axis: int = 0) -> Matrix:
-    """Return rows (or columns) of an array of any namespace, or of a CSR matrix."""
-    if sparse.issparse(A):
-        return A[rows, :]
-    xp, _ = get_namespace(A)
-    return xp.take(A, xp.asarray(rows, device=device(A)), axis=axis)
+def radial(distances: Any, kernel: str, width: float) -> Any:
+    """Return the values of a radial kernel from the distances on which it depends.
+
+    - ``"rbf"``: exp(−d² / 2·width²) from squared Euclidean distances d²;
+    - ``"laplacian"``: exp(−d / width) from d²;
+    - ``"manhattan"``: exp(−d / 2·width²) from sums of absolute differences d.
+    """
+    xp, _ = get_namespace(distances)
+    if kernel == "laplacian":
+        return xp.exp(xp.sqrt(distances) * (-1 / width))
+    return xp.exp(distances * (-0.5 / width**2))
 
 
-def take_both(A: Any, rows: Array) -> Any:
-    """Return some rows, and the same columns, of a square matrix."""
-    return A if len(rows) == A.shape[0] else take(take(A, rows), rows, axis=1)
+def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
+    """Return the distances on which a radial kernel depends, of queries (None: rows) to rows."""
+    if kernel != "manhattan":
+        return squared_distances(X, Q)
+    Q = X if Q is None else Q
+    stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
+    if sparse.issparse(X) or stored < _SPARSE_SHARE * X.shape[0] * X.shape[1]:
+        return manhattan_distances(sparse.csr_matrix(Q), sparse.csr_matrix(X))
+    return cdist(Q, X, "cityblock")
 
 
-def dense(A: Matrix) -> Any:
-    """Return a matrix that may be sparse as an array."""
-    return A.toarray() if sparse.issparse(A) else A
+def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
+    """Return squared Euclidean distances of queries (None: of the rows) to the rows."""
+    among_rows = Q is None
+    Q = X if among_rows else Q
+    if not sparse.issparse(X) and not sparse.issparse(Q):
+        # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
+        offset = get_namespace(X)[0].mean(X, axis=0)
+        X = X - offset
+        Q = X if among_rows else Q - offset
+    found = -2 * _products(Q, X)
+    found += squared_norms(Q)[:, None]
+    found += squared_norms(X)[None, :]
+    xp, _ = get_namespace(found)
+    found = xp.where(found > 0, found, xp.zeros_like(found))
+    if among_rows:  # exactly 0, without rounding
+        diagonal = xp.arange(X.shape[0], device=device(found))
+        found = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, found)
+    return found
 
 
 def _products(A: Matrix, B: Matrix) -> Any:
     """Return A Bᵀ, dense."""
     if sparse.issparse(A):
-        products = A @ B.T
-        return products.toarray() if sparse.issparse(products) else np.asarray(products)
+        return np.asarray(dense(A @ B.T))
     return np.asarray((B @ A.T).T) if sparse.issparse(B) else A @ B.T
 
 
-def _squared_norms(X: Matrix) -> Any:
+def prepare_rows(X: Matrix, scale: Any = None, unit: bool = False) -> Matrix:
+    """Return rows with their columns divided by `scale`, then of length 1 if `unit`."""
+    if scale is not None:
+        X = X.multiply(1 / scale).tocsr() if sparse.issparse(X) else X / scale
+    return unit_rows(X) if unit else X
+
+
+def squared_norms(X: Matrix) -> Any:
+    """Return the squared length of each row."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    xp, _ = get_namespace(X)
-    return xp.sum(X * X, axis=1)
+    return get_namespace(X)[0].sum(X * X, axis=1)
 
 
-def _unit_rows(X: Matrix) -> Matrix:
+def unit_rows(X: Matrix) -> Matrix:
     """Return rows of length 1; rows of zeros stay."""
-    norms = _squared_norms(X) ** 0.5
+    norms = squared_norms(X) ** 0.5
     xp, _ = get_namespace(norms)
     norms = xp.where(norms > 0, norms, xp.ones_like(norms))
     if sparse.issparse(X):
@@ -153,7 +123,7 @@ def _unit_rows(X: Matrix) -> Matrix:
 
 
 def column_spread(X: Matrix) -> Any:
-    """Return the standard deviation of each column, 1 where it is 0."""
+    """Return the standard deviation of each column, 1 where it is 0 up to rounding."""
     if sparse.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()
         squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
@@ -167,191 +137,29 @@ def column_spread(X: Matrix) -> Any:
     return xp.where(spread > 0, spread, xp.ones_like(spread))
 
 
-def radial(distances: Any, kernel: str, width: float) -> Any:
-    """Return kernel values from squared distances.
-
-    ``"rbf"``: exp(−d² / 2·width²); ``"laplacian"``: exp(−d / width), d Euclidean.
-    """
-    xp, _ = get_namespace(distances)
-    if kernel == "rbf":
-        return xp.exp(distances * (-0.5 / width**2))
-    return xp.exp(xp.sqrt(distances) * (-1 / width))
+def take(A: Matrix, rows: Array, axis: int = 0) -> Matrix:
+    """Return rows (or columns) of an array of any namespace, or of a CSR matrix."""
+    if sparse.issparse(A):
+        return A[rows, :]
+    xp, _ = get_namespace(A)
+    return xp.take(A, xp.asarray(rows, device=device(A)), axis=axis)
 
 
-class KernelColumns(_Movable):
-    """Kernel values between queries and given rows.
-
-    Parameters
-    ----------
-    rows : Rows
-        Training rows, or some of them.
-    kernel : str or callable
-        As in `KernelRidgeLOOClassifier`, but not precomputed.
-    width : float, optional
-        Of a radial kernel.
-    """
-
-    def __init__(self, rows: Rows, kernel: Any, width: float | None = None) -> None:
-        self.rows, self.kernel, self.width = rows, kernel, width
-
-    def __call__(self, Q: Matrix | None = None) -> Any:
-        """Return the kernel values of queries (None: of the rows) and the rows, dense."""
-        if self.width is not None:
-            return radial(self.rows.squared_distances(Q), self.kernel, self.width)
-        if callable(self.kernel):
-            X = self.rows.X
-            return dense(self.kernel(X if Q is None else Q, X))
-        return self.rows.products(Q)
+def dense(A: Matrix) -> Any:
+    """Return a matrix that may be sparse as an array."""
+    return A.toarray() if sparse.issparse(A) else A
 
 
-def median_distance(distances: Any) -> float:
-    """Return the median distance between two rows, 1 if no two rows differ."""
-    pairs = to_host(distances)
-    pairs = pairs[np.triu_indices(len(pairs), 1)]
-    median = float(np.median(pairs)) if len(pairs) else 0.0
-    if median == 0:  # many duplicates
-        pairs = pairs[pairs > 0]
-        median = float(np.median(pairs)) if len(pairs) else 1.0
-    return median**0.5
-
-
-class RadialRidge:
-    """Ridge regression with a radial kernel, on squared distances.
-
-    Parameters
-    ----------
-    distances : array of shape (n_samples, n_samples)
-        Squared distances between training rows, as `Rows.squared_distances` gives them.
-    Y : ndarray of shape (n_samples, n_labels)
-        Their labels, 0 or 1.
-    kernel : {"rbf", "laplacian"}
-        See `radial`.
-    width : float, optional
-        None: `find_width`.
-    ridges, shrinkage
-        As in `loo_ridge`.
-    random_state : numpy.random.RandomState, optional
-        Draws the rows on which the search for a width begins.
-
-    Attributes
-    ----------
-    width : float
-        The width.
-    model : LooRidge
-        Ridges, leave-one-out scores, coefficients.
-    """
-
-    def __init__(
-        self,
-        distances: Any,
-        Y: Array,
-        kernel: str = "rbf",
-        width: float | None = None,
-        ridges: Array = RIDGES,
-        shrinkage: float = 0.0,
-        random_state: np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        spectrum = None
-        if width is None:
-            found = find_width(distances, Y, kernel, ridges, shrinkage, random_state=random_state)
-            width, spectrum = found.width, found.spectrum
-        self.width = width
-        if spectrum is None:
-            spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
-        self.model: LooRidge = loo_ridge(spectrum, Y, ridges, shrinkage)
-
-    @property
-    def loo_scores(self) -> Any:
-        """Score of each training row by the model without it, (n_samples, n_labels)."""
-        return self.model.loo_scores
-
-    def scores(self, distances: Any) -> Any:
-        """Return scores of queries from their squared distances to the training rows."""
-        return self.model.scores(radial(distances, self.kernel, self.width))
-
-
-@dataclass
-class FoundWidth:
-    """A width, its leave-one-out error, and the decomposition of all rows, if it was made."""
-
-    width: float
-    error: float
-    spectrum: RidgeSpectrum | None = None
-
-
-def find_width(
-    distances: Any,
-    Y: Array,
-    kernel: str,
-    ridges: Array = RIDGES,
-    shrinkage: float = 0.0,
-    start: float | None = None,
-    random_state: np.random.RandomState | None = None,
-) -> FoundWidth:
-    """Find a width of small leave-one-out error, from squared distances.
-
-    From the median distance in large steps on a sample of some hundred rows, then in smaller
-    ones on all rows, or on some thousand. Given a `start`, only the latter.
-    """
-    rng = np.random.RandomState(0) if random_state is None else random_state
-    n = len(Y)
-    if start is None:
-        sample = sample_rows(n, rng)
-        start = descend_width(
-            take_both(distances, sample), Y[sample], kernel, ridges, shrinkage
-        ).width
-    sample = sample_rows(n, rng, _REFINED_ON)
-    found = descend_width(
-        take_both(distances, sample), Y[sample], kernel, ridges, shrinkage, start, 0.5
-    )
-    if len(sample) < n:
-        found.spectrum = None
-    return found
-
-
-def descend_width(
-    distances: Any,
-    Y: Array,
-    kernel: str,
-    ridges: Array = RIDGES,
-    shrinkage: float = 0.0,
-    start: float | None = None,
-    step: float = 1.0,
-) -> FoundWidth:
-    """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
-
-    Each step costs an eigendecomposition. Without a `start` it is the median distance.
-    """
-    origin = median_distance(distances) if start is None else start
-    found = FoundWidth(origin, np.inf)
-
-    def error(exponent: float) -> float:
-        width = origin * 2 ** (exponent / 2)
-        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
-        value = loo_ridge(spectrum, Y, ridges[::_COARSE], shrinkage).error
-        if value < (1 - _WORTHWHILE) * found.error:
-            found.width, found.error, found.spectrum = width, value, spectrum
-        return value
-
-    _descend(error, step)
-    return found
-
-
-def sample_rows(n: int, rng: np.random.RandomState, size: int = _SOUGHT_ON) -> Array:
-    """Return all of a few rows, in order, or a random sample of many."""
+def sample_rows(n: int, rng: np.random.RandomState, size: int) -> Array:
+    """Return the indices of all rows, or of a random sample of `size`, in order."""
     return np.arange(n) if n <= size else np.sort(rng.permutation(n)[:size])
 
 
-def _descend(error: Callable[[float], float], step: float) -> None:
-    """Walk from 0 in steps to a local minimum."""
-    known = {0.0: error(0.0)}
-    best = 0.0
-    while True:
-        for neighbour in (best - step, best + step):
-            if neighbour not in known and abs(neighbour) <= _REACH:
-                known[neighbour] = error(neighbour)
-        lowest = min(known, key=known.__getitem__)
-        if known[lowest] >= (1 - _WORTHWHILE) * known[best]:
-            return
-        best = lowest
+def row_blocks(X: Matrix, width: int, block_values: int = 2**22) -> Iterator[Matrix]:
+    """Yield blocks of rows for which an array of `width` columns has at most `block_values`.
+
+    By default such an array takes 32 MB in double precision.
+    """
+    size = max(1, block_values // max(1, width))
+    for start in range(0, X.shape[0], size):
+        yield X[start : min(start + size, X.shape[0]), :]

@@ -5,12 +5,12 @@ With an unpenalised intercept, ridge regression in a kernel's feature space is
     minimise over f, b   Σ (yᵢ − f(xᵢ) − b)² + λ |f|²,
 
 and its fitted values are ȳ + U diag(Λ / (Λ + λ)) Uᵀ (y − ȳ), where UΛUᵀ is the centred
-kernel matrix. Leaving row i out, refitting (the intercept as well) and asking for row i gives
+kernel matrix. Row i left out, the model refitted (the intercept as well), its score of row i is
 
     yᵢ − (yᵢ − fitted valueᵢ) / (1 − hᵢ),   hᵢ = 1/n + Σⱼ Uᵢⱼ² Λⱼ / (Λⱼ + λ),
 
-exactly. So one decomposition serves every target and every λ, each by a few products. A few
-features instead of a kernel (k < n) give the same U and Λ from a k × k decomposition.
+exactly. So one decomposition serves every target and every λ, each by a few products. Features
+instead of a kernel (k < n) give the same U and Λ from a k × k decomposition.
 """
 
 from collections.abc import Iterable
@@ -19,24 +19,22 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils._array_api import _convert_to_numpy, device, get_namespace
+from sklearn.utils._array_api import device, get_namespace
 
+from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array, Matrix
+from labelkin.kernel._distances import take
 
 # Multiples of the mean squared norm of the centred rows: from next to no ridge to the prior.
 RIDGES = np.logspace(-4, 3, 22)
+# Rows of U squared at a time: a temporary array of this many rows.
 _BLOCK = 1024
-
-
-def to_host(values: Any) -> Array:
-    """Return an array of any namespace as a NumPy array."""
-    return _convert_to_numpy(values, get_namespace(values)[0])
 
 
 class RidgeSpectrum:
     """The decomposition that every ridge and every target share.
 
-    Make one by `of_kernel` or `of_features`.
+    Made by `of_kernel`, `of_features` or `of_landmarks`.
 
     Parameters
     ----------
@@ -103,7 +101,7 @@ class RidgeSpectrum:
         values, directions = _eigh(scatter)
         roots = values**0.5
         rotation, offset = directions / roots, mean @ directions / roots
-        # Each part gives way to its rows of U: the two arrays are never there as a whole.
+        # Each part is freed after its rows of U: the two (n, m) arrays never exist together.
         vectors = xp.empty((n, values.shape[0]), dtype=K.dtype, device=device(K))
         end = n
         while parts:
@@ -114,9 +112,9 @@ class RidgeSpectrum:
 
     @property
     def scale(self) -> float:
-        """Mean squared norm of the centred rows: the unit of ridges."""
+        """Mean squared norm of the centred rows, the unit of ridges; 1 if all rows are equal."""
         xp, _ = get_namespace(self.values)
-        return float(xp.sum(self.values)) / self.vectors.shape[0]
+        return float(xp.sum(self.values)) / self.vectors.shape[0] or 1.0
 
     def left_out(self, shrinkage: Any) -> Any:
         """Return 1 − hᵢ for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
@@ -127,14 +125,14 @@ class RidgeSpectrum:
             for start in range(0, n, _BLOCK)
         ]
         left = 1 - 1 / n - xp.concat(blocks, axis=0)
-        # Nothing is left of a single sample without itself; its residual is 0 as well.
+        # 0 for a single sample, whose residual is 0 as well.
         return xp.where(left > 0, left, xp.ones_like(left))
 
 
 def _whitening(K: Any) -> Any:
-    """Return W with W Wᵀ = K⁻¹, or next to it, of a kernel matrix; its range alone counts.
+    """Return W with W Wᵀ ≈ K⁻¹ on the range of a kernel matrix.
 
-    By Cholesky where it can be had, for a fraction of the time of eigenvectors: of K + δI, δ
+    By Cholesky where possible, for a fraction of the time of eigenvectors: of K + δI, δ
     well above the rounding of K, which may have a low rank, and well below any ridge.
     """
     if isinstance(K, np.ndarray):
@@ -143,7 +141,7 @@ def _whitening(K: Any) -> Any:
         shifted[np.diag_indices(len(K))] += shift
         try:
             root = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:  # no kernel: it has eigenvalues below 0, which are dropped
+        except linalg.LinAlgError:  # negative eigenvalues, which are dropped below
             pass
         else:
             unit = np.eye(len(K), dtype=K.dtype)
@@ -158,61 +156,40 @@ def _eigh(A: Any) -> tuple[Any, Any]:
     values, vectors = xp.linalg.eigh(A)
     largest = max(float(values[-1]), 0.0) if A.shape[0] else 0.0
     tiny = A.shape[0] * float(xp.finfo(A.dtype).eps) * largest
-    first = int(xp.sum(xp.astype(values <= tiny, xp.int64)))  # they come in ascending order
+    first = int(xp.sum(xp.astype(values <= tiny, xp.int64)))  # values are ascending
     return values[first:], vectors[:, first:]
 
 
 @dataclass
 class LooRidge:
-    """A ridge regression with its leave-one-out scores.
+    """A fitted ridge regression with its leave-one-out scores.
 
     Attributes
     ----------
-    ridge : ndarray of shape (n_labels,)
-        λ of each label.
     loo_scores : array of shape (n_samples, n_labels)
-        What a model fitted without the row says of it, with the same ridge.
-    error : float
-        Leave-one-out squared error, mean over rows, summed over labels.
+        Score of each row by a model with the same ridges fitted without it.
     coef : array of shape (n_columns, n_labels)
         Coefficients of the columns of the kernel matrix or of the features.
     intercept : array of shape (n_labels,)
         Scores are columns @ coef + intercept.
     """
 
-    ridge: Array
     loo_scores: Any
-    error: float
     coef: Any
     intercept: Any
 
-    def scores(self, columns: Matrix) -> Any:
-        """Return the scores of queries from their kernel values or features."""
-        return columns @ self.coef + self.intercept
 
-
-def loo_ridge(
-    spectrum: RidgeSpectrum,
-    Y: Array,
-    ridges: Array = RIDGES,
-    shrinkage: float = 0.0,
-) -> LooRidge:
-    """Fit ridge regressions, the ridge of each label chosen by its leave-one-out error.
-
-    A label with a handful of positives hardly knows its ridge. Its error, relative to its
-    variance and weighted by c, the number of samples in its smaller class, is added to the
-    mean of all labels' relative errors, weighted by `shrinkage`; the ridge minimises the sum.
+def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> LooRidge:
+    """Fit ridge regressions.
 
     Parameters
     ----------
     spectrum : RidgeSpectrum
         Of the training rows.
     Y : ndarray of shape (n_samples, n_labels)
-        Their labels, 0 or 1.
-    ridges : ndarray
-        What λ is chosen from, in units of the spectrum's scale.
-    shrinkage : float
-        Weight of the other labels; 0: each label for itself; infinity: one ridge for all.
+        Targets.
+    ridge : ndarray of shape (n_labels,)
+        λ of each label.
 
     Returns
     -------
@@ -220,43 +197,101 @@ def loo_ridge(
     """
     U, values = spectrum.vectors, spectrum.values
     xp, _ = get_namespace(U)
-    ridges = ridges * (spectrum.scale or 1.0)
-    target = xp.asarray(Y, dtype=U.dtype, device=device(U))
-    mean = xp.mean(target, axis=0)
-    residual = target - mean
-    rotated = U.T @ residual
-    candidates = xp.asarray(ridges, dtype=U.dtype, device=device(U))
-    kept = values[:, None] / (values[:, None] + candidates)
-    left = spectrum.left_out(kept)
+    target, mean, residual, rotated = _rotate(spectrum, Y)
+    # Labels share a few ridges: 1 − h is computed once for each of them.
+    distinct, place = np.unique(ridge, return_inverse=True)
+    kept = _kept(spectrum, distinct)
+    left = take(spectrum.left_out(kept), place, axis=1)
+    unexplained = residual - U @ (take(kept, place, axis=1) * rotated)
+    ridge = xp.asarray(ridge, dtype=U.dtype, device=device(U))
+    if spectrum.basis is U:
+        # By way of y − f = λα, which needs no division by an eigenvalue next to 0, whose vector
+        # is noise that would reach the scores of queries.
+        coef = unexplained / ridge
+        coef = coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
+    else:
+        coef = spectrum.basis @ (rotated / (values[:, None] + ridge))
+    return LooRidge(target - unexplained / left, coef, mean - spectrum.mean @ coef)
+
+
+def loo_errors(
+    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
+) -> Array:
+    """Return leave-one-out squared errors, mean over rows, (n_ridges, n_labels), on the host.
+
+    Parameters
+    ----------
+    spectrum, Y
+        As in `fit_ridge`.
+    ridges : ndarray of shape (n_ridges,)
+        Values of λ.
+    rows : ndarray of int, optional
+        Rows over which the mean is taken. None: all.
+    """
+    xp, _ = get_namespace(spectrum.vectors)
+    _, _, residual, rotated = _rotate(spectrum, Y)
+    kept = _kept(spectrum, ridges)
+    left, U = spectrum.left_out(kept), spectrum.vectors
+    if rows is not None:
+        left, U, residual = take(left, rows), take(U, rows), take(residual, rows)
     means = []
     for i in range(len(ridges)):
         loo = (residual - U @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
         means.append(xp.mean(loo**2, axis=0))
-    errors = to_host(xp.stack(means)).astype(np.float64)  # a device is waited for once
-    best = _choose_ridges(errors, Y, shrinkage)
-
-    chosen = xp.asarray(ridges[best], dtype=U.dtype, device=device(U))
-    kept = values[:, None] / (values[:, None] + chosen)
-    unexplained = residual - U @ (kept * rotated)
-    loo = unexplained / spectrum.left_out(kept)
-    if spectrum.basis is U:
-        # The same by way of y − f = λα, which needs no eigenvector of a value next to 0: those
-        # are noise, and queries would hear it.
-        coef = unexplained / chosen
-        coef = coef - xp.mean(coef, axis=0)  # they add up to 0, but for rounding
-    else:
-        coef = spectrum.basis @ (rotated / (values[:, None] + chosen))
-    return LooRidge(
-        ridge=ridges[best],
-        loo_scores=target - loo,
-        error=float(errors[best, np.arange(Y.shape[1])].sum()),
-        coef=coef,
-        intercept=mean - spectrum.mean @ coef,
-    )
+    return to_numpy(xp.stack(means)).astype(np.float64)  # one transfer from a device
 
 
-def _choose_ridges(errors: Array, Y: Array, shrinkage: float) -> Array:
-    """Return the best row of (n_ridges, n_labels) errors for each label; ties: the largest."""
+def _rotate(spectrum: RidgeSpectrum, Y: Array) -> tuple[Any, Any, Any, Any]:
+    """Return the targets y, their mean ȳ, y − ȳ and Uᵀ(y − ȳ), in the namespace of U."""
+    U = spectrum.vectors
+    xp, _ = get_namespace(U)
+    target = xp.asarray(Y, dtype=U.dtype, device=device(U))
+    mean = xp.mean(target, axis=0)
+    residual = target - mean
+    return target, mean, residual, U.T @ residual
+
+
+def _kept(spectrum: RidgeSpectrum, ridges: Array) -> Any:
+    """Return Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps."""
+    values = spectrum.values
+    xp, _ = get_namespace(values)
+    candidates = xp.asarray(ridges, dtype=values.dtype, device=device(values))
+    return values[:, None] / (values[:, None] + candidates)
+
+
+def choose_ridges(
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    ridges: Array = RIDGES,
+    shrinkage: float = 0.0,
+    rows: Array | None = None,
+) -> tuple[Array, float]:
+    """Choose the ridge of each label by its leave-one-out error.
+
+    The error of a label with a handful of positives hardly determines its ridge. So the error,
+    relative to the label's variance and weighted by c, the number of samples in its smaller
+    class, is added to the mean of all labels' relative errors, weighted by `shrinkage`; the
+    ridge minimises the sum. Ties: the largest.
+
+    Parameters
+    ----------
+    spectrum, Y, rows
+        As in `loo_errors`; labels are 0 or 1.
+    ridges : ndarray
+        Candidates for λ, in units of the spectrum's scale.
+    shrinkage : float
+        Weight of the other labels; 0: each label by its own error; infinity: one ridge for all.
+
+    Returns
+    -------
+    ridge : ndarray of shape (n_labels,)
+        λ of each label.
+    error : float
+        Leave-one-out squared error with these ridges, mean over rows, summed over labels.
+    """
+    ridges = ridges * spectrum.scale
+    errors = loo_errors(spectrum, Y, ridges, rows)
+    Y = Y if rows is None else Y[rows]
     positives = Y.sum(axis=0, dtype=np.float64)
     share = positives / len(Y)
     varies = (share > 0) & (share < 1)
@@ -267,4 +302,5 @@ def _choose_ridges(errors: Array, Y: Array, shrinkage: float) -> Array:
     else:
         smaller = np.minimum(positives, len(Y) - positives)
         criterion = smaller * relative + shrinkage * pooled[:, None]
-    return len(errors) - 1 - criterion[::-1].argmin(axis=0)
+    best = len(errors) - 1 - criterion[::-1].argmin(axis=0)
+    return ridges[best], float(errors[best, np.arange(Y.shape[1])].sum())

@@ -1,84 +1,72 @@
-"""The one to use when you just want good predictions."""
+"""The Kin ensemble: kernels, constraint projections and trees, stacked."""
 
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
-from labelkin.kin._learners import (
-    THRESHOLDS,
-    KernelLearner,
-    Member,
-    ProjectionLearner,
-    TreesLearner,
-    affordable_threads,
-    draw_bags,
-    honest_mean,
-)
+from labelkin.kin._learners import Learner, LearnerGroup, TreesLearner, mean_out_of_sample
+from labelkin.kin._limits import Limits
+from labelkin.kin._plan import plan_members
 from labelkin.kin._stacking import Stacking
-from labelkin.kin._views import View, compact, is_binary, learn_views, manageable
+from labelkin.kin._views import View, as_float_rows, is_binary, learn_views
 from labelkin.metrics import METRICS
-from labelkin.projection._scatter import TrainingRows
-
-_SEEDS = 2**31 - 1
-# Queries answered at a time.
-_QUERIES = 4_096
 
 
 class KinEnsembleClassifier(MultiLabelClassifier):
     """Kernels, constraint projections and trees together, with nothing to tune.
 
-    The members learn the same labels in ways as different as possible, and each says
-    honestly, by leave-one-out or out-of-bag scores, how well:
+    The members learn the same labels in ways as different as possible, and each has
+    leave-one-out or out-of-bag scores of the training rows:
 
-    - kernel ridge regressions (`KernelRidgeLOOClassifier`'s, with width and ridges by closed-
-      form leave-one-out error) on several *views* of the features. Always the features as
-      they are, and rows of length 1 where lengths differ. Of rows that look like texts (no
+    - kernel ridge regressions (those of `KernelRidgeLOOClassifier`, with width and ridges by
+      closed-form leave-one-out error) on several *views* of the features. Always the features
+      as they are, and rows of length 1 where lengths differ. Of rows that look like texts (no
       value negative, most of them zero): words weighted by log(n / rows with the word), and
-      the square roots of that; the features as they are give way to features divided by their
-      standard deviation where that suits the labels better. Of others: features divided by
+      the square roots of that; and instead of the features as they are, features divided by
+      their standard deviation where that lowers the error. Of others: features divided by
       their standard deviation, and their ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁
       / c) on the first and last view (on the last alone if all features are 0 or 1, where
       they are the same);
     - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
       as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the rows, and
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only rows
-      outside the bag, whose labels no pair has told, are judged;
+      outside the bag, on whose labels no pair depends, have a score;
     - extremely randomised trees with bootstrap samples.
 
-    The members' scores s are combined on these honest scores of the training rows:
+    The members' scores s are combined by these out-of-sample scores of the training rows:
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
-        P  = σ(a Σ wₘ ℓₘ + b)           one weight a member, shrunk towards equal ones
+        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member, shrunk towards equal ones
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
 
-    and a last logistic curve for each label. z(s) is s, or s bent to the scale of log odds,
+    and a last logistic curve for each label. z(s) is s, or s on the scale of log odds,
     asinh(s / 2p) with p the label's share of positives: for all members and labels together,
-    whichever foretells better the labels of samples left out. The slopes of rare labels lean on
-    those of all. Training takes three to eight times as long as `KernelRidgeLOOClassifier`.
+    whichever predicts the labels of held-out samples better. The slopes of rare labels are
+    shrunk towards one that all labels share. Training takes three to eight times as long as
+    `KernelRidgeLOOClassifier`.
 
     Parameters
     ----------
     n_projections : int, default=8
         Members behind projections. 0: none.
     n_trees : int, default=100
-        Trees. 0: none. Fewer grow where their leaves would fill the memory.
+        Trees. 0: none. Fewer are grown if their leaves would take more than a gigabyte.
     decision : str, default="fixed"
-        How probabilities become label sets: "fixed" predicts what is more likely than not, which
-        is best for the Hamming loss; "auto", "cardinality", "expected_f1" or the name of a
-        metric, such as "f1", choose cuts on the out-of-bag probabilities. See
+        How probabilities become label sets: "fixed" predicts labels more likely than not, which
+        is best for the Hamming loss; with "auto", "cardinality", "expected_f1" or the name of a
+        metric, such as "f1", cuts are chosen on the out-of-bag probabilities. See
         `labelkin.decisions.LabelDecision`.
     oob_metric : str, default="average_precision"
-        Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`. It
-        changes no prediction.
+        Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
+        Predictions do not depend on it.
     n_jobs : int, default=None
         Threads; None: as many as BLAS would use. The results are the same for any number, beyond
         some 5,000 rows to rounding.
@@ -90,20 +78,20 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     Attributes
     ----------
     members_ : list of (str, object)
-        Name and fitted member; all projections together are one.
+        Name and fitted member; all projections together are one. Its attribute `reason`
+        tells why it is part of the ensemble.
     estimators_ : list
         The fitted members alone.
     weights_ : ndarray of shape (n_members,)
         Weight of each member, adding up to 1.
     member_scores_ : dict of str to float
-        `oob_metric` of each member's own calibrated honest scores: what each would be worth
-        alone.
+        `oob_metric` of each member alone, by its calibrated out-of-sample scores.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
-        Probabilities of the training samples from scores that did not see their labels. (After
-        a one-dimensional target: one column per class.) The curves, the weights and the widths
+        Probabilities of the training samples from out-of-sample scores. (After a
+        one-dimensional target: one column per class.) The curves, the weights and the widths
         are those of the whole training set.
     oob_score_ : float
-        `oob_metric` of these: an estimate of what new samples will have.
+        `oob_metric` of these: an estimate of its value on new samples.
     decision_ : LabelDecision
         Turns probabilities into label sets.
     views_ : dict of str to callable
@@ -126,14 +114,14 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     together would take more than some 3 GB. A label constant in training keeps its prior, (1 +
     samples with it) / (2 + samples).
 
-    The recipe was found on the paper's twelve datasets: which members, averaging log odds, half
-    of the correction. Its figures there are a little flattered by that; what is *learned*
-    comes from training rows alone.
+    The design was chosen on the paper's twelve datasets: which members, averaging log odds, half
+    of the correction. Its figures there are slightly optimistic; parameters are learned from
+    training rows alone.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.kin._classifier import KinEnsembleClassifier
+    >>> from labelkin import KinEnsembleClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(120, 4))
     >>> Y = (X[:, :2] + X[:, 2:] > 0).astype(int)
@@ -153,6 +141,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _limits = Limits()
 
     def __init__(
         self,
@@ -174,8 +164,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: Any) -> "KinEnsembleClassifier":
-        """Train the members, and combine them by their honest scores.
+    def fit(self, X: Any, y: Any) -> "KinEnsembleClassifier":
+        """Train the members, and combine them by their out-of-sample scores.
 
         Parameters
         ----------
@@ -190,117 +180,97 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         """
         X, y = self._validate_fit(X, y)
         rng = check_random_state(self.random_state)
-        X = manageable(X)
-        self._dense = isinstance(X, np.ndarray)
-        self.views_: dict[str, View] = learn_views(X)
+        n, k = X.shape
+        self._dense = isinstance(X, np.ndarray) or n * k <= self._limits.dense_entries
+        X = as_float_rows(X, self._dense)
+
+        # Views: the same rows on several scales, learned without labels
+        seed = random_seed(rng) if self.n_projections else None
+        self.views_: dict[str, View] = learn_views(X, seed, self._limits)
         rows = {name: view(X) for name, view in self.views_.items()}
-        members = self._kernels(X) + self._projections(X, rows, rng) + self._trees()
+
+        # Plan: which learners on which view
+        members = plan_members(
+            self.views_,
+            (n, k, y.shape[1]),
+            binary=is_binary(X),
+            n_projections=self.n_projections,
+            n_trees=self.n_trees,
+            n_jobs=effective_n_threads(self.n_jobs),
+            rng=rng,
+            limits=self._limits,
+        )
+
+        # Fit, with out-of-sample scores of the training rows
         scores = self._fit_members(members, rows, y, rng)
-        self._combine(members, scores, y, int(rng.randint(_SEEDS)))
-        return self
 
-    def _kernels(self, X: Matrix) -> list[Member]:
-        names = list(self.views_)
-        # Where no view divides features by their standard deviations, the first kernel may.
-        may_scale = "standard" not in names
-        members = [
-            Member(f"{name}_rbf", name, [KernelLearner("l2", may_scale and name == "raw")])
-            for name in names
-        ]
-        # Of zeros and ones the Laplacian kernel is the RBF kernel: no second member.
-        for name in names[-1:] if is_binary(X) else (names[0], names[-1]):
-            members.append(Member(f"{name}_laplacian", name, [KernelLearner("l1")]))
-        return members
-
-    def _projections(
-        self, X: Matrix, rows: dict[str, Matrix], rng: np.random.RandomState
-    ) -> list[Member]:
-        """Plan the members behind projections; add the view they need."""
-        if not self.n_projections:
-            return []
-        last = list(self.views_)[-1]
-        name, view = "compact", compact(self.views_[last], rows[last], int(rng.randint(_SEEDS)))
-        if view is self.views_[last]:
-            name = last
-        else:
-            self.views_[name] = view
-            rows[name] = view(X)
-        training = TrainingRows(rows[name])
-        bags = draw_bags(X.shape[0], self.n_projections, rng)
-        learners = [
-            ProjectionLearner(training, bag, THRESHOLDS[i % len(THRESHOLDS)])
-            for i, bag in enumerate(bags)
-        ]
-        return [Member("projections", name, learners)]
-
-    def _trees(self) -> list[Member]:
-        learners = [TreesLearner(self.n_trees, effective_n_threads(self.n_jobs))]
-        return [Member("trees", "raw", learners)] if self.n_trees else []
-
-    def _fit_members(
-        self, members: list[Member], rows: dict[str, Matrix], Y: Array, rng: np.random.RandomState
-    ) -> list[Array]:
-        """Fit all learners; return the honest scores of each member."""
-        jobs = [(member, learner) for member in members for learner in member.learners]
-        seeds = rng.randint(_SEEDS, size=len(jobs))
-        progress = FitProgress(self, "learners", len(jobs), self.verbose)
-        scores: list[Array] = [None] * len(jobs)
-
-        def run(i: int) -> None:
-            member, learner = jobs[i]
-            scores[i] = learner.fit(rows[member.view], Y, int(seeds[i]))
-            progress.step()
-
-        # Trees use all threads by themselves.
-        alone = [i for i, (_, learner) in enumerate(jobs) if isinstance(learner, TreesLearner)]
-        others = sorted(set(range(len(jobs))) - set(alone))
-        threads = affordable_threads(len(Y), effective_n_threads(self.n_jobs))
-        if threads > 1:
-            map_threads(run, others, threads)
-        else:
-            with blas_threads(self.n_jobs):
-                for i in others:
-                    run(i)
-        for i in alone:
-            run(i)
-        ends = np.cumsum([len(member.learners) for member in members])
-        parts = [scores[end - len(m.learners) : end] for m, end in zip(members, ends, strict=True)]
-        return [honest_mean(part, Y) for part in parts]
-
-    def _combine(self, members: list[Member], scores: list[Array], Y: Array, seed: int) -> None:
-        self._stacking = Stacking(seed)
-        proba = self._stacking.fit(scores, Y)
+        # Combine
+        self._stacking = Stacking(random_seed(rng), max_entries=self._limits.weight_entries)
+        proba = self._stacking.fit_proba(scores, y)
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
-        self.decision_ = LabelDecision(self.decision).fit(proba, Y)
-        metric = METRICS[self.oob_metric]
-
-        def value(proba: Array, labels: Array) -> float:
-            return float(metric(Y, labels if metric.needs == "label" else proba))
-
-        alone = [c(s) for c, s in zip(self._stacking.calibrations_, scores, strict=True)]
-        self.member_scores_ = {
-            m.name: value(p, p > 0.5) for m, p in zip(members, alone, strict=True)
-        }
-        self.oob_score_ = value(proba, self.decision_.apply(proba))
         self.oob_proba_ = self._as_proba(proba)
 
+        # Decide
+        self.decision_ = LabelDecision(self.decision).fit(proba, y)
+        self.oob_score_ = self._score(y, proba, self.decision_.apply(proba))
+        curves = zip(members, self._stacking.calibrations_, scores, strict=True)
+        alone = {member.name: calibrate(s) for member, calibrate, s in curves}
+        self.member_scores_ = {name: self._score(y, p, p > 0.5) for name, p in alone.items()}
+        return self
+
+    def _fit_members(
+        self,
+        members: list[LearnerGroup],
+        rows: dict[str, Matrix],
+        y: Array,
+        rng: np.random.RandomState,
+    ) -> list[Array]:
+        """Fit all learners; return the out-of-sample scores of each member."""
+        jobs = [(learner, rows[member.view]) for member in members for learner in member.learners]
+        seeds = rng.randint(2**31 - 1, size=len(jobs))
+        progress = FitProgress(self, "learners", len(jobs), self.verbose)
+
+        def fit(job: tuple[tuple[Learner, Matrix], int]) -> Array:
+            (learner, view), seed = job
+            scores = learner.fit_scores(view, y, int(seed))
+            progress.step()
+            return scores
+
+        # Trees come last, and use all threads by themselves.
+        seeded = list(zip(jobs, seeds, strict=True))
+        n_trees = sum(isinstance(learner, TreesLearner) for learner, _ in jobs)
+        others = seeded[: len(jobs) - n_trees]
+        concurrent = self._limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
+        if concurrent > 1:
+            scores = map_threads(fit, others, concurrent)
+        else:
+            with blas_threads(self.n_jobs):
+                scores = [fit(job) for job in others]
+        scores += [fit(job) for job in seeded[len(others) :]]
+        remaining = iter(scores)
+        return [
+            mean_out_of_sample([next(remaining) for _ in member.learners], y) for member in members
+        ]
+
+    def _score(self, y: Array, proba: Array, labels: Array) -> float:
+        metric = METRICS[self.oob_metric]
+        return float(metric(y, labels if metric.needs == "label" else proba))
+
     @property
-    def estimators_(self) -> list[Member]:
+    def estimators_(self) -> list[LearnerGroup]:
         """The fitted members."""
         return [member for _, member in self.members_]
 
     def _proba(self, X: Matrix) -> Array:
-        return np.concatenate(
-            [self._block_proba(X[part]) for part in gen_batches(X.shape[0], _QUERIES)]
-        )
+        batches = gen_batches(X.shape[0], self._limits.query_rows)
+        return np.concatenate([self._batch_proba(X[batch]) for batch in batches])
 
-    def _block_proba(self, X: Matrix) -> Array:
-        X = manageable(X, self._dense)
+    def _batch_proba(self, X: Matrix) -> Array:
+        X = as_float_rows(X, self._dense)
         rows = {name: view(X) for name, view in self.views_.items()}
-        members = self.estimators_
-        scores = map_threads(lambda m: m.scores(rows[m.view]), members, self.n_jobs)
-        return self._stacking(scores)
+        scores = map_threads(lambda m: m.scores(rows[m.view]), self.estimators_, self.n_jobs)
+        return self._stacking.proba(scores)
 
     def _labels(self, X: Matrix) -> Array:
         return self.decision_.apply(self._proba(X))

@@ -1,8 +1,7 @@
 """Views of the features: the same rows on other scales, learned without labels.
 
-A kernel sees distances, and distances depend on how features are scaled. Which scale is right
-differs between word counts, measurements and codes; an ensemble need not choose, it takes
-several. Every view is learned from training rows alone and never from labels.
+A kernel depends on distances, and distances on how features are scaled. Which scale is right
+differs between word counts, measurements and codes; an ensemble need not choose, it uses several.
 """
 
 from collections.abc import Callable
@@ -13,20 +12,14 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import _squared_norms, _unit_rows, column_spread
+from labelkin.kernel._distances import column_spread, squared_norms, unit_rows
+from labelkin.kin._limits import Limits
 from labelkin.projection._scatter import TrainingRows
 
 View = Callable[[Matrix], Matrix]
 
-# Rows from which the distribution of a feature is learned, at most.
-_RANKED_ROWS = 10_000
-# Up to this many cells a sparse matrix is worked on as a dense one.
-_DENSE_CELLS = 2**24
-# Rows are of one length when their lengths vary by less than this share.
+# Rows are of one length when the standard deviation of their lengths is below this share.
 _SAME_LENGTH = 0.01
-# Wider views are reduced to so many directions before projections are learned.
-_WIDEST = 1_500
-_REDUCED = 1_000
 
 
 class Raw:
@@ -42,7 +35,7 @@ class Unit:
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
-        return _unit_rows(X)
+        return unit_rows(X)
 
 
 class Standard:
@@ -59,8 +52,8 @@ class Standard:
 class Ranks:
     """Each value's share of smaller training values of its feature, ties counted half."""
 
-    def __init__(self, X: Array) -> None:
-        step = -(-len(X) // _RANKED_ROWS)
+    def __init__(self, X: Array, max_rows: int) -> None:
+        step = -(-len(X) // max_rows)
         self.values = np.sort(X[::step].T, axis=1)
 
     def __call__(self, X: Array) -> Array:
@@ -75,7 +68,7 @@ class Ranks:
 class Words:
     """Counts times log(n / rows with the word), to a power, in rows of length 1.
 
-    The power ½ keeps frequent words of a document from drowning the others.
+    With the power ½, frequent words of a document dominate the others less.
     """
 
     def __init__(self, X: Matrix, power: float) -> None:
@@ -91,10 +84,10 @@ class Words:
             counts.data = np.maximum(counts.data, 0) ** self.power
         else:
             counts = np.maximum(X, 0) ** self.power
-        return _unit_rows(_scale_columns(counts, self.weight))
+        return unit_rows(_scale_columns(counts, self.weight))
 
 
-class Rotated:
+class Reduced:
     """A view in fewer, orthonormal directions."""
 
     def __init__(self, view: View, basis: Array) -> None:
@@ -105,61 +98,65 @@ class Rotated:
         return self.view(X) @ self.basis.T
 
 
-def compact(view: View, rows: Matrix, seed: int) -> View:
-    """Return a view in so few dense columns that projections of it can be learned.
-
-    With more columns than rows it is rotated into the space of the rows, without loss. Large
-    ones are reduced to their leading singular directions.
-
-    Parameters
-    ----------
-    view : callable
-        The view.
-    rows : ndarray or CSR matrix
-        The training rows in it.
-    seed : int
-        Of the randomised decomposition.
-    """
-    n, k = rows.shape
-    if sparse.issparse(rows) or min(n, k) > _WIDEST:
-        size = max(1, min(_REDUCED, min(n, k) - 1))
-        return Rotated(view, TruncatedSVD(size, random_state=seed).fit(rows).components_)
-    return view if k <= n else Rotated(view, TrainingRows(rows).basis)
-
-
-def learn_views(X: Matrix) -> dict[str, View]:
+def learn_views(
+    X: Matrix, seed: int | None = None, limits: Limits | None = None
+) -> dict[str, View]:
     """Learn the views that suit the rows.
 
     Rows that are never negative and mostly zero are taken for texts: ``"idf"`` and
     ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
-    ``"raw"`` is always there, ``"unit"`` where rows differ in length.
+    ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
+    of these views in fewer columns, where it has too many to learn projections of it.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training rows, prepared by `manageable`.
+        Training rows, as `as_float_rows` returns them.
+    seed : int, optional
+        Of the randomised decomposition for ``"reduced"``. None: no such view.
+    limits : Limits, optional
+        Sizes.
 
     Returns
     -------
     dict of str to callable
-        Each turns rows into their view. The last one suits the rows best.
+        Each turns rows into their view. The last one is the one for projections.
     """
+    limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
-    lengths = np.sqrt(_squared_norms(X))
+    lengths = np.sqrt(squared_norms(X))
     if lengths.std() > _SAME_LENGTH * lengths.mean():
         views["unit"] = Unit()
     if is_text(X):
         views["idf"] = Words(X, 1.0)
         views["root_idf"] = Words(X, 0.5)
-        return views
-    views["standard"] = Standard(X)
-    if not sparse.issparse(X):
-        views["ranks"] = Ranks(X)
+    else:
+        views["standard"] = Standard(X)
+        if not sparse.issparse(X):
+            views["ranks"] = Ranks(X, limits.ranked_rows)
+    if seed is not None:
+        last = list(views.values())[-1]
+        basis = reduced_basis(last(X), seed, limits)
+        if basis is not None:
+            views["reduced"] = Reduced(last, basis)
     return views
 
 
+def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
+    """Return few orthonormal directions, (d, k), in which to learn projections; None: all.
+
+    With more columns than rows these span the space of the rows, without loss. Of large and of
+    sparse rows they are the leading singular directions.
+    """
+    n, k = rows.shape
+    if sparse.issparse(rows) or min(n, k) > limits.max_projected_columns:
+        size = max(1, min(limits.reduced_columns, min(n, k) - 1))
+        return TruncatedSVD(size, random_state=seed).fit(rows).components_
+    return TrainingRows(rows).basis if k > n else None
+
+
 def is_text(X: Matrix) -> bool:
-    """Tell whether rows are counts of words: no value negative, most of them zero."""
+    """Return whether rows look like counts of words: no value negative, most of them zero."""
     stored = X.data if sparse.issparse(X) else X
     if stored.size and stored.min() < 0:
         return False
@@ -167,26 +164,16 @@ def is_text(X: Matrix) -> bool:
 
 
 def is_binary(X: Matrix) -> bool:
-    """Tell whether all values are 0 or 1: then |x − z|₁ is |x − z|₂²."""
+    """Return whether all values are 0 or 1: then |x − z|₁ is |x − z|₂²."""
     stored = X.data if sparse.issparse(X) else X
     return bool(((stored == 0) | (stored == 1)).all())
 
 
-def manageable(X: Matrix, dense: bool | None = None) -> Matrix:
-    """Return rows in double precision, dense where that is small, in order in memory.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-        Rows.
-    dense : bool, optional
-        Whether a sparse matrix is made dense; None: if it is small.
-    """
-    if not sparse.issparse(X):
-        return np.ascontiguousarray(X, dtype=np.float64)
-    if dense if dense is not None else X.shape[0] * X.shape[1] <= _DENSE_CELLS:
-        return X.toarray().astype(np.float64, copy=False)
-    return sparse.csr_matrix(X, dtype=np.float64)
+def as_float_rows(X: Matrix, dense: bool) -> Matrix:
+    """Return rows in double precision: a C-ordered array if `dense` or if they were, else CSR."""
+    if sparse.issparse(X) and not dense:
+        return sparse.csr_matrix(X, dtype=np.float64)
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
 def _scale_columns(X: Matrix, factors: Array) -> Any:

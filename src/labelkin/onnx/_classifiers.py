@@ -13,7 +13,6 @@ from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
-from labelkin.kernel._distances import KernelColumns
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._mlknn import NeighborCounts
 from labelkin.onnx._convert import Prediction, classify
@@ -47,8 +46,8 @@ def _kernel_ridge(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -
     # In double whatever the model's type: coefficients of both signs cancel, so that rounding
     # of the distances to single precision would change the fourth digit.
     columns = _kernel_columns(model, graph, graph.promote(rows, np.float64))
-    scores = graph.op("MatMul", columns.name, graph.double(model._coef))
-    scores = graph.op("Add", scores, np.asarray(model._offset, dtype=np.float64))
+    scores = graph.op("MatMul", columns.name, graph.double(model._regression.coef_))
+    scores = graph.op("Add", scores, np.asarray(model._regression.intercept_, dtype=np.float64))
     if model.share_ is not None:
         scores = _on_log_odds_scale(graph, scores, np.asarray(model.share_))
     odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
@@ -169,9 +168,9 @@ def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor)
         rows = graph.apply("Div", rows, model.scale_)
     if model.kernel == "cosine":
         rows = graph.unit_rows(rows)
-    if not isinstance(model._columns, KernelColumns):  # few features: the rows themselves
+    X = model._regression.rows_
+    if X is None:  # fewer features than samples: each feature has a coefficient
         return rows
-    X = model._columns.rows.X
     X = X.toarray() if sparse.issparse(X) else X
     landmarks = graph.double(X.T)
     if model.width_ is None:

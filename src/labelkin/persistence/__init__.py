@@ -8,7 +8,7 @@ trusts of scikit-learn, NumPy and SciPy.
 Two things differ from a plain skops archive. ``labelkin.json`` holds the number of the format,
 the versions, the label names, and the caller's details. And the types of labelkin stand in the
 file under stable names, such as ``labelkin.VPCMEClassifier`` or ``labelkin`` +
-``kin.KernelLearner``, never under the path of a private module, so that a file can be read
+``kernel.KernelRidge``, never under the path of a private module, so that a file can be read
 after a class has moved.
 """
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression, Ridge
+from scipy.special import logit
+from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
-from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.calibration._curves import SlopeCalibration, bend, better_curve
-from labelkin.kernel._classifier import KernelRidgeLOOClassifier
-from labelkin.kernel._distances import RadialRidge, Rows, column_spread, find_width, radial
-from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_ridge
+from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin.calibration._curves import SlopeCalibration, to_log_odds_scale
+from labelkin.kernel._distances import column_spread, radial, squared_distances
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors
+from labelkin.kernel._width import descend_width
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]
@@ -82,13 +82,18 @@ def test_leave_one_out_with_landmarks():
 
 def test_all_rows_as_landmarks_is_exact():
     X, Y = noisy(60)
-    settings = {"width": 2.0, "random_state": 0}
-    exact = KernelRidgeLOOClassifier(**settings).fit(X, Y)
-    approximate = KernelRidgeLOOClassifier(max_exact=10, n_landmarks=60, **settings).fit(X, Y)
-    np.testing.assert_allclose(approximate.loo_scores_, exact.loo_scores_, atol=1e-6)
+    K, queries = rbf_kernel(X), rbf_kernel(X + 1, X)
+    spectra = RidgeSpectrum.of_kernel(K), RidgeSpectrum.of_landmarks(K, [K[:25], K[25:]])
+    exact, approximate = (fit_ridge(spectrum, Y, np.full(4, 0.1)) for spectrum in spectra)
+    np.testing.assert_allclose(approximate.loo_scores, exact.loo_scores, atol=1e-6)
     np.testing.assert_allclose(
-        approximate.predict_proba(X + 1), exact.predict_proba(X + 1), atol=1e-5
+        queries @ approximate.coef + approximate.intercept,
+        queries @ exact.coef + exact.intercept,
+        atol=1e-5,
     )
+    # The classifier needs no approximation from all of its samples.
+    model = KernelRidgeLOOClassifier(max_exact=10, n_landmarks=60, random_state=0).fit(X, Y)
+    assert model.landmarks_ is None
 
 
 @pytest.mark.parametrize("kind", ["twins", "indefinite", "zero"])
@@ -104,17 +109,20 @@ def test_landmarks_of_any_rank(kind):
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-9
     Z = C @ vectors[:, kept] / np.sqrt(values[kept])
-    expected = loo_ridge(RidgeSpectrum.of_features(Z), Y)
-    model = loo_ridge(RidgeSpectrum.of_landmarks(K, [C[:25], C[25:26], C[26:]]), Y)
+    features = RidgeSpectrum.of_features(Z)
+    landmarks = RidgeSpectrum.of_landmarks(K, [C[:25], C[25:26], C[26:]])
+    expected, model = (fit_ridge(s, Y, choose_ridges(s, Y)[0]) for s in (features, landmarks))
     np.testing.assert_allclose(model.loo_scores, expected.loo_scores, atol=1e-6)
-    np.testing.assert_allclose(C @ model.coef + model.intercept, expected.scores(Z), atol=1e-6)
+    np.testing.assert_allclose(
+        C @ model.coef + model.intercept, Z @ expected.coef + expected.intercept, atol=1e-6
+    )
 
 
 def test_predictions_are_those_of_scikit_learns_ridge():
     X, Y = noisy(60)
     model = KernelRidgeLOOClassifier("linear", ridges=[0.3], scale=False).fit(X[:50], Y[:50])
     expected = Ridge(alpha=model.ridge_[0]).fit(X[:50], Y[:50]).predict(X[50:])
-    np.testing.assert_allclose(model._scores(X[50:]), expected, atol=1e-10)
+    np.testing.assert_allclose(model._regression.scores(X[50:]), expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
@@ -130,7 +138,9 @@ def test_features_and_kernel_give_the_same(form):
         ).fit(X[:50], Y[:50])
     np.testing.assert_allclose(primal.ridge_, dual.ridge_)
     np.testing.assert_allclose(primal.loo_scores_, dual.loo_scores_, atol=1e-9)
-    np.testing.assert_allclose(primal._scores(form(X[50:])), dual._scores(X[50:]), atol=1e-9)
+    np.testing.assert_allclose(
+        primal._regression.scores(form(X[50:])), dual._regression.scores(X[50:]), atol=1e-9
+    )
 
 
 def test_precomputed_and_callable_equal_rbf():
@@ -167,19 +177,38 @@ def test_ridges_minimise_the_leave_one_out_error(shrinkage):
         smaller * relative + shrinkage * pooled if shrinkage < np.inf else pooled + 0 * relative
     )
     best = criterion.argmin(axis=0)
-    model = loo_ridge(RidgeSpectrum.of_kernel(K), Y, ridges, shrinkage)
-    np.testing.assert_allclose(model.ridge, ridges[best] * np.trace(centred) / 40)
-    np.testing.assert_allclose(model.error, errors[best, range(4)].sum())
+    chosen, error = choose_ridges(RidgeSpectrum.of_kernel(K), Y, ridges, shrinkage)
+    np.testing.assert_allclose(chosen, ridges[best] * np.trace(centred) / 40)
+    np.testing.assert_allclose(error, errors[best, range(4)].sum())
     if shrinkage == 0:
         assert len(set(best)) > 1
 
 
-def test_rare_labels_lean_on_the_others_more():
+def test_ridges_by_the_errors_of_some_rows():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((300, 3))
+    Y = np.column_stack([X[:, :2] > 0, rng.rand(300, 2) < 0.5]).astype(np.uint8)  # rules and noise
+    spectrum = RidgeSpectrum.of_kernel(rbf_kernel(X, gamma=0.25))
+    rows = np.arange(100, 300)
+    ridges = RIDGES[::3] * spectrum.scale
+    models = [fit_ridge(spectrum, Y, np.full(4, ridge)) for ridge in ridges]
+    expected = [np.mean((Y[rows] - m.loo_scores[rows]) ** 2, axis=0) for m in models]
+    np.testing.assert_allclose(loo_errors(spectrum, Y, ridges, rows), expected)
+    chosen, _ = choose_ridges(spectrum, Y, RIDGES[::3], 0.0, rows)
+    best = len(ridges) - 1 - np.argmin(expected[::-1], axis=0)
+    np.testing.assert_allclose(chosen, ridges[best])
+    assert len(set(best)) > 1  # otherwise labels could have been mixed up
+    model = fit_ridge(spectrum, Y, chosen)
+    for label, i in enumerate(best):
+        np.testing.assert_allclose(model.loo_scores[:, label], models[i].loo_scores[:, label])
+        np.testing.assert_allclose(model.coef[:, label], models[i].coef[:, label])
+        np.testing.assert_allclose(model.intercept[label], models[i].intercept[label])
+
+
+def test_ridges_of_rare_labels_depend_more_on_the_others():
     X, Y = noisy(200, q=6)
     K = RidgeSpectrum.of_kernel(rbf_kernel(X, gamma=0.1))
-    shared = loo_ridge(K, Y, shrinkage=np.inf).ridge
-    own = loo_ridge(K, Y, shrinkage=0).ridge
-    drawn = loo_ridge(K, Y, shrinkage=50).ridge
+    shared, own, drawn = (choose_ridges(K, Y, shrinkage=s)[0] for s in (np.inf, 0, 50))
     away = np.abs(np.log(drawn / shared)) <= np.abs(np.log(own / shared)) + 1e-12
     assert away.all()
     assert Y[:, 0].sum() < 10
@@ -189,12 +218,13 @@ def test_rare_labels_lean_on_the_others_more():
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
 def test_width_is_a_minimum_of_the_error(kernel):
     X, Y = noisy(120)
-    distances = Rows(X).squared_distances()
-    found = find_width(distances, Y, kernel)
+    distances = squared_distances(X)
+    start = descend_width(distances, Y, kernel).width
+    found = descend_width(distances, Y, kernel, start=start, step=0.5)
 
     def error(width):
         spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
-        return loo_ridge(spectrum, Y, RIDGES[::3]).error
+        return choose_ridges(spectrum, Y, RIDGES[::3])[1]
 
     assert found.error == pytest.approx(error(found.width))
     for factor in (2**-0.25, 2**0.25, 0.5, 2):
@@ -222,191 +252,33 @@ def test_a_column_without_spread_is_left_alone():
         np.testing.assert_allclose(column_spread(form(X)), [1, np.arange(9).std(), 1])
 
 
-# ------------------------------------------------------------------------- calibration
-
-
-def scores_and_labels(n=4000, seed=0):
-    """Scores of frequent labels and of a rare one, their log odds linear in the scores.
-
-    As those of a regression do, scores spread less for a rare label.
-    """
-    rng = np.random.RandomState(seed)
-    S = rng.standard_normal((n, 4)) * [0.3, 0.3, 0.3, 0.015]
-    slopes, intercepts = np.array([4.0, 8.0, 3.0, 50.0]), np.array([0.0, -1.0, -1.0, -6.5])
-    Y = rng.rand(n, 4) < 1 / (1 + np.exp(-(slopes * S + intercepts)))
-    return S, Y.astype(np.uint8)
-
-
-def test_without_shrinkage_it_is_a_logistic_regression():
-    S, Y = scores_and_labels()
-    calibration = SlopeCalibration(precision=0).fit(S, Y)
-    for label in range(4):
-        oracle = LogisticRegression(C=np.inf, tol=1e-10).fit(S[:, [label]], Y[:, label])
-        np.testing.assert_allclose(calibration.slope_[label], oracle.coef_[0, 0], rtol=1e-4)
-        np.testing.assert_allclose(calibration.intercept_[label], oracle.intercept_[0], rtol=1e-4)
-
-
-def test_shrinkage_moves_rare_labels_only():
-    S, Y = scores_and_labels()
-    assert Y[:, 3].sum() < 15
-    free, drawn = (SlopeCalibration(precision=p).fit(S, Y) for p in (0, 1))
-    share = Y.mean(axis=0)
-    unit = np.sqrt(share * (1 - share))
-    shared = drawn.shared_slope_
-    np.testing.assert_allclose(drawn.slope_[:3], free.slope_[:3], rtol=0.05)
-    before, after = (abs(c.slope_[3] * unit[3] - shared) for c in (free, drawn))
-    assert after < 0.75 * before
-    tied = SlopeCalibration(precision=1e9).fit(S, Y)
-    np.testing.assert_allclose(tied.slope_ * unit, shared, rtol=1e-4)
-
-
-def test_shared_slope_is_that_of_one_regression():
-    """One logistic regression on all labels' scores, with an indicator of each label."""
-    S, Y = scores_and_labels(500)
-    S, Y = S[:, :3], Y[:, :3]
-    share = Y.mean(axis=0)
-    long = np.zeros((1500, 4))
-    for label in range(3):
-        rows = slice(500 * label, 500 * label + 500)
-        long[rows, 0] = S[:, label] / np.sqrt(share[label] * (1 - share[label]))
-        long[rows, 1 + label] = 1
-    oracle = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(long, Y.T.ravel())
-    calibration = SlopeCalibration().fit(S, Y)
-    assert calibration.shared_slope_ == pytest.approx(oracle.coef_[0, 0], rel=1e-3)
-
-
-def test_penalised_likelihood_is_at_its_minimum():
-    S, Y = scores_and_labels(300, seed=3)
-    calibration = SlopeCalibration(precision=2.0).fit(S, Y)
-    p = calibration(S)
-    share = Y.mean(axis=0)
-    unit = np.sqrt(share * (1 - share))
-    away = calibration.slope_ * unit - calibration.shared_slope_
-    np.testing.assert_allclose(p.mean(axis=0), share, rtol=1e-6)
-    np.testing.assert_allclose(((p - Y) * S / unit).sum(axis=0) + 2 * away, 0, atol=1e-5)
-
-
-def test_scores_that_point_the_wrong_way_are_ignored():
-    S, Y = scores_and_labels()
-    S[:, 0] *= -1
-    calibration = SlopeCalibration().fit(S, Y)
-    assert calibration.slope_[0] == 0
-    np.testing.assert_allclose(calibration(S)[:, 0], Y[:, 0].mean())
-    # All of them: nothing but priors.
-    calibration = SlopeCalibration().fit(-np.abs(Y - 0.1), Y)
-    np.testing.assert_allclose(calibration(S), np.tile(Y.mean(axis=0), (len(Y), 1)))
-
-
-def test_separable_and_constant_scores_are_finite():
-    Y = np.repeat([[0, 0, 1, 0], [1, 0, 1, 0]], 20, axis=0)
-    Y[0, 1] = 1
-    S = np.column_stack([Y[:, 0], np.zeros(40), np.ones(40), np.arange(40.0)])
-    calibration = SlopeCalibration().fit(S, Y)
-    P = calibration(S)
-    assert np.isfinite(calibration.slope_).all()
-    assert (P > 0).all()
-    assert (P < 1).all()
-    assert ((P[:, 0] > 0.5) == Y[:, 0]).all()
-    np.testing.assert_allclose(P[:, 1], Y[:, 1].mean())
-    np.testing.assert_allclose(logit(P[:, 2]), np.log(41))
-    np.testing.assert_allclose(logit(P[:, 3]), -np.log(41))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0.3, 30), st.floats(-5, 5))
-def test_calibration_does_not_depend_on_the_units_of_scores(seed, factor, shift):
-    """Each label's scores moved: the same probabilities; all multiplied: nearly so."""
-    S, Y = scores_and_labels(120, seed)
-    Y[:2] = [[0] * 4, [1] * 4]
-    P = SlopeCalibration(precision=0.5).fit(S, Y)(S)
-    moved = SlopeCalibration(precision=0.5).fit(S + shift, Y)(S + shift)
-    np.testing.assert_allclose(moved, P, atol=1e-6)
-    stretched = SlopeCalibration(precision=0.5 * factor**2).fit(S * factor, Y)(S * factor)
-    np.testing.assert_allclose(stretched, P, atol=0.01)
-
-
-def test_bent_scores_are_near_log_odds():
-    share = np.array([0.01, 0.3, 0.7])
-    grid = np.linspace(-1, 2, 301)[:, None] + np.zeros(3)
-    bent = bend(grid, share)
-    assert (np.diff(bent, axis=0) > 0).all()
-    # Well above a small share, log(score / share); in proportion around 0; mirrored.
-    np.testing.assert_allclose(bend(np.array([[0.5]]), share[:1]), np.log(0.5 / 0.01), atol=1e-3)
-    np.testing.assert_allclose(bend(np.array([[1e-4]]), share[:1]), 1e-4 / 0.02, rtol=1e-4)
-    np.testing.assert_allclose(bent[:, 2], -bend(1 - grid, 1 - share)[:, 2])
-
-
-def test_bent_curves_fit_scores_that_are_probabilities():
-    """What scores say plainly, rare labels too; a straight curve cannot follow them."""
-    rng = np.random.RandomState(0)
-    P = rng.beta(0.05, 1.2, size=(4000, 6))
-    P[:, 5] = 1 - P[:, 5]
-    Y = rng.rand(*P.shape) < P
-    straight, bent = (SlopeCalibration(scale=z).fit(P, Y) for z in ("deviation", "bent"))
-    loss = [np.abs(c(P) - P).mean() for c in (straight, bent)]
-    assert loss[1] < 0.5 * loss[0]
-    assert np.abs(bent(P) - P).max() < 0.25
-    np.testing.assert_allclose(bent(P).mean(axis=0), Y.mean(axis=0), atol=1e-6)
-
-
-def test_the_curve_that_foretells_better_is_taken():
-    rng = np.random.RandomState(0)
-    P = rng.beta(0.05, 1.2, size=(1500, 4))
-    S, Y = scores_and_labels(1500)
-    assert better_curve(P, rng.rand(*P.shape) < P).bent
-    assert not better_curve(S, Y).bent
-    for n in (1, 2, 7):
-        assert np.isfinite(better_curve(S[:n], Y[:n])(S)).all()
-
-
-def test_log_odds_are_left_as_they_are_if_they_are_right():
-    """Of rare labels too: the slope that all share is 1, whatever the labels' shares."""
-    rng = np.random.RandomState(0)
-    odds = rng.standard_normal((4000, 5)) * 2 - np.array([0, 1, 3, 5, 6])
-    Y = rng.rand(*odds.shape) < expit(odds)
-    calibration = SlopeCalibration(30.0, "odds").fit(odds, Y)
-    assert calibration.shared_slope_ == pytest.approx(1, abs=0.05)
-    np.testing.assert_allclose(calibration.slope_, 1, atol=0.15)
-    np.testing.assert_allclose(calibration.odds(odds), odds, atol=1.0)
-
-
-@pytest.mark.parametrize("scale", ["deviation", "bent"])
-def test_both_curves_reach_new_samples(scale, monkeypatch):
-    X, Y = noisy(80)
-
-    def curve(scores, Y, precision):
-        return SlopeCalibration(precision, scale).fit(scores, Y)
-
-    monkeypatch.setattr("labelkin.kernel._classifier.better_curve", curve)
-    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
-    expected = SlopeCalibration(1.0, scale).fit(model.loo_scores_, Y)
-    np.testing.assert_allclose(model.predict_proba(X), expected(model._scores(X)), rtol=1e-9)
-
-
-def test_a_label_of_all_or_none_has_no_curve():
-    S, Y = scores_and_labels(60)
-    Y[:, 0], Y[:, 1] = 0, 1
-    calibration = SlopeCalibration(scale="bent").fit(S, Y)
-    np.testing.assert_array_equal(calibration.share_[:2], 0.5)
-    np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
-
-
 # ----------------------------------------------------------------------- the estimator
 
 
-def test_honest_probabilities_are_returned():
+@pytest.mark.parametrize("scale", ["deviation", "log_odds"])
+def test_both_curves_apply_to_new_samples(scale):
+    X, Y = noisy(80)
+    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    curves = SlopeCalibration(1.0, scale).fit(model.loo_scores_, Y)
+    model.slope_, model.intercept_ = curves.slope_, curves.intercept_
+    model.share_ = curves.share_ if scale == "log_odds" else None
+    expected = curves(model._regression.scores(X))
+    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+
+
+def test_leave_one_out_probabilities_are_returned():
     X, Y = noisy(80)
     model = KernelRidgeLOOClassifier(random_state=0)
     proba = model.fit_loo_proba(X, Y)
     np.testing.assert_array_equal(proba, model.loo_proba_)
     scores = model.loo_scores_
     if model.share_ is not None:
-        scores = bend(scores, Y.mean(axis=0))
+        scores = to_log_odds_scale(scores, Y.mean(axis=0))
     np.testing.assert_allclose(logit(proba), model.slope_ * scores + model.intercept_, rtol=1e-6)
     np.testing.assert_allclose(proba.mean(axis=0), Y.mean(axis=0), atol=1e-6)
 
 
-def test_leave_one_out_error_foretells_the_test_error():
+def test_leave_one_out_error_predicts_the_test_error():
     X, Y = make_data(600, 6, 5, seed=1)
     Y ^= np.random.RandomState(0).rand(*Y.shape) < 0.1
     model = KernelRidgeLOOClassifier(random_state=0).fit(X[:300], Y[:300])
@@ -436,7 +308,7 @@ def test_single_precision_is_kept():
     X, Y = noisy(100, k=8)
     exact = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
     model = KernelRidgeLOOClassifier(random_state=0).fit(X.astype(np.float32), Y)
-    assert model.loo_scores_.dtype == model._coef.dtype == np.float32
+    assert model.loo_scores_.dtype == model._regression.coef_.dtype == np.float32
     np.testing.assert_allclose(model.loo_proba_, exact.loo_proba_, atol=0.02)
 
 
@@ -484,18 +356,6 @@ def test_tiny_data(seed, n, q, kernel):
         assert (proba < 1).all()
 
 
-def test_shared_distances_serve_several_members():
-    X, Y = noisy(60)
-    rows = Rows(X[:50])
-    distances, queries = rows.squared_distances(), rows.squared_distances(X[50:])
-    for kernel in ("rbf", "laplacian"):
-        member = RadialRidge(distances, Y[:50], kernel, shrinkage=50)
-        model = KernelRidgeLOOClassifier(kernel, scale=False).fit(X[:50], Y[:50])
-        assert member.width == pytest.approx(model.width_)
-        np.testing.assert_allclose(member.loo_scores, model.loo_scores_, atol=1e-9)
-        np.testing.assert_allclose(member.scores(queries), model._scores(X[50:]), atol=1e-9)
-
-
 def test_pickles_with_each_form():
     X, Y = noisy(50)
     for model in (
@@ -508,12 +368,10 @@ def test_pickles_with_each_form():
         np.testing.assert_allclose(restored.predict_proba(X), proba, rtol=1e-12)
 
 
-def test_blocks_of_queries_change_nothing(monkeypatch):
+def test_blocks_of_queries_change_nothing():
     X, Y = noisy(60)
-    model = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
-    expected = model.predict_proba(X)
-    monkeypatch.setattr("labelkin.kernel._classifier._BLOCK_CELLS", 7 * 60)
-    np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
+    regression = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)._regression
+    np.testing.assert_allclose(regression.scores(X, 7 * 60), regression.scores(X), rtol=1e-9)
 
 
 # --------------------------------------------------------------------------- bad input
@@ -553,13 +411,13 @@ def test_far_better_than_ml_knn_on_medical(paper_data):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_rounding_of_the_samples_is_not_heard(kernel):
+def test_rounding_of_the_samples_does_not_reach_the_scores(kernel):
     """Few features: most eigenvalues are next to 0, and their vectors are noise."""
     rng = np.random.RandomState(0)
     X, Q = rng.standard_normal((300, 2)), rng.standard_normal((50, 2))
     Y = (X @ rng.standard_normal((2, 3)) + 0.3 * rng.standard_normal((300, 3)) > 0).astype(int)
     scores = [
-        KernelRidgeLOOClassifier(kernel, width=1.0).fit(X * factor, Y)._scores(Q)
+        KernelRidgeLOOClassifier(kernel, width=1.0).fit(X * factor, Y)._regression.scores(Q)
         for factor in (1, 1 + 1e-14)
     ]
     np.testing.assert_allclose(scores[0], scores[1], atol=1e-8)

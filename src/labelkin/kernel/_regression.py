@@ -1,0 +1,269 @@
+"""Kernel ridge regression whose scale, width and ridges are chosen by leave-one-out error."""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
+
+from labelkin._utils.array_api import convert_arrays
+from labelkin.base import Array, Matrix
+from labelkin.kernel._distances import (
+    LINEAR,
+    RADIAL,
+    column_spread,
+    dense,
+    distances,
+    kernel_values,
+    prepare_rows,
+    radial,
+    row_blocks,
+    sample_rows,
+    squared_distances,
+    take,
+)
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge
+from labelkin.kernel._width import COARSE, FoundWidth, descend_width
+
+# Scaled columns must lower the error to this share of it to be preferred.
+_SCALED_IS_BETTER = 0.99
+
+
+class KernelRidge:
+    """Kernel ridge regression of many labels, tuned by leave-one-out error.
+
+    1. Whether columns are scaled, and the width of a radial kernel, on a sample of the rows.
+    2. The rows that get a coefficient: all, or landmarks (Nyström).
+    3. The width once more, in smaller steps on these rows.
+    4. One eigendecomposition; the ridge of each label; coefficients and leave-one-out scores.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "laplacian", "manhattan", "linear", "cosine", "precomputed"} or callable
+        See `labelkin.kernel._distances.radial` and `KernelRidgeLOOClassifier`.
+    width : float, optional
+        Of a radial kernel. None: found from the median distance, downhill on the error.
+    scale : bool or "auto"
+        Whether columns are divided by their standard deviations. ``"auto"``: if that lowers the
+        error on the sample by a hundredth or more; never with a given width.
+    ridges, shrinkage
+        As in `choose_ridges`.
+    coarse_ridges : bool
+        Whether every third ridge is enough.
+    n_landmarks : int, optional
+        Rows that get a coefficient, if there are more. None: all.
+    landmark_means : bool
+        Whether landmarks are moved to the means of the rows nearest to them.
+    search_rows, refine_rows : int
+        Size of the samples of rows on which the width is sought, and refined; 0: not refined.
+
+    Attributes
+    ----------
+    width_ : float or None
+        Width of a radial kernel.
+    scale_ : array of shape (n_features,) or None
+        Divisors of the columns.
+    landmarks_ : ndarray of int or None
+        Rows drawn as landmarks, if they were not moved.
+    rows_ : array or CSR matrix, or None
+        Prepared rows that have a coefficient each. None: the columns of X have, or X is a
+        precomputed kernel.
+    ridge_ : ndarray of shape (n_labels,)
+        λ of each label.
+    coef_ : array of shape (n_columns, n_labels)
+        Coefficients.
+    intercept_ : array of shape (n_labels,)
+        Intercepts.
+    """
+
+    width_: float | None
+    scale_: Any
+    landmarks_: Array | None
+    rows_: Matrix | None
+    ridge_: Array
+    coef_: Any
+    intercept_: Any
+
+    def __init__(
+        self,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        *,
+        width: float | None = None,
+        scale: bool | str = False,
+        ridges: Array = RIDGES,
+        shrinkage: float = 50.0,
+        coarse_ridges: bool = False,
+        n_landmarks: int | None = None,
+        landmark_means: bool = False,
+        search_rows: int = 600,
+        refine_rows: int = 3000,
+    ) -> None:
+        self.kernel = kernel
+        self.width = width
+        self.scale = scale
+        self.ridges = ridges
+        self.shrinkage = shrinkage
+        self.coarse_ridges = coarse_ridges
+        self.n_landmarks = n_landmarks
+        self.landmark_means = landmark_means
+        self.search_rows = search_rows
+        self.refine_rows = refine_rows
+
+    def fit_scores(
+        self, X: Matrix, Y: Array, random_state: Any = None, rows: Array | None = None
+    ) -> Any:
+        """Fit, and return leave-one-out scores of the training rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        Y : ndarray of shape (n_samples, n_labels)
+            Their labels, 0 or 1.
+        random_state : int or RandomState, optional
+            Draws samples and landmarks.
+        rows : ndarray of int, optional
+            The rows whose errors count, where those of the others would be biased. None: all.
+
+        Returns
+        -------
+        array of shape (n_samples, n_labels)
+            Score of each row by a model with the same scale, width and ridges, fitted without it.
+        """
+        X = _in_order(X)
+        spectrum = self._decompose(X, Y, check_random_state(random_state), rows)
+        ridges = self.ridges[::COARSE] if self.coarse_ridges else self.ridges
+        self.ridge_, _ = choose_ridges(spectrum, Y, ridges, self.shrinkage, rows)
+        model = fit_ridge(spectrum, Y, self.ridge_)
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        return model.loo_scores
+
+    def scores(self, X: Matrix, block_values: int = 2**22) -> Any:
+        """Return scores of queries, computed in blocks of at most `block_values` kernel values."""
+        blocks = row_blocks(_in_order(X), self.coef_.shape[0], block_values)
+        scores = [self._columns(block) @ self.coef_ + self.intercept_ for block in blocks]
+        return scores[0] if len(scores) == 1 else get_namespace(*scores)[0].concat(scores, axis=0)
+
+    def _decompose(
+        self, X: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None
+    ) -> RidgeSpectrum:
+        """Choose scale and width; decompose the smallest form: features, kernel or landmarks."""
+        self.width_ = self.scale_ = self.landmarks_ = self.rows_ = None
+        if self.kernel == "precomputed":
+            return RidgeSpectrum.of_kernel(dense(X))
+        self._search(X, Y, rng, rows)
+        n, k = X.shape
+        if self.kernel in LINEAR and k < n:
+            return RidgeSpectrum.of_features(self._prepare(X, self.scale_))
+        exact = self.n_landmarks is None or self.n_landmarks >= n
+        self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
+        if self.kernel in RADIAL:
+            kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)
+            if self.width is None and self.refine_rows:
+                labels = Y if self.landmarks_ is None else Y[self.landmarks_]
+                spectrum = self._refine_width(among_rows, labels, rng)
+                if exact and spectrum is not None:
+                    return spectrum
+            K = radial(among_rows, kernel, self.width_ or 1.0)
+            del among_rows  # as large as K
+        else:
+            K = kernel_values(self.kernel, self.rows_)
+        if exact:
+            return RidgeSpectrum.of_kernel(K)
+        return RidgeSpectrum.of_landmarks(K, map(self._columns, row_blocks(X, K.shape[0])))
+
+    def _search(self, X: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None) -> None:
+        """Choose the scale and a first width on a sample of the rows."""
+        seek_width = self.kernel in RADIAL and self.width is None
+        self.width_ = self.width if self.kernel in RADIAL else None
+        scales: list[Any] = [None]
+        if self.scale is True and not callable(self.kernel):
+            scales = [column_spread(X)]
+        elif self.scale == "auto" and self.width is None and not callable(self.kernel):
+            scales = [None, column_spread(X)]
+        self.scale_ = scales[0]
+        if len(scales) == 1 and not seek_width:
+            return
+        n = X.shape[0] if rows is None else len(rows)
+        sample = sample_rows(n, rng, self.search_rows)
+        sample = sample if rows is None else rows[sample]
+        found = [self._attempt(take(X, sample), Y[sample], scale) for scale in scales]
+        best = int(len(found) > 1 and found[1].error < _SCALED_IS_BETTER * found[0].error)
+        self.scale_ = scales[best]
+        if seek_width:
+            self.width_ = found[best].width
+
+    def _attempt(self, X: Matrix, Y: Array, scale: Any) -> FoundWidth:
+        """Return the error on some rows with a scale, at the best width of a radial kernel."""
+        X = self._prepare(X, scale)
+        if self.kernel in RADIAL:
+            kernel = str(self.kernel)
+            return descend_width(distances(kernel, X), Y, kernel, self.ridges, self.shrinkage)
+        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, X))
+        return FoundWidth(np.nan, choose_ridges(spectrum, Y, self.ridges, self.shrinkage)[1])
+
+    def _refine_width(
+        self, among_rows: Any, Y: Array, rng: np.random.RandomState
+    ) -> RidgeSpectrum | None:
+        """Improve the width in smaller steps; return the decomposition if it is of all rows."""
+        sample = sample_rows(len(Y), rng, self.refine_rows)
+        whole = len(sample) == len(Y)
+        found = descend_width(
+            among_rows if whole else take(take(among_rows, sample), sample, axis=1),
+            Y[sample],
+            str(self.kernel),
+            self.ridges,
+            self.shrinkage,
+            start=self.width_,
+            step=0.5,
+        )
+        self.width_ = found.width
+        return found.spectrum if whole else None
+
+    def _draw_landmarks(self, X: Matrix, rng: np.random.RandomState) -> Matrix:
+        """Draw the rows that get a coefficient."""
+        chosen = sample_rows(X.shape[0], rng, int(self.n_landmarks or 0))
+        if self.landmark_means:
+            return nearest_means(X, take(X, chosen))
+        self.landmarks_ = chosen
+        return take(X, chosen)
+
+    def _prepare(self, X: Matrix, scale: Any) -> Matrix:
+        return prepare_rows(X, scale, unit=self.kernel == "cosine")
+
+    def _columns(self, X: Matrix) -> Any:
+        """Return what coefficients are multiplied with: kernel values or features of queries."""
+        if self.kernel == "precomputed":
+            return dense(X)
+        Q = self._prepare(X, self.scale_)
+        if self.rows_ is None:
+            return Q
+        return kernel_values(self.kernel, self.rows_, Q, self.width_)
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "KernelRidge":
+        """Return a copy whose arrays are on the device to which the estimator moves."""
+        moved = copy(self)
+        moved.__dict__ = convert_arrays(vars(self), converter)
+        return moved
+
+
+def nearest_means(X: Matrix, drawn: Matrix) -> Matrix:
+    """Return the mean of the rows nearest to each drawn row: one step of k-means.
+
+    As landmarks, such means are worth about twice as many of the rows themselves. Drawn rows
+    that are equal give one mean.
+    """
+    n = X.shape[0]
+    blocks = row_blocks(X, drawn.shape[0])
+    nearest = np.concatenate([squared_distances(drawn, block).argmin(axis=1) for block in blocks])
+    _, group, counts = np.unique(nearest, return_inverse=True, return_counts=True)
+    means = sparse.csr_matrix((1 / counts[group], (group, np.arange(n))), (len(counts), n))
+    return means @ X
+
+
+def _in_order(X: Matrix) -> Matrix:
+    """Return rows in C order, so that their layout in memory changes no rounding."""
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X

@@ -1,0 +1,90 @@
+"""The width of a radial kernel, found downhill on the leave-one-out error."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.array_api import to_numpy
+from labelkin.base import Array
+from labelkin.kernel._distances import radial
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges
+
+# Every third ridge is enough to compare widths.
+COARSE = 3
+# The width's square stays within 2^±_REACH times its value at the start.
+_REACH = 8
+# A step must lower the error by this share: smaller ones lie on a plateau.
+_WORTHWHILE = 1e-4
+
+
+@dataclass
+class FoundWidth:
+    """A width, its leave-one-out error, and the decomposition of the kernel matrix."""
+
+    width: float
+    error: float
+    spectrum: RidgeSpectrum | None = None
+
+
+def descend_width(
+    distances: Any,
+    Y: Array,
+    kernel: str,
+    ridges: Array = RIDGES,
+    shrinkage: float = 0.0,
+    start: float | None = None,
+    step: float = 1.0,
+) -> FoundWidth:
+    """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
+
+    Each step costs an eigendecomposition.
+
+    Parameters
+    ----------
+    distances : array of shape (n_samples, n_samples)
+        Distances between rows on which the kernel depends; see `radial`.
+    Y : ndarray of shape (n_samples, n_labels)
+        Their labels.
+    kernel : str
+        A radial kernel.
+    ridges, shrinkage
+        As in `choose_ridges`.
+    start : float, optional
+        Width at which the search starts. None: the median distance.
+    step : float
+        Size of a step.
+    """
+    origin = median_distance(distances) if start is None else start
+    found = FoundWidth(origin, np.inf)
+    errors: dict[float, float] = {}
+
+    def visit(exponent: float) -> None:
+        width = origin * 2 ** (exponent / 2)
+        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
+        _, error = choose_ridges(spectrum, Y, ridges[::COARSE], shrinkage)
+        errors[exponent] = error
+        if error < (1 - _WORTHWHILE) * found.error:
+            found.width, found.error, found.spectrum = width, error, spectrum
+
+    best = 0.0
+    visit(best)
+    while True:
+        for neighbour in (best - step, best + step):
+            if neighbour not in errors and abs(neighbour) <= _REACH:
+                visit(neighbour)
+        lowest = min(errors, key=errors.__getitem__)
+        if errors[lowest] >= (1 - _WORTHWHILE) * errors[best]:
+            return found
+        best = lowest
+
+
+def median_distance(distances: Any) -> float:
+    """Return the root of the median between two rows, 1 if no two rows differ."""
+    pairs = to_numpy(distances)
+    pairs = pairs[np.triu_indices(len(pairs), 1)]
+    median = float(np.median(pairs)) if len(pairs) else 0.0
+    if median == 0:  # many duplicates
+        pairs = pairs[pairs > 0]
+        median = float(np.median(pairs)) if len(pairs) else 1.0
+    return median**0.5

@@ -1,0 +1,56 @@
+"""Kernel ridge as the learners of an ensemble use it: other distances, landmarks."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelkin.kernel._regression import KernelRidge, nearest_means
+from support.data import make_data
+
+
+@pytest.mark.parametrize("kernel", ["manhattan", "rbf"])
+def test_kernel_scores_are_those_of_refits(kernel):
+    X, Y = make_data(40, 3, 2)
+    learner = KernelRidge(kernel, refine_rows=0)
+    loo = learner.fit_scores(X, Y, 0)
+    D = np.abs(X[:, None] - X) ** (1 if kernel == "manhattan" else 2)
+    K = np.exp(-D.sum(axis=2) / (2 * learner.width_**2))
+    np.testing.assert_allclose(learner.scores(X), K @ learner.coef_ + learner.intercept_)
+    # A ridge with an intercept, without row 7.
+    rest = np.delete(np.arange(40), 7)
+    for label in range(2):
+        A = np.ones((40, 40))
+        A[:-1, :-1] = K[np.ix_(rest, rest)] + learner.ridge_[label] * np.eye(39)
+        A[-1, -1] = 0
+        solution = np.linalg.solve(A, np.append(Y[rest, label], 0))
+        assert K[7, rest] @ solution[:-1] + solution[-1] == pytest.approx(loo[7, label])
+
+
+def test_landmarks_are_means_of_the_rows_nearest_to_a_drawn_one():
+    X = np.random.RandomState(0).standard_normal((40, 3))
+    drawn = X[3:40:3]
+    nearest = ((X[:, None] - drawn) ** 2).sum(axis=2).argmin(axis=1)
+    expected = [X[nearest == i].mean(axis=0) for i in range(len(drawn))]
+    np.testing.assert_allclose(nearest_means(X, drawn), expected, atol=1e-12)
+    S = nearest_means(sparse.csr_matrix(X), sparse.csr_matrix(drawn))
+    assert sparse.issparse(S)
+    np.testing.assert_allclose(S.toarray(), expected, atol=1e-9)
+
+
+def test_equal_landmarks_are_merged():
+    X = np.repeat(np.random.RandomState(0).standard_normal((6, 3)), 5, axis=0)
+    means = nearest_means(X, X[1:])
+    np.testing.assert_allclose(np.sort(means, axis=0), np.sort(X[::5], axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "manhattan"])
+def test_almost_all_rows_as_landmarks_are_almost_exact(kernel):
+    X, Y = make_data(120, 4, 3)
+    exact, near = (
+        KernelRidge(kernel, n_landmarks=m, landmark_means=True, refine_rows=0) for m in (None, 119)
+    )
+    scores = exact.fit_scores(X, Y, 0)
+    np.testing.assert_allclose(near.fit_scores(X, Y, 0), scores, atol=0.1)
+    assert len(near.coef_) == 119
+    assert near.width_ == pytest.approx(exact.width_)
+    np.testing.assert_allclose(near.scores(X + 0.1), exact.scores(X + 0.1), atol=0.1)

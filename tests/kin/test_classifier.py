@@ -1,0 +1,275 @@
+"""The Kin ensemble: out-of-sample scores, fitted attributes, edge cases."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_multilabel_classification
+
+from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
+from labelkin.kernel._regression import KernelRidge
+from labelkin.kin._limits import Limits
+from labelkin.kin._views import is_binary, is_text
+from labelkin.metrics import average_precision, hamming_loss
+from support.data import make_data
+
+
+def small(limits=None, **parameters):
+    model = KinEnsembleClassifier(
+        **{"n_projections": 2, "n_trees": 30, "random_state": 0, **parameters}
+    )
+    if limits is not None:
+        model._limits = limits
+    return model
+
+
+def texts(n=120, seed=0):
+    """Counts of words, most of them zero, and labels that go with them."""
+    X, Y = make_multilabel_classification(
+        n, n_features=60, n_classes=5, length=12, random_state=seed
+    )
+    return X, Y
+
+
+# ----------------------------------------------------------------------- out of sample
+
+
+def test_test_labels_are_never_seen():
+    X, Y = make_data(150, 6, 3)
+    first = small().fit(X[:100], Y[:100])
+    shuffled = Y.copy()
+    shuffled[100:] = np.random.RandomState(1).permutation(shuffled[100:])
+    again = small().fit(X[:100], shuffled[:100])
+    np.testing.assert_array_equal(first.predict_proba(X[100:]), again.predict_proba(X[100:]))
+    np.testing.assert_array_equal(first.predict(X[100:]), again.predict(X[100:]))
+
+
+def test_random_labels_are_not_learned():
+    rng = np.random.RandomState(0)
+    X, Y = rng.standard_normal((150, 30)), (rng.rand(150, 6) < 0.4).astype(int)
+    model = small().fit(X, Y)
+    chance = average_precision(Y, np.tile(Y.mean(axis=0), (len(Y), 1)))
+    assert model.oob_score_ < chance + 0.05
+    unseen = (rng.rand(150, 6) < 0.4).astype(int)
+    assert abs(model.oob_score_ - average_precision(unseen, model.predict_proba(X))) < 0.1
+    for value in model.member_scores_.values():
+        assert value < chance + 0.07
+
+
+def test_the_out_of_bag_score_predicts_the_test_score():
+    X, Y = make_data(500, 6, 4, seed=2)
+    model = small().fit(X[:250], Y[:250])
+    new = average_precision(Y[250:], model.predict_proba(X[250:]))
+    assert abs(model.oob_score_ - new) < 0.04
+
+
+def test_sure_members_do_not_make_it_overconfident(paper_data):
+    X, Y, folds = paper_data("genbase")
+    # Nearly every label is separable: each curve on another would be surer than the last.
+    train = np.sort(np.concatenate(folds[1:]))[:250]
+    model = small().fit(X[train], Y[train])
+    test = model.predict_proba(X[folds[0]])
+    assert model.oob_proba_.min() > 1e-5
+    krr = KernelRidgeLOOClassifier(random_state=0).fit(X[train], Y[train])
+    assert (
+        average_precision(Y[folds[0]], test)
+        > average_precision(Y[folds[0]], krr.predict_proba(X[folds[0]])) - 0.005
+    )
+
+
+# ------------------------------------------------------------------------ fitted state
+
+
+def test_fitted_attributes():
+    X, Y = make_data(80, 5, 3)
+    model = small(oob_metric="hamming_loss").fit(X, Y)
+    names = [name for name, _ in model.members_]
+    assert names == [
+        "raw_rbf",
+        "unit_rbf",
+        "standard_rbf",
+        "ranks_rbf",
+        "raw_laplacian",
+        "ranks_laplacian",
+        "projections",
+        "trees",
+    ]
+    assert model.estimators_ == [member for _, member in model.members_]
+    assert len(dict(model.members_)["projections"].learners) == 2
+    assert model.weights_.shape == (8,)
+    assert model.weights_.min() >= 0
+    assert model.weights_.sum() == pytest.approx(1)
+    assert list(model.member_scores_) == names
+    assert model.oob_proba_.shape == Y.shape
+    assert model.oob_score_ == hamming_loss(Y, model.oob_proba_ > 0.5)
+    none = small(n_projections=0, n_trees=0).fit(X, Y)
+    assert [name for name, _ in none.members_] == names[:6]
+
+
+def test_oob_metric_changes_no_prediction():
+    X, Y = make_data(60)
+    first, second = (small(oob_metric=m).fit(X, Y) for m in ("one_error", "f1"))
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_change_nothing(n_jobs):
+    X, Y = make_data(80)
+    expected = small(n_jobs=None).fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(
+        small(n_jobs=n_jobs).fit(X, Y).predict_proba(X), expected, rtol=0, atol=1e-10
+    )
+
+
+def test_decisions():
+    X, Y = make_data(120, 5, 4)
+    fixed, chosen = (small(decision=d).fit(X, Y) for d in ("fixed", "cardinality"))
+    proba = fixed.predict_proba(X)
+    np.testing.assert_array_equal(fixed.predict(X), proba > 0.5)
+    np.testing.assert_array_equal(chosen.predict_proba(X), proba)
+    np.testing.assert_array_equal(chosen.predict(X), chosen.decision_.apply(proba))
+    predicted = chosen.decision_.apply(chosen.oob_proba_)
+    assert predicted.sum() == pytest.approx(Y.sum(), abs=1)
+    with pytest.raises(ValueError, match="decision"):
+        small(decision="nonsense").fit(X, Y)
+
+
+def test_one_dimensional_target():
+    X, Y = make_data(80)
+    y = np.where(Y[:, 0], "yes", "no")
+    model = small().fit(X, y)
+    assert model.oob_proba_.shape == (80, 2)
+    assert (model.predict(X) == y).mean() > 0.9
+
+
+def test_progress(capsys):
+    X, Y = make_data(30)
+    small(verbose=2).fit(X, Y)
+    assert "[KinEnsembleClassifier] 9 of 9 learners" in capsys.readouterr().out
+
+
+# -------------------------------------------------------------------------- robustness
+
+
+def test_members_that_fail_on_raw_scales_lose_their_weight():
+    # Steps in a few of many features, on scales that tell nothing.
+    rng = np.random.RandomState(0)
+    Z = rng.standard_normal((300, 40))
+    Y = np.column_stack([Z[:, 0] > 0, (Z[:, 1] > -0.5) & (Z[:, 2] > -0.5), Z[:, 3] > 1]).astype(int)
+    X = np.sinh(2 * Z) * 10.0 ** rng.uniform(-3, 3, 40)
+    model = small(n_trees=100).fit(X, Y)
+    weights = dict(zip(model.member_scores_, model.weights_, strict=True))
+    scores = model.member_scores_
+    assert scores["trees"] > scores["raw_rbf"] + 0.05
+    assert weights["trees"] > 2 * weights["raw_rbf"]
+    assert model.oob_score_ > max(scores.values()) - 0.01
+
+
+def test_rare_and_constant_labels():
+    X, Y = make_data(100, 5, 2)
+    rare = np.zeros((100, 3), dtype=int)
+    rare[0, 0] = 1
+    rare[:, 2] = 1
+    model = small().fit(X, np.hstack([Y, rare]))
+    proba = model.predict_proba(X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba[:, 3], 1 / 102)
+    np.testing.assert_allclose(proba[:, 4], 101 / 102)
+    assert (proba[1:, 2] < 0.5).all()  # the only row that has the label may be known
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 20])
+def test_few_rows(n):
+    X, Y = make_data(n)
+    proba = small().fit(X, Y).predict_proba(X)
+    assert np.isfinite(proba).all()
+
+
+def test_more_labels_than_rows():
+    X, Y = make_data(15, 4, 40)
+    model = small().fit(X, Y)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_duplicates_and_constant_features():
+    X, Y = make_data(60)
+    X[:, 0] = 7
+    X = np.repeat(X[:20], 3, axis=0)
+    assert np.isfinite(small().fit(X, Y).predict_proba(X)).all()
+
+
+def test_single_precision_is_converted_to_double():
+    X, Y = texts()
+    single = X.astype(np.float32)  # counts: the same numbers
+    np.testing.assert_allclose(
+        small().fit(single, Y).predict_proba(single), small().fit(X, Y).predict_proba(X)
+    )
+
+
+def test_large_sparse_rows_stay_sparse(monkeypatch):
+    X, Y = texts()
+    dense = small().fit(X, Y)
+    S = sparse.csr_matrix(X)
+    monkeypatch.setattr(S, "toarray", None)
+    model = small(limits=Limits(dense_entries=0)).fit(S, Y)
+    assert not model._dense
+    assert "reduced" in model.views_
+    for name in ("raw_rbf", "root_idf_laplacian", "idf_rbf", "trees"):
+        assert model.member_scores_[name] == pytest.approx(dense.member_scores_[name], abs=1e-6)
+    proba = model.predict_proba(S)
+    assert np.abs(proba - dense.predict_proba(X)).mean() < 0.05
+
+
+def coefficients(model):
+    """Return how many rows have a coefficient in two of the members."""
+    learners = {name: member.learners[0] for name, member in model.members_}
+    return {
+        "raw_rbf": len(learners["raw_rbf"].coef_),
+        "projections": len(learners["projections"].regression.coef_),
+    }
+
+
+def test_many_rows_are_approximated_from_landmarks():
+    X, Y = make_data(400, 4, 3)
+    exact = small().fit(X[:250], Y[:250])
+    limits = Limits(max_exact_projected=100, landmark_work=250 * 150**2)
+    some = small(limits=limits).fit(X[:250], Y[:250])
+    assert coefficients(some) == {"raw_rbf": 250, "projections": 150}
+    model = small(limits=replace(limits, max_exact=100)).fit(X[:250], Y[:250])
+    assert coefficients(model) == {"raw_rbf": 150, "projections": 150}
+    near = average_precision(Y[250:], model.predict_proba(X[250:]))
+    assert near > average_precision(Y[250:], exact.predict_proba(X[250:])) - 0.02
+
+
+def test_binary_features_need_no_second_kernel():
+    X, Y = make_data(60, 6, 3)
+    B = (X > 0).astype(float)
+    np.testing.assert_allclose(
+        KernelRidge("manhattan").fit_scores(B, Y, 0), KernelRidge("rbf").fit_scores(B, Y, 0)
+    )
+    names = [name for name, _ in small().fit(B, Y).members_]
+    assert "raw_laplacian" not in names
+    assert any(name.endswith("_laplacian") for name in names)
+    assert is_binary(sparse.csr_matrix(B))
+    assert not is_binary(sparse.csr_matrix(B * 2))
+
+
+def test_rare_words_are_weighted_up_where_that_suits_the_labels():
+    """Labels are named by one rare word each; common words are noise, or the labels."""
+    rng = np.random.RandomState(0)
+    Y = (rng.rand(300, 4) < 0.1).astype(np.uint8)
+    common = 3.0 * (rng.rand(300, 12) < 0.45)
+    named = np.hstack([common, Y, np.zeros((300, 10))])
+    assert is_text(named)
+    noise = (rng.rand(300, 200) < 0.01).astype(float)
+    loud = np.hstack([3.0 * Y, noise])
+    for X, scaled in ((named, True), (loud, False)):
+        model = small(n_projections=0, n_trees=0).fit(X, Y)
+        kernel = dict(model.members_)["raw_rbf"].learners[0]
+        assert (kernel.scale_ is not None) == scaled
+        np.testing.assert_array_equal(model.predict(X[:50]), Y[:50])
+    # Measurements have a view for that.
+    X, Y = make_data(80, 5, 3)
+    kernel = dict(small().fit(X * [1, 1, 1, 1, 100], Y).members_)["raw_rbf"].learners[0]
+    assert kernel.scale_ is None

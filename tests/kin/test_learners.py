@@ -1,0 +1,101 @@
+"""Learners of the Kin ensemble: directions, bags, out-of-sample scores."""
+
+import numpy as np
+from scipy import linalg
+
+from labelkin.constraints._sampler import draw_constraints
+from labelkin.kernel._regression import KernelRidge
+from labelkin.kin._learners import (
+    ProjectionLearner,
+    TreesLearner,
+    draw_bags,
+    mean_out_of_sample,
+    ratio_directions,
+)
+from labelkin.kin._limits import Limits
+from labelkin.projection._scatter import TrainingRows
+from support.data import make_data
+
+
+def test_trees_score_a_row_without_its_labels():
+    # With one row's labels flipped, scores that depend on them would follow.
+    X, Y = make_data(60, 4, 2, seed=3)
+    flipped = Y.copy()
+    flipped[7] = 1 - flipped[7]
+    before, after = (TreesLearner(1, n_estimators=100).fit_scores(X, y, 0)[7] for y in (Y, flipped))
+    assert ((after - before) * (flipped[7] - Y[7]) < 0.1).all()
+
+
+def test_a_projection_depends_on_no_label_outside_its_bag():
+    X, Y = make_data(60, 4, 2, seed=3)
+    bag = draw_bags(60, 1, 0.55, np.random.RandomState(0))[0]
+    outside = np.setdiff1d(np.arange(60), bag)
+    changed = Y.copy()
+    changed[outside] = 1 - changed[outside]
+    learners = [ProjectionLearner(bag, 0.5, KernelRidge()) for _ in range(2)]
+    scores = [m.fit_scores(X, y, 0) for m, y in zip(learners, (Y, changed), strict=True)]
+    np.testing.assert_array_equal(learners[0].components_, learners[1].components_)
+    assert np.isnan(scores[0][bag]).all()
+    assert np.isfinite(scores[0][outside]).all()
+
+
+def test_ratio_directions_solve_the_generalised_problem():
+    X, Y = make_data(80, 6, 3)
+    must, cannot = draw_constraints(Y, 0.5, random_state=0)
+    W = ratio_directions(TrainingRows(X), must, cannot)
+
+    def scatter(pairs):
+        D = X[pairs[:, 0]] - X[pairs[:, 1]]
+        return D.T @ D / (2 * len(D))
+
+    S_C, S_M = scatter(cannot), scatter(must)
+    B = S_M + np.trace(S_M) / 6 * np.eye(6)
+    ratios = linalg.eigh(S_C, B, eigvals_only=True)[1:]  # 30 % of 6: one is dropped
+    assert W.shape == (6, 5)
+    np.testing.assert_allclose(W.T @ B @ W, np.diag(ratios), atol=1e-10)
+    np.testing.assert_allclose(W.T @ S_C @ W, np.diag(ratios**2), atol=1e-10)
+
+
+def test_ratio_directions_without_pairs_or_differences():
+    X, none = np.arange(8.0).reshape(4, 2), np.empty((0, 2), dtype=int)
+    pairs = np.array([[0, 1]])
+    for must, cannot in [(none, pairs), (pairs, none)]:
+        np.testing.assert_array_equal(ratio_directions(TrainingRows(X), must, cannot), np.eye(2))
+    same = np.repeat(X[:2], 2, axis=0)
+    training = TrainingRows(same)
+    np.testing.assert_array_equal(ratio_directions(training, pairs, pairs + 1), np.eye(2))
+
+
+def test_every_row_is_outside_one_bag_of_two():
+    bags = draw_bags(101, 6, 0.55, np.random.RandomState(0))
+    assert len(bags) == 6
+    everyone = set(range(101))
+    for first, second in zip(bags[::2], bags[1::2], strict=True):
+        assert len(first) == len(second) == 56
+        # Of the two bags only ten rows are shared; they are outside another pair's bag.
+        assert set(first) | set(second) == everyone
+    outside = [everyone - set(bag) for bag in bags]
+    assert set.union(*outside) == everyone
+
+
+def test_mean_of_out_of_sample_scores():
+    Y = np.array([[1, 0], [0, 0], [1, 1]])
+    nan = np.nan
+    scores = [
+        np.array([[0.2, 0.4], [nan, nan], [nan, nan]]),
+        np.array([[0.4, 0.0], [0.6, 0.2], [nan, nan]]),
+    ]
+    np.testing.assert_allclose(mean_out_of_sample(scores, Y), [[0.3, 0.2], [0.6, 0.2], [0.45, 0.2]])
+    np.testing.assert_allclose(
+        mean_out_of_sample([np.full((3, 2), nan)], Y), np.tile(Y.mean(axis=0), (3, 1))
+    )
+
+
+def test_trees_bound_their_memory():
+    X, Y = make_data(200, 5, 4)
+    limits = Limits(leaf_entries=10_000, tree_rows=100)
+    learner = TreesLearner(1, **limits.forest(200, 5, 4, 200))
+    scores = learner.fit_scores(X, Y, 0)
+    entries = sum(tree.tree_.node_count * 4 for tree in learner.forest_.estimators_)
+    assert entries <= 10_000
+    assert np.isfinite(scores).any()
