@@ -24,15 +24,53 @@ def test_unknown_command(capsys):
     assert "dmeo" in capsys.readouterr().err
 
 
-def test_help_loads_no_estimator():
-    """``--help`` must answer at once: nothing heavy is imported for it."""
-    code = (
-        "import sys; from labelkin.cli import main; main(['--help']);"
-        "heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'numba'} & set(sys.modules);"
-        "sys.exit(f'imported: {heavy}' if heavy else 0)"
+def loaded_by(argv, folder):
+    """Return the top-level packages, and labelkin's own modules, that a command line imports."""
+    code = "import sys; from labelkin.cli import main; main(sys.argv[1:]); print('#', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *argv], cwd=folder, capture_output=True, text=True, check=True
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    names = done.stdout.rpartition("#")[2].split()
+    return {name if name.startswith("labelkin.") else name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help",
+        "fit --help",
+        "datasets --help",
+        "--version",
+        "nonsense",
+        "fit",
+        "fit nowhere.csv --labels a,b",
+        "fit here.csv --labels a,b --out here.csv",
+        "fit here.csv --labels a,b --set n_estimators",
+        "predict nowhere.skops here.csv",
+        "predict here.csv nowhere.csv",
+        "evaluate nowhere.csv --labels a,b",
+    ],
+)
+def test_help_and_mistyped_commands_load_nothing_heavy(line, tmp_path):
+    """They end in a fraction of the second that scikit-learn takes to import."""
+    (tmp_path / "here.csv").write_text("x,a,b\n1,0,1\n")
+    loaded = loaded_by(line.split(), tmp_path)
+    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "joblib"}
+
+
+def test_commands_load_only_what_they_need(tmp_path):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("skops")
+    rows = "".join(f"{i},{i % 2},{i % 3 == 0:d}\n" for i in range(12))
+    (tmp_path / "here.csv").write_text("x,a,b\n" + rows)
+    fit = "fit here.csv --labels a,b --model mlknn --set n_neighbors=3 --quiet"
+    loaded = loaded_by(fit.split(), tmp_path)
+    assert "labelkin.registry" in loaded
+    unused = {"labelkin.experiments", "labelkin.onnx", "matplotlib"}
+    assert not loaded & unused
+    loaded = loaded_by(["predict", "model.skops", "here.csv"], tmp_path)
+    assert "labelkin.neighbors" in loaded
+    assert not loaded & (unused | {"labelkin.registry", "labelkin.kin", "labelkin.ensemble"})
 
 
 def test_demo(tmp_path, capsys):

@@ -1,8 +1,6 @@
 """``labelkin datasets`` as a person uses it: what it prints, writes and refuses."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -164,18 +162,3 @@ def test_fetch_says_what_is_there(run, empty_home, toy):
     out = run("fetch", "flags").replace("\n", "")
     assert str(empty_home / "flags.npz") in out
     assert "already there" in out
-
-
-def test_help_loads_little_and_lists_the_command():
-    code = "from labelkin.cli import main; main(['--help'])"
-    shown = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "datasets" in shown.stdout
-    # What makes it slow must not be loaded for it.
-    loaded = {line.rsplit("|", 1)[-1].strip() for line in shown.stderr.splitlines()}
-    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}

@@ -128,7 +128,6 @@ class SavedModel:
 
 def load_saved_model(path: Path) -> SavedModel:
     """Load a model file with what it records about its input and labels."""
-    check_model_file(path)
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 
@@ -147,6 +146,13 @@ def load_saved_model(path: Path) -> SavedModel:
     except (TypeError, ValueError, AttributeError):
         raise ValueError(f"{path}: the model's description of its input is damaged.") from None
     return SavedModel(path, model, info, schema, labels)
+
+
+def check_data_file(path: Path) -> None:
+    """Refuse a path that is neither a file nor could be the name of a known dataset."""
+    could_be_name = not path.suffix and len(path.parts) == 1
+    if not path.exists() and not could_be_name:
+        raise FileNotFoundError(f"There is no file {path}.")
 
 
 def check_model_file(path: Path) -> None:

@@ -9,7 +9,13 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import TrainingData, load_saved_model, read_training_data
+from labelkin.cli._data import (
+    TrainingData,
+    check_data_file,
+    check_model_file,
+    load_saved_model,
+    read_training_data,
+)
 from labelkin.cli._figures import Figures, figures_table, summarise
 from labelkin.cli._methods import find_method, make_classifier, parse_settings
 from labelkin.cli._output import Notes, print_json, print_table, progress_bar, split_names
@@ -95,11 +101,14 @@ def command(
     cross-validated; the preparation of the columns is learned from the training rows of each
     fold. With two arguments, MODEL and DATA, the fitted model is evaluated on the data.
     """
-    names = _parse_metrics(metrics)
-    notes = Notes(quiet)
-    _compute.check_device(choice.device)
     if data is not None:
         _refuse_training_options(context)
+        check_model_file(source)
+    check_data_file(data or source)
+    names = _parse_metrics(metrics)
+    _compute.check_device(choice.device)
+    notes = Notes(quiet)
+    if data is not None:
         figures, n_rows = _evaluate_model(source, data, table, choice.device, names, notes)
         results, titles = {source.name: figures}, {source.name: source.name}
         heading = f"{source.name} on {data}: {n_rows:,} rows"

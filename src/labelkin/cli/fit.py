@@ -10,7 +10,7 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import read_training_data
+from labelkin.cli._data import check_data_file, read_training_data
 from labelkin.cli._methods import find_method, make_classifier, parse_settings
 from labelkin.cli._output import Notes, check_output, print_json, progress_bar, shell_line
 
@@ -44,14 +44,15 @@ def command(
     named with --text become TF-IDF weights. The model file contains all of this, so that predict
     takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
+    check_output(out, overwrite, inputs=[data])
+    check_data_file(data)
+    settings = parse_settings(choice.settings)
+    # Imported after the first checks: a mistyped command fails at once.
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 
-    # Everything that can be wrong is checked before anything is read.
     method = find_method(choice.model)
-    settings = parse_settings(choice.settings)
     classifier = make_classifier(method, settings, choice.seed)
-    check_output(out, overwrite, inputs=[data])
     _compute.check_device(choice.device)
 
     # Read the table and find what its columns are.

@@ -8,7 +8,7 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import load_saved_model
+from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._output import Notes, check_output, print_json
 from labelkin.cli._predictions import Predictions, output_format
 
@@ -82,6 +82,8 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     if not separator:
         raise ValueError("--separator takes at least one character.")
+    check_model_file(model)
+    check_data_file(data)
     _compute.check_device(device)
 
     saved = load_saved_model(model)
