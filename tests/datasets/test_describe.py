@@ -92,9 +92,9 @@ def test_features_of_a_sparse_X():
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ([0, 1, 1], "table of rows and labels"),
-        (np.zeros((0, 3)), "table of rows and labels"),
-        (np.zeros((3, 0)), "table of rows and labels"),
+        ([0, 1, 1], "matrix with at least one row"),
+        (np.zeros((0, 3)), "matrix with at least one row"),
+        (np.zeros((3, 0)), "matrix with at least one row"),
         ([[0, 2]], "only 0 and 1"),
         ([[-1, 1]], "only 0 and 1"),
         ([[0, np.nan]], "NaN"),

@@ -66,3 +66,26 @@ def test_test_scenes_use_other_handwriting():
 def test_bad_number_of_samples(n_samples):
     with pytest.raises(ValueError, match="n_samples must be a whole number"):
         load_digit_scenes(n_samples)
+
+
+def test_data_and_target_alone():
+    scenes = load_digit_scenes(20)
+    X, y = load_digit_scenes(20, return_X_y=True)
+    np.testing.assert_array_equal(X, scenes.data)
+    np.testing.assert_array_equal(y, scenes.target)
+    assert scenes.frame is None
+
+
+def test_frames():
+    pd = pytest.importorskip("pandas")
+    plain, scenes = load_digit_scenes(20), load_digit_scenes(20, as_frame=True)
+    pd.testing.assert_frame_equal(
+        scenes.frame, pd.concat([scenes.data, scenes.target], axis=1), check_exact=True
+    )
+    assert list(scenes.data.columns) == plain.feature_names
+    assert list(scenes.target.columns) == plain.label_names
+    np.testing.assert_array_equal(scenes.data, plain.data)
+    np.testing.assert_array_equal(scenes.target, plain.target)
+    X, y = load_digit_scenes(20, return_X_y=True, as_frame=True)
+    pd.testing.assert_frame_equal(X, scenes.data)
+    pd.testing.assert_frame_equal(y, scenes.target)

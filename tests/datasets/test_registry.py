@@ -30,8 +30,8 @@ from labelkin.datasets import (
     read_arff,
     read_npz,
 )
-from labelkin.datasets.registry import _fetch, _load
 from labelkin.datasets.registry import _known as _registry
+from labelkin.datasets.registry._fetch import fetch
 from labelkin.datasets.registry._known import DatasetInfo, SourceFile
 from support.data import DATA, needs_data
 
@@ -154,6 +154,29 @@ def test_table_2_from_the_original_arff(name):
 
 
 @needs_data
+def test_frames_and_pairs():
+    pd = pytest.importorskip("pandas")
+    plain = load_dataset("yeast", data_home=DATA)
+    X, y = load_dataset("yeast", data_home=DATA, return_X_y=True)
+    np.testing.assert_array_equal(X, plain.data)
+    np.testing.assert_array_equal(y, plain.target)
+    yeast = load_dataset("yeast", data_home=DATA, as_frame=True)
+    assert list(yeast.frame.columns) == [*plain.feature_names, *plain.label_names]
+    pd.testing.assert_frame_equal(yeast.frame[plain.feature_names], yeast.data)
+    np.testing.assert_array_equal(yeast.target, plain.target)
+
+
+@needs_data
+def test_frames_of_sparse_data_without_names():
+    pytest.importorskip("pandas")
+    plain = load_dataset("arts", data_home=DATA)
+    X, y = load_dataset("arts", data_home=DATA, return_X_y=True, as_frame=True)
+    assert (X.sparse.to_coo() != plain.data).nnz == 0
+    assert list(X.columns[:2]) == ["x1", "x2"]
+    assert y.columns[-1] == "y26"
+
+
+@needs_data
 def test_subsets():
     default = load_dataset("arts", data_home=DATA)
     train = load_dataset("arts", data_home=DATA, subset="train")
@@ -196,7 +219,7 @@ def test_present_files_need_no_pooch(tmp_path):
     out = _python(code, tmp_path / "home", env=env)
     assert out.splitlines() == [
         "(2417, 103)",
-        "Downloading datasets needs pooch; install it with: pip install 'labelkin[data]'",
+        "pooch is needed here and not installed; pip install 'labelkin[data]'",
     ]
 
 
@@ -401,14 +424,14 @@ def test_offline(server, register, tmp_path):
     assert "tiny.arff by hand" in refused(ConnectionError, "no connection", tmp_path)
 
 
-def test_no_answer_in_time(server, register, tmp_path, monkeypatch):
-    register(tiny(server))
-    monkeypatch.setattr(_fetch, "_TIMEOUT", 0.2)
+def test_no_answer_in_time(server, tmp_path):
     server.barrier = threading.Barrier(2)
     try:
-        refused(ConnectionError, "no answer in time", tmp_path)
+        with pytest.raises(ConnectionError, match="no answer in time"):
+            fetch(tiny(server), tmp_path, timeout=0.2)
     finally:
         server.barrier.abort()
+    assert not contents(tmp_path)
 
 
 def test_next_address_helps(server, register, tmp_path):
@@ -435,11 +458,10 @@ def test_not_a_matlab_file(server, register, tmp_path):
 def test_failing_to_write_leaves_nothing(server, register, tmp_path, monkeypatch):
     register(tiny(server))
 
-    def half(path, *args, **kwargs):
-        Path(path).write_bytes(b"PK half")
+    def full(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(_fetch, "write_npz", half)
+    monkeypatch.setattr(os, "replace", full)
     refused(OSError, "disk full", tmp_path)
 
 
@@ -450,7 +472,7 @@ def test_read_only_home_falls_back_to_the_cache(server, register, no_cache, monk
     assert load_dataset("tiny", data_home=home).target.shape == (3, 2)
     assert contents(no_cache) == ["tiny.npz"]
     assert load_dataset("tiny", data_home=home, download=False).target.shape == (3, 2)
-    monkeypatch.setattr(_load, "_user_cache", lambda: Path("/proc/labelkin-cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/labelkin-cache")
     with pytest.raises(PermissionError, match=r"Neither .* can be written to.*LABELKIN_DATA"):
         load_dataset("tiny", data_home=home)
 

@@ -19,14 +19,13 @@ from labelkin.model_selection import (
     RepeatedIterativeStratifiedKFold,
     train_test_split,
 )
-from labelkin.model_selection._splitters import _compressed
 from labelkin.model_selection._stratify import (
-    _alike,
     _deal,
     _deal_all,
     _Parts,
     _repair_labels,
     _repair_sizes,
+    _similarity_order,
 )
 
 
@@ -85,11 +84,11 @@ def test_label_sets_are_ordered_like_words_with_the_rare_labels_first():
     frequency = Y.sum(axis=0)
     by_rarity = Y[:, frequency.argsort(kind="stable")]
     expected = sorted(range(200), key=lambda row: by_rarity[row].tolist())
-    assert _alike(sparse.csr_array(Y), frequency).tolist() == expected
+    assert _similarity_order(sparse.csr_array(Y), frequency).tolist() == expected
     # More labels than a float has powers of two: each alone still has its own place.
     n = 3000
-    alike = _alike(sparse.csr_array(np.eye(n)), np.arange(n))
-    assert alike.tolist() == list(range(n))[::-1]
+    order = _similarity_order(sparse.csr_array(np.eye(n)), np.arange(n))
+    assert order.tolist() == list(range(n))[::-1]
 
 
 def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
@@ -97,16 +96,6 @@ def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
     state = _Parts(Y, np.full(5, 1 / 5))
     _deal_all(state, np.random.RandomState(0))
     assert np.ptp(state.wanted[:, 0]) <= 1  # of these labels the first is the rarest
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_labels_are_compressed_as_scipy_does_it(order):
-    Y = np.asarray(imbalanced(60, 7), dtype=np.int8, order=order)
-    Y[[0, 20, 21, 59]] = 0  # rows without labels at the ends too
-    ours, theirs = _compressed(Y), sparse.csr_array(Y, dtype=float)
-    for part in ("indptr", "indices", "data"):
-        np.testing.assert_array_equal(getattr(ours, part), getattr(theirs, part))
-    assert ours.dtype == float
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,12 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-__all__ = ["Description", "describe"]
-
 
 @dataclass(frozen=True)
 class Description:
-    """What `describe` found; prints as a small table.
+    """Figures about a dataset; printed as a small table.
 
     Attributes
     ----------
@@ -31,14 +29,14 @@ class Description:
     label_names : tuple of str
         Names of the labels, in the order of the columns.
     label_counts : tuple of int
-        Rows that carry each label.
+        Number of rows with each label.
     irlbl : tuple of float
         Imbalance ratio of each label: the count of the most frequent label divided by
-        its own; infinite for a label no row carries.
+        its own; infinite for a label of no row.
     mean_ir, max_ir, cv_ir : float
         Mean, maximum and coefficient of variation of `irlbl` over labels that occur.
     scumble : float
-        How much frequent and rare labels meet in the same rows, from 0 to 1.
+        How much frequent and rare labels occur in the same rows, from 0 to 1.
     set_sizes : tuple of int
         Number of rows whose label set has 0, 1, 2, ... labels.
     """
@@ -62,23 +60,23 @@ class Description:
 
     @property
     def never_positive(self) -> tuple[str, ...]:
-        """Names of the labels that no row carries."""
+        """Names of the labels of no row."""
         pairs = zip(self.label_names, self.label_counts, strict=True)
         return tuple(name for name, count in pairs if not count)
 
     def table2(self) -> dict[str, Any]:
-        """Give the columns of the paper's Table 2, in its order."""
+        """Return the columns of the paper's Table 2, in its order."""
         columns = ("instances", "features", "labels", "distinct", "cardinality", "density")
         return {column: getattr(self, column) for column in columns}
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as plain Python values that JSON can hold (None for infinite)."""
+        """Return all figures as values that JSON can hold (None for infinite)."""
         plain = asdict(self)
         plain["irlbl"] = tuple(ratio if np.isfinite(ratio) else None for ratio in self.irlbl)
         return plain
 
     def rows(self) -> list[tuple[str, str]]:
-        """Pairs of words and figures, as they are printed."""
+        """Return names and formatted figures, as they are printed."""
         order = np.argsort(self.label_counts, kind="stable")
         rarest, commonest = (
             f"{self.label_names[i]} ({self.label_counts[i]:,} of {self.instances:,} rows)"
@@ -129,7 +127,7 @@ def describe(
 
     Notes
     -----
-    With c_l the number of rows that carry label l [1]_ [2]_:
+    With c_l the number of rows with label l [1]_ [2]_:
 
     - IRLbl(l) = max c / c_l, and MeanIR is its mean. Labels that never occur have no
       finite ratio and are left out of MeanIR, CVIR (standard deviation with n − 1,
@@ -155,7 +153,9 @@ def describe(
     labels = as_label_matrix(y)
     n, q = labels.shape
     if X is not None and _shape(X)[0] != n:
-        raise ValueError(f"X has {_shape(X)[0]} rows and y has {n}; they must be the same rows.")
+        raise ValueError(
+            f"X has {_shape(X)[0]} rows and y has {n}; they must have the same number."
+        )
     names = tuple(str(j) for j in range(q)) if names is None else names
     if len(names) != q:
         raise ValueError(f"label_names has {len(names)} names and y has {q} columns.")
@@ -166,7 +166,7 @@ def describe(
     with np.errstate(divide="ignore", invalid="ignore"):
         irlbl = np.where(counts > 0, counts.max() / counts, np.inf)
     finite = irlbl[counts > 0]
-    if not finite.size:  # no row carries any label: nothing is more frequent than anything
+    if not finite.size:  # no row has a label: all are equally frequent
         finite = np.ones(1)
     spread = finite.std(ddof=1) if finite.size > 1 else 0.0
     return Description(
@@ -190,11 +190,11 @@ def describe(
 
 
 def as_label_matrix(y: ArrayLike) -> sp.csr_array:
-    """Return y as a canonical CSR matrix of ones, or one sentence on what is wrong with it."""
+    """Return y, validated, as a canonical CSR matrix of ones."""
     shape = _shape(y)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
-            f"y must be a table of rows and labels, neither of them empty; its shape is {shape}."
+            f"y must be a matrix with at least one row and one label; its shape is {shape}."
         )
     checked = check_array(y, accept_sparse="csr", dtype=None, input_name="y")
     labels = sp.csr_array(checked)
@@ -212,7 +212,7 @@ def _scumble(labels: sp.csr_array, sizes: np.ndarray, irlbl: np.ndarray) -> floa
     if not several.any():
         return 0.0
     rows = labels[several]
-    ratios = np.where(np.isfinite(irlbl), irlbl, 1.0)  # labels that never occur meet nothing
+    ratios = np.where(np.isfinite(irlbl), irlbl, 1.0)  # a label that never occurs is in no row
     geometric = np.exp(rows @ np.log(ratios) / sizes[several])
     arithmetic = rows @ ratios / sizes[several]
     return float(np.sum(1 - geometric / arithmetic) / len(sizes))

@@ -1,10 +1,12 @@
-"""Digit scenes: the embedded dataset. No download, and pictures a person can look at."""
+"""Digit scenes: the bundled dataset of small pictures, which needs no download."""
 
 from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
+
+from labelkin.datasets._frames import present
 
 _HEIGHT, _WIDTH = 8, 20
 _SLOTS = 3
@@ -16,12 +18,18 @@ Digit scenes: one to three handwritten digits side by side in one image of 8 × 
 The labels are the digits present. The digits are those of scikit-learn's load_digits; they
 stand in three slots six pixels apart, moved by up to one pixel, so that neighbours overlap
 (the brighter pixel wins), with a little noise. The last quarter of the images (split == 1) is
-made of other handwritten digits than the rest: what is learned on the first part meets
-handwriting it has not seen.
+made of other handwritten digits than the rest, so that a model fitted on the first part is
+tested on handwriting it has not seen.
 """
 
 
-def load_digit_scenes(n_samples: int = 2000, random_state: Any = 0) -> Bunch:
+def load_digit_scenes(
+    n_samples: int = 2000,
+    random_state: Any = 0,
+    *,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Make images of one to three handwritten digits, labelled with the digits present.
 
     Parameters
@@ -30,16 +38,24 @@ def load_digit_scenes(n_samples: int = 2000, random_state: Any = 0) -> Bunch:
         Number of images.
     random_state : int, RandomState instance or None, default=0
         Source of randomness; an integer gives the same images each time.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether `data` and `target` are DataFrames, with the names of pixels and digits as
+        columns. Needs pandas.
 
     Returns
     -------
-    Bunch
-        data : ndarray of shape (n_samples, 160), pixels from 0 to 1;
-        target : ndarray of uint8 of shape (n_samples, 10), 1 where the digit is present;
+    sklearn.utils.Bunch, or the pair (data, target)
+        data : ndarray or DataFrame of shape (n_samples, 160), pixels from 0 to 1;
+        target : ndarray or DataFrame of uint8 of shape (n_samples, 10), 1 where the digit is
+        present;
+        frame : DataFrame of shape (n_samples, 170), `data` and `target` side by side; None
+        unless `as_frame`;
         images : ndarray of shape (n_samples, 8, 20), `data` as pictures;
         feature_names, label_names : lists of str;
-        split : ndarray of uint8, 0 in the first three quarters, 1 in the rest, which is made
-        of other digits by hand;
+        split : ndarray of uint8, 0 in the first three quarters of the images, 1 in the rest,
+        which show other handwritten digits;
         DESCR : str.
 
     Examples
@@ -48,6 +64,7 @@ def load_digit_scenes(n_samples: int = 2000, random_state: Any = 0) -> Bunch:
     >>> scenes = load_digit_scenes(n_samples=100)
     >>> scenes.data.shape, scenes.target.shape
     ((100, 160), (100, 10))
+    >>> X, y = load_digit_scenes(n_samples=100, return_X_y=True)
     """
     if not isinstance(n_samples, int | np.integer) or n_samples < 1:
         raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}.")
@@ -74,7 +91,7 @@ def load_digit_scenes(n_samples: int = 2000, random_state: Any = 0) -> Bunch:
         images[cells] = np.maximum(images[cells], digits.images[chosen[rows, s]] / 16)
         target[rows, digits.target[chosen[rows, s]]] = 1
     images = np.clip(images + _NOISE * rng.standard_normal(images.shape), 0, 1)
-    return Bunch(
+    bunch = Bunch(
         data=images.reshape(n_samples, -1),
         target=target,
         images=images,
@@ -83,3 +100,4 @@ def load_digit_scenes(n_samples: int = 2000, random_state: Any = 0) -> Bunch:
         split=split,
         DESCR=_DESCRIPTION,
     )
+    return present(bunch, return_X_y=return_X_y, as_frame=as_frame)

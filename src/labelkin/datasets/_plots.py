@@ -1,8 +1,7 @@
-"""Pictures of a label matrix: which labels meet, and how large the label sets are.
+"""Plots of a label matrix: which labels occur together, and the sizes of label sets.
 
-Drawn on figures of their own, without pyplot, so that no window opens and no setting of
-the caller changes. Blue-to-yellow "cividis" reads the same with colour-blind eyes and in
-grey print.
+The figures are made without pyplot, so that no window opens and no setting of the caller
+changes. The colour map "cividis" is readable for colour-blind people and in grey print.
 """
 
 from pathlib import Path
@@ -11,26 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import as_label_matrix, describe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_label_cooccurrence", "plot_label_set_sizes", "save_plots"]
-
-_MOST_LABELS = 80  # more than this cannot be read on one picture
+_MAX_LABELS = 80  # more than this cannot be read in one plot
 _LONGEST_NAME = 28
-_NUMBERS_UP_TO = 20  # labels; beyond it figures in the cells become too small
+_MAX_LABELS_WITH_NUMBERS = 20  # numbers in a larger heat map would be too small
 _BLUE, _ORANGE = "#0072B2", "#D55E00"  # of the Okabe-Ito palette
 
 
 def plot_label_cooccurrence(
     y: ArrayLike, *, label_names: ArrayLike | None = None, title: str | None = None
 ) -> "Figure":
-    """Heat map of how often labels come together.
+    """Plot a heat map of how often labels occur together.
 
-    The cell in row i and column j is the share of the rows carrying label i that carry
-    label j too. Labels are ordered from the most frequent to the rarest, with their
+    The field in row i and column j is the share of the samples with label i that have
+    label j, too. Labels are ordered from the most frequent to the rarest, with their
     counts; of more than 80 labels the 80 most frequent are drawn.
 
     Parameters
@@ -48,37 +46,37 @@ def plot_label_cooccurrence(
     """
     figures = describe(y, label_names=label_names)
     counts = np.array(figures.label_counts)
-    order = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
+    order = np.argsort(-counts, kind="stable")[:_MAX_LABELS]
     labels = as_label_matrix(y)[:, order]
     together = (labels.T @ labels).toarray()
     share = np.full(together.shape, np.nan)
     np.divide(together, counts[order][:, None], out=share, where=counts[order][:, None] > 0)
-    np.fill_diagonal(share, np.nan)  # always 1: says nothing and would hide the rest
+    np.fill_diagonal(share, np.nan)  # always 1, and would dominate the colours
 
     shown = len(order)
     names = [_shorten(figures.label_names[j]) for j in order]
-    inches = max(4.0, 0.21 * shown if shown > _NUMBERS_UP_TO else 0.42 * shown)
+    inches = max(4.0, 0.21 * shown if shown > _MAX_LABELS_WITH_NUMBERS else 0.42 * shown)
     margin = 0.085 * max(len(name) for name in names) + 0.6
     figure = _new_figure((inches + margin + 1.2, inches + margin + 0.7))
     axes = figure.subplots()
     image = axes.imshow(share, cmap=_colours(), vmin=0, vmax=np.nanmax(share, initial=1e-9))
-    small = 9 if shown <= _NUMBERS_UP_TO else 7.5
+    small = 9 if shown <= _MAX_LABELS_WITH_NUMBERS else 7.5
     ticks = range(shown)
     axes.set_xticks(ticks, names, rotation=90, fontsize=small)
     rows = [f"{name} ({counts[j]:,})" for name, j in zip(names, order, strict=True)]
     axes.set_yticks(ticks, rows, fontsize=small)
-    axes.set_xlabel("... that also carry this label")
+    axes.set_xlabel("... that also have this label")
     axes.set_ylabel("of the rows with this label (count), the share ...")
-    if shown <= _NUMBERS_UP_TO:
+    if shown <= _MAX_LABELS_WITH_NUMBERS:
         _write_shares(axes, share)
     figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label="share of rows")
     cut = f" ({shown} most frequent of {figures.labels})" if shown < figures.labels else ""
-    axes.set_title(_heading(title, f"labels that come together{cut}"))
+    axes.set_title(_heading(title, f"labels that occur together{cut}"))
     return figure
 
 
 def plot_label_set_sizes(y: ArrayLike, *, title: str | None = None) -> "Figure":
-    """Histogram of the number of labels a row carries; the line is the cardinality.
+    """Plot a histogram of the number of labels per row; the line is the cardinality.
 
     Parameters
     ----------
@@ -96,7 +94,7 @@ def plot_label_set_sizes(y: ArrayLike, *, title: str | None = None) -> "Figure":
     figure = _new_figure((min(12.0, max(5.0, 0.45 * len(sizes) + 2)), 4.0))
     axes = figure.subplots()
     bars = axes.bar(sizes, figures.set_sizes, color=_BLUE, width=0.85)
-    if len(sizes) <= _NUMBERS_UP_TO:
+    if len(sizes) <= _MAX_LABELS_WITH_NUMBERS:
         counts = [f"{count:,}" if count else "" for count in figures.set_sizes]
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         axes.bar_label(bars, counts, fontsize=8, bbox=paper, padding=2, zorder=3)
@@ -112,7 +110,7 @@ def plot_label_set_sizes(y: ArrayLike, *, title: str | None = None) -> "Figure":
     )
     axes.margins(y=0.15)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_xlabel("labels of a row")
+    axes.set_xlabel("labels per row")
     axes.set_ylabel("rows")
     axes.set_title(_heading(title, "size of the label sets"))
     return figure
@@ -125,28 +123,28 @@ def save_plots(
     label_names: ArrayLike | None = None,
     title: str | None = None,
 ) -> list[Path]:
-    """Write both pictures as PNG and SVG into `folder` and return the four paths.
+    """Write both plots as PNG and SVG into `folder` and return the four paths.
 
     Parameters
     ----------
     y : {array-like, sparse matrix, DataFrame} of shape (n, q)
         Labels, 0 or 1.
     folder : path-like
-        Made when it does not exist.
+        Created if it does not exist.
     label_names : sequence of str, default=None
         Names of the labels; by default the columns of a DataFrame, else their numbers.
     title : str, default=None
         Name of the dataset; goes into headings and file names.
     """
     folder = Path(folder)
-    pictures = {
+    plots = {
         "cooccurrence": plot_label_cooccurrence(y, label_names=label_names, title=title),
         "set-sizes": plot_label_set_sizes(y, title=title),
     }
     folder.mkdir(parents=True, exist_ok=True)
     stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{title}-" if title)
     paths = []
-    for kind, figure in pictures.items():
+    for kind, figure in plots.items():
         for suffix in ("png", "svg"):
             path = folder / f"{stem}{kind}.{suffix}"
             figure.savefig(path, dpi=150, metadata={"Date": None} if suffix == "svg" else None)
@@ -155,13 +153,7 @@ def save_plots(
 
 
 def _new_figure(size: tuple[float, float]) -> "Figure":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "Plots need matplotlib; install it with: pip install 'labelkin[plot]'"
-        ) from error
-    return Figure(figsize=size, layout="constrained")
+    return import_optional("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
 
 
 def _colours() -> Any:
@@ -183,8 +175,8 @@ def _heading(title: str | None, words: str) -> str:
 
 
 def _shorten(name: str) -> str:
-    # Cut in the middle, since names often share their beginning or their end. A lone
-    # dollar sign would start mathematics in a matplotlib label.
+    # Cut in the middle, since names often share their beginning or their end. A dollar sign
+    # would start a formula in a matplotlib label.
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME // 2] + "…" + name[1 - _LONGEST_NAME // 2 :]
     return name.replace("$", r"\$")

@@ -1,15 +1,15 @@
-"""What the figures mean: the paper's seven metrics (Eq. 8–14) and Mulan's others.
+"""Metrics of multi-label predictions: the paper's seven (Eq. 8–14) and Mulan's others.
 
 Metrics of *label sets* compare ``y_true`` with predicted sets ``y_pred``; metrics of
 *rankings* compare it with real scores ``y_score``, larger meaning more relevant. All
-take arrays, sparse matrices or DataFrames of shape (n, q), ``Y`` holding 0 and 1; one
+take arrays, sparse matrices or DataFrames of shape (n, q), where labels are 0 and 1; one
 dimension is read as one label. The values are fractions, not percent. :data:`METRICS`
-lists every metric with its direction: tables, scorers and tests read it there.
+lists every metric with its direction.
 
 Three conventions hold throughout:
 
-- **Ties count against.** Of labels with equal scores, irrelevant ones are taken to
-  stand first, as in scikit-learn. No metric depends on the order of the labels. Mulan
+- **Ties count as errors.** Of labels with equal scores, irrelevant ones are ranked
+  first, as in scikit-learn. No metric depends on the order of the labels. Mulan
   breaks ties by label index instead.
 - **Rows without relevant, or without irrelevant, labels** cannot be ranked wrongly:
   ranking loss 0, average precision 1, coverage 0 where nothing is to be covered. The

@@ -1,4 +1,4 @@
-"""What metrics are given: label sets and scores, checked and brought to one place."""
+"""Validation of label sets and scores, and their move to one device."""
 
 from typing import Any
 
@@ -16,25 +16,27 @@ from labelkin._utils.array_api import (
 from labelkin._utils.labels import as_matrix, check_labels
 
 
-def _on_device(array: Any, name: str) -> Any:
-    """Return an array of a device as a matrix; the counterpart of `as_matrix`."""
+def _as_device_matrix(array: Any, name: str) -> Any:
+    """Return a device array as a matrix, as `as_matrix` does for host arrays."""
     matrix = array[:, None] if array.ndim == 1 else array
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise ValueError(
-            f"{name} must have the shape (n, q), one column a label, and not be empty: its shape "
+            f"{name} must have the shape (n, q), one column per label, and not be empty: its shape "
             f"is {tuple(array.shape)}."
         )
     return matrix
 
 
 def _check_labels(Y: Any, name: str) -> Any:
-    """Return an indicator matrix as int8: sparse, dense or on its device, as it came."""
+    """Return an indicator matrix as int8, of the same kind and on the same device."""
     if not is_device_array(Y):
         return check_labels(Y, name)
     xp, _ = namespace_and_device(Y)
-    matrix = _on_device(Y, name)
+    matrix = _as_device_matrix(Y, name)
     if matrix.dtype != xp.bool and not bool(xp.all((matrix == 0) | (matrix == 1))):
-        raise ValueError(f"{name} must hold only 0 and 1: turn scores into labels by a threshold.")
+        raise ValueError(
+            f"{name} must hold only 0 and 1: turn scores into labels with a threshold."
+        )
     return xp.astype(matrix, xp.int8)
 
 
@@ -42,7 +44,7 @@ def check_scores(y_score: Any) -> Any:
     """Return scores as a dense float array without NaN or infinity."""
     if is_device_array(y_score):
         xp, _ = namespace_and_device(y_score)
-        array = _on_device(y_score, "y_score")
+        array = _as_device_matrix(y_score, "y_score")
         if not xp.isdtype(array.dtype, "real floating"):
             array = xp.astype(array, xp.float64)
     else:
@@ -59,7 +61,7 @@ def check_scores(y_score: Any) -> Any:
 
 
 def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:
-    """Refuse two matrices whose rows and columns cannot be the same samples and labels."""
+    """Refuse matrices of different shapes, or DataFrames with columns in different orders."""
     if tuple(checked[0].shape) != tuple(checked[1].shape):
         raise ValueError(
             f"y_true and {name} must have the same shape, "
@@ -73,8 +75,8 @@ def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -
         )
 
 
-def _together(y_true: Any, prediction: Any) -> tuple[Any, Any]:
-    """Move true labels that lie elsewhere to where the predictions are."""
+def _move_together(y_true: Any, prediction: Any) -> tuple[Any, Any]:
+    """Move the true labels to the namespace and device of the predictions."""
     if is_device_array(y_true) or is_device_array(prediction):
         xp, device = namespace_and_device(prediction)
         here, _ = namespace_and_device(y_true)
@@ -85,31 +87,27 @@ def _together(y_true: Any, prediction: Any) -> tuple[Any, Any]:
     return y_true, prediction
 
 
-def label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Return true and predicted label sets, valid and of one shape."""
-    y_true, y_pred = _together(y_true, y_pred)
+def check_label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    """Return true and predicted label sets, validated and of one shape."""
+    y_true, y_pred = _move_together(y_true, y_pred)
     Y, Z = _check_labels(y_true, "y_true"), _check_labels(y_pred, "y_pred")
     _check_match(y_true, y_pred, (Y, Z), "y_pred")
-    if Y.shape[1] == 1:
-        # Scikit-learn reads a single column as two classes. Twice the same label gives the
-        # same value of every metric of label sets.
-        Y, Z = (_twice(labels) for labels in (Y, Z))
+    if Y.shape[1] == 1 and not is_device_array(Y):
+        # Scikit-learn reads a single column as two classes. Every metric of label sets has the
+        # same value when the label is repeated.
+        Y, Z = Y[:, [0, 0]], Z[:, [0, 0]]
     return Y, Z
 
 
-def _twice(labels: Any) -> Any:
-    return labels[:, [0, 0]] if not is_device_array(labels) else labels  # only scikit-learn minds
-
-
-def ranking(y_true: Any, y_score: Any) -> tuple[Any, Any]:
-    """Return label sets, dense, and scores, valid and of one shape."""
-    y_true, y_score = _together(y_true, y_score)
+def check_ranking(y_true: Any, y_score: Any) -> tuple[Any, Any]:
+    """Return dense label sets and scores, validated and of one shape."""
+    y_true, y_score = _move_together(y_true, y_score)
     Y, S = _check_labels(y_true, "y_true"), check_scores(y_score)
     _check_match(y_true, y_score, (Y, S), "y_score")
     return (Y.toarray() if sparse.issparse(Y) else Y), S
 
 
 def mean(values: Any) -> float:
-    """Mean of booleans or whole numbers, summed exactly."""
+    """Return the mean of booleans or integers, summed exactly."""
     xp, _ = namespace_and_device(values)
     return float(xp.sum(astype(values, "int64"))) / values.shape[0]

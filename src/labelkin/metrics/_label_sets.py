@@ -1,4 +1,4 @@
-"""Metrics of label sets; the conventions are told in `labelkin.metrics._registry`."""
+"""Metrics of label sets; their conventions are those of `labelkin.metrics`."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -8,7 +8,7 @@ import sklearn.metrics as skm
 from scipy import sparse
 
 from labelkin._utils.array_api import is_device_array, namespace_and_device, to_numpy
-from labelkin.metrics._inputs import label_sets, mean
+from labelkin.metrics._inputs import check_label_sets, mean
 
 LabelAverage = Literal["micro", "macro", "weighted"]
 
@@ -23,7 +23,7 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
     0.1667
     """
-    Y, Z = label_sets(y_true, y_pred)
+    Y, Z = check_label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.hamming_loss(Y, Z))
     xp, _ = namespace_and_device(Y)
@@ -94,7 +94,7 @@ def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
     0.5
     """
-    Y, Z = label_sets(y_true, y_pred)
+    Y, Z = check_label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
         return float(skm.accuracy_score(Y, Z))
     return mean(namespace_and_device(Y)[0].all(Y == Z, axis=1))
@@ -158,7 +158,7 @@ def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
     """Precision, recall, F1 or Jaccard over rows ("samples") or over labels (the others)."""
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
-    Y, Z = label_sets(y_true, y_pred)
+    Y, Z = check_label_sets(y_true, y_pred)
     tp, fp, fn = _confusion(Y, Z, axis=1 if average == "samples" else 0)
     if average == "micro":
         tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))
@@ -172,15 +172,8 @@ def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
     """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
     if is_device_array(Y):
         xp, _ = namespace_and_device(Y)
-        both, sizes = (
-            xp.count_nonzero(Y * Z, axis=axis),
-            (
-                xp.count_nonzero(Y, axis=axis),
-                xp.count_nonzero(Z, axis=axis),
-            ),
-        )
-        # A number for each row or label is little: the means are taken on the host.
-        counts = to_numpy(xp.stack([both, sizes[1] - both, sizes[0] - both]))
-        return list(counts)
-    table = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
-    return [table[:, 1, 1], table[:, 0, 1], table[:, 1, 0]]
+        both, true, predicted = (xp.count_nonzero(A, axis=axis) for A in (Y * Z, Y, Z))
+        # The counts are few, so the means are taken on the host.
+        return list(to_numpy(xp.stack([both, predicted - both, true - both])))
+    counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
+    return [counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]]

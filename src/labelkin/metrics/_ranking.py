@@ -1,4 +1,4 @@
-"""Metrics of scores and rankings; the conventions are told in `labelkin.metrics._registry`."""
+"""Metrics of scores and rankings; their conventions are those of `labelkin.metrics`."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -10,16 +10,12 @@ from sklearn.utils import gen_batches
 from labelkin._utils.array_api import (
     astype,
     cumulative_sum,
-    is_accelerator,
     namespace_and_device,
     rows_per_block,
     suffix_minimum,
     to_numpy,
 )
-from labelkin.metrics._inputs import mean, ranking
-
-# Cells ranked at a time: the ranks of a block need some hundred megabytes at most.
-_BLOCK = 1 << 21
+from labelkin.metrics._inputs import check_ranking, mean
 
 
 def ranking_loss(y_true: Any, y_score: Any) -> float:
@@ -35,7 +31,7 @@ def ranking_loss(y_true: Any, y_score: Any) -> float:
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])
     0.5
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -60,12 +56,12 @@ def one_error(y_true: Any, y_score: Any) -> float:
     >>> one_error([[1, 0, 1], [1, 0, 0]], [[0.9, 0.2, 0.9], [0.7, 0.7, 0.1]])
     0.5
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     return mean(_best(S, Y) <= _best(S, 1 - Y))
 
 
 def coverage(y_true: Any, y_score: Any) -> float:
-    """Count the steps down the ranking that cover all relevant labels, mean over rows (Eq. 11).
+    """Count steps down the ranking until all relevant labels are covered, mean over rows (Eq. 11).
 
     The depth counts from 0 (the paper's −1): a single relevant label at the top costs
     nothing. A tied irrelevant label counts as a step. A row without relevant labels costs
@@ -78,7 +74,7 @@ def coverage(y_true: Any, y_score: Any) -> float:
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     xp, _ = namespace_and_device(S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
     depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
@@ -98,7 +94,7 @@ def average_precision(y_true: Any, y_score: Any) -> float:
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -109,7 +105,7 @@ def average_precision(y_true: Any, y_score: Any) -> float:
 
 
 def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macro") -> float:
-    """Area under the ROC curve: over all n × q cells ("micro") or mean over labels ("macro").
+    """Area under the ROC curve: over all n × q entries ("micro") or mean over labels ("macro").
 
     A tied pair counts one half, as is usual for the area. Labels with one class only in
     ``y_true`` have no curve and are left out of the mean; if none is left, the value is NaN.
@@ -124,7 +120,7 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
     """
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S = map(to_numpy, ranking(y_true, y_score))
+    Y, S = map(to_numpy, check_ranking(y_true, y_score))
     if average == "micro":
         Y, S = Y.reshape(-1, 1), S.reshape(-1, 1)
     both = np.flatnonzero(Y.min(axis=0) < Y.max(axis=0))
@@ -133,7 +129,7 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
 
 
 def log_loss(y_true: Any, y_score: Any) -> float:
-    """Negative log-likelihood of the labels under the probabilities, mean over all cells.
+    """Negative log-likelihood of the labels under the probabilities, mean over all entries.
 
     ``y_score`` must lie in [0, 1]; 0 and 1 are moved inwards by the smallest step scikit-learn
     uses. Mulan sums over the labels: its figure is q times this one.
@@ -145,7 +141,7 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    Y, S = map(to_numpy, ranking(y_true, y_score))
+    Y, S = map(to_numpy, check_ranking(y_true, y_score))
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
     return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
@@ -162,7 +158,7 @@ def is_error(y_true: Any, y_score: Any) -> float:
     >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
     0.5
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     return mean(-_best(-S, Y) <= _best(S, 1 - Y))
 
 
@@ -179,7 +175,7 @@ def margin(y_true: Any, y_score: Any) -> float:
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0
     """
-    Y, S = ranking(y_true, y_score)
+    Y, S = check_ranking(y_true, y_score)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
     xp, _ = namespace_and_device(S)
     depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)
@@ -188,28 +184,28 @@ def margin(y_true: Any, y_score: Any) -> float:
 
 
 def _ranked(Y: Any, S: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield blocks of rows: relevance, rank, and how many relevant labels are ranked no lower.
+    """Yield, for blocks of rows, relevance, rank and number of relevant labels up to that rank.
 
-    The labels stand in the order of their scores. A label's rank is the number of labels that
-    score at least as much: tied labels share the last of their places. Scikit-learn's functions
-    give the same values, but row by row in Python.
+    The labels are sorted by their scores. A label's rank is the number of labels with at least
+    its score: tied labels share the last of their ranks. Scikit-learn's functions give the same
+    values, but with a Python loop over the rows.
     """
     n, q = Y.shape
     xp, device = namespace_and_device(S)
-    block = rows_per_block(q, 64, device) if is_accelerator(device) else max(1, _BLOCK // q)
-    places = xp.arange(1, q + 1, device=device)
+    block = rows_per_block(q, 64, device, most=n)
+    positions = xp.arange(1, q + 1, device=device)
     for rows in gen_batches(n, block):
         order = xp.argsort(-S[rows, :], axis=1)
         relevant = xp.take_along_axis(astype(Y[rows, :], "int64"), order, axis=1)
         scores = xp.take_along_axis(S[rows, :], order, axis=1)
         tied = scores[:, :-1] == scores[:, 1:]
         last = xp.zeros((scores.shape[0], 1), device=device) > 0
-        rank = suffix_minimum(xp.where(xp.concat([tied, last], axis=1), q, places))
+        rank = suffix_minimum(xp.where(xp.concat([tied, last], axis=1), q, positions))
         hits = cumulative_sum(relevant)
         yield relevant, rank, xp.take_along_axis(hits, rank - 1, axis=1)
 
 
 def _best(S: Any, mask: Any) -> Any:
-    """Highest score of each row under the mask; −∞ where the mask is empty."""
+    """Return the highest score of each row within the mask; −∞ where the mask is empty."""
     xp, _ = namespace_and_device(S)
     return xp.max(xp.where(mask != 0, S, -np.inf), axis=1)

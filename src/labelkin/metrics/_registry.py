@@ -33,14 +33,14 @@ from labelkin.metrics._ranking import (
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric as tables, scorers and tests need it."""
+    """One metric: its function, direction, and name in print."""
 
     name: str
     """Key in :data:`METRICS` and in the result of :func:`evaluate`."""
     title: str
     """Name in print, the paper's where it has one."""
     function: Callable[[Any, Any], float]
-    """Called with ``y_true`` and what `needs` says."""
+    """Takes ``y_true`` and the prediction that `needs` names."""
     needs: Literal["label", "score"]
     """Predicted label sets, or scores."""
     greater_is_better: bool
@@ -50,7 +50,7 @@ class Metric:
 
     @property
     def arrow(self) -> str:
-        """The direction as a sign: ↑ larger is better, ↓ smaller is better."""
+        """↑ where larger is better, ↓ where smaller is better."""
         return "↑" if self.greater_is_better else "↓"
 
     @property
@@ -60,7 +60,7 @@ class Metric:
 
     @property
     def scorer_name(self) -> str:
-        """Name of its scorer; losses are negated there, as in scikit-learn."""
+        """Name of the scorer; the scorer of a loss is negated, as in scikit-learn."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
     def __call__(self, y_true: Any, prediction: Any) -> float:
@@ -118,18 +118,18 @@ def _find(name: str) -> Metric:
 def evaluate(
     y_true: Any, y_score: Any, y_pred: Any = None, *, metrics: Iterable[str] = PAPER_METRICS
 ) -> dict[str, float]:
-    """Measure scores and label sets by the paper's seven metrics, in its order.
+    """Compute the paper's seven metrics, in its order.
 
     Parameters
     ----------
     y_true : array-like or sparse matrix of shape (n, q)
         The true labels, 0 or 1.
     y_score : array-like of shape (n, q)
-        A score for each label, larger meaning more relevant: what ``predict_proba`` returns.
+        A score per label, such as ``predict_proba`` returns; larger means more relevant.
     y_pred : array-like or sparse matrix of shape (n, q), optional
         The predicted labels; without it, the labels scoring more than 0.5.
     metrics : iterable of str
-        Names from :data:`METRICS`, to measure by others.
+        Names from :data:`METRICS`; by default the paper's seven.
 
     Returns
     -------
@@ -152,8 +152,11 @@ def evaluate(
     if isinstance(metrics, str):
         metrics = [metrics]
     chosen = [_find(name) for name in metrics]
-    given = {"score": y_score, "label": check_scores(y_score) > 0.5 if y_pred is None else y_pred}
-    return {metric.name: metric(y_true, given[metric.needs]) for metric in chosen}
+    predictions = {
+        "score": y_score,
+        "label": check_scores(y_score) > 0.5 if y_pred is None else y_pred,
+    }
+    return {metric.name: metric(y_true, predictions[metric.needs]) for metric in chosen}
 
 
 # -------------------------------------------------------------------------- scorers
@@ -209,7 +212,7 @@ SCORERS: dict[str, Scorer] = {m.scorer_name: Scorer(m) for m in METRICS.values()
 
 
 def score_all(estimator: Any, X: Any, y: Any) -> dict[str, float]:
-    """Score by the paper's seven metrics at once, with one prediction of each kind.
+    """Score by the paper's seven metrics with one call of ``predict_proba`` and ``predict``.
 
     For ``cross_validate(scoring=score_all)`` or ``GridSearchCV(scoring=score_all,
     refit="average_precision")``. The keys are those of :data:`SCORERS`.

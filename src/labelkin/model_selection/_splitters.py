@@ -1,13 +1,12 @@
 """Splitting multi-label data so that every label is as frequent in one part as in another.
 
-Scikit-learn's stratified splitters take one class a row; with label sets they refuse. The
-splitters here follow the same interface, and do iterative stratification (Sechidis, Tsoumakas
-and Vlahavas 2011) instead.
+Scikit-learn's stratified splitters take one class per row, not label sets. The splitters here
+have the same interface and use iterative stratification (Sechidis, Tsoumakas and Vlahavas 2011).
 
 The labels ``y`` are an indicator matrix of shape (n, q), dense, sparse or a DataFrame. One
-dimension is read as one class a row, as in scikit-learn. Rows without labels are spread by the
-sizes of the parts. A label with fewer rows than there are parts is missing in some of them:
-no split can help that, and no warning is given.
+dimension is read as one class per row, as in scikit-learn. Rows without labels are spread by the
+sizes of the parts. A label with fewer rows than there are parts is missing in some of them,
+which no split can avoid, and no warning is given.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from labelkin.model_selection._stratify import stratify
 
 
 def _label_matrix(y: Any, name: str) -> sparse.csr_array:
-    """Return the labels as an indicator matrix; of a one-dimensional `y`, a column a class."""
+    """Return the labels as an indicator matrix; of a one-dimensional `y`, one column per class."""
     if y is None:
         raise ValueError(f"{name} is needed: the split is stratified by the labels.")
     if not sparse.issparse(y) and getattr(y, "ndim", 0) != 2:
@@ -41,16 +40,7 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
                 )
             code = np.unique(y, return_inverse=True)[1]
             return sparse.csr_array((np.ones(len(y)), code, np.arange(len(y) + 1)))
-    labels = check_labels(y, name)
-    return labels.astype(float) if sparse.issparse(labels) else _compressed(labels)
-
-
-def _compressed(labels: np.ndarray) -> sparse.csr_array:
-    """Return dense bytes of 0 and 1 as a CSR array of floats; SciPy takes five times as long."""
-    n, q = labels.shape
-    ones = np.flatnonzero(np.ascontiguousarray(labels).view(bool))
-    ends = np.searchsorted(ones, np.arange(n + 1) * q)
-    return sparse.csr_array((np.ones(len(ones)), ones % q, ends), shape=labels.shape)
+    return sparse.csr_array(check_labels(y, name), dtype=float)
 
 
 def _refuse_groups(splitter: Any, groups: Any) -> None:

@@ -1,16 +1,16 @@
-"""Iterative stratification: rows to parts so that every label is spread evenly.
+"""Iterative stratification: assigns rows to parts so that every label is spread evenly.
 
 The algorithm is that of Sechidis, Tsoumakas and Vlahavas, "On the stratification of
 multi-label data" (ECML PKDD 2011): take the label with the fewest rows left, give each
-of these rows to the part that wants the label most, and go on. Three things are ours:
+of these rows to the part that lacks the label most, and go on. Three things are ours:
 
-- All rows of the label are dealt at once. Each takes one from what its part wants of
-  this label and one from its room, whatever other labels it has, so the sequence of
-  parts is known beforehand and the loop over rows disappears.
-- The order of these rows, which the algorithm leaves open, follows their other labels,
-  from rare to common: rows alike go to different parts, so that label sets are spread, too.
+- All rows of the label are dealt at once. Each row lowers by one what its part lacks of this
+  label and of rows, whatever other labels it has, so the sequence of parts can be computed
+  without a loop over rows.
+- The order of these rows, which the algorithm leaves open, follows their other labels, from
+  rare to common. Similar rows then go to different parts, so that label sets are spread, too.
 - What the greedy pass leaves uneven is repaired: rows move until the sizes are exact, then
-  pairs of rows change places while that makes the labels more even.
+  pairs of rows are exchanged while that makes the labels more even.
 """
 
 from math import ceil
@@ -18,8 +18,8 @@ from math import ceil
 import numpy as np
 from scipy import sparse
 
-# Rows considered for changing places: enough for every label that has rows to spare.
-_POOL = 4096
+# Rows considered for an exchange; labels with few rows are spread by the greedy pass.
+_MAX_CANDIDATES = 4096
 
 
 def stratify(
@@ -54,7 +54,7 @@ def stratify(
 
 
 class _Parts:
-    """The parts so far: each row's part, and what the parts still want."""
+    """The part of each row so far, and what each part still lacks."""
 
     def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
         n = Y.shape[0]
@@ -63,11 +63,11 @@ class _Parts:
         self.n_labels = Y.indptr[1:] - self.starts  # of each row
         self.frequency = np.bincount(Y.indices, minlength=Y.shape[1])  # of each label
         self.part = np.full(n, -1, dtype=np.intp)
-        self.room = shares * n  # rows wanted, by part; below zero: too many
-        self.wanted = np.outer(shares, self.frequency)  # the same by part and label
+        self.room = shares * n  # number of rows each part lacks; negative: it has too many
+        self.wanted = np.outer(shares, self.frequency)  # the same per part and label
 
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """Put unassigned rows into parts; return how often each label came with them."""
+        """Assign rows to parts; return the number of these rows with each label."""
         n_parts, q = self.wanted.shape
         labels, n_labels = self.labels_of(rows)
         got = np.bincount((parts * q).repeat(n_labels) + labels, minlength=n_parts * q)
@@ -77,11 +77,12 @@ class _Parts:
         return np.bincount(labels, minlength=q)
 
     def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of rows, one row's after the other's, and how many each has."""
+        """Return the labels of rows, concatenated, and the number of labels of each row."""
         n_labels = self.n_labels[rows]
-        cells = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
-        cells += np.arange(len(cells), dtype=cells.dtype)
-        return self.indices[cells], n_labels
+        # Positions in `indices`: those of the first row, then those of the second, and so on.
+        positions = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
+        positions += np.arange(len(positions), dtype=positions.dtype)
+        return self.indices[positions], n_labels
 
     def labels(self, row: int) -> np.ndarray:
         """Return the labels of a row."""
@@ -98,7 +99,7 @@ class _Parts:
 
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
-    """Deal the rows of the rarest label left, again and again; rows without labels last."""
+    """Deal the rows label by label, the rarest remaining label first; rows without labels last."""
     by_label, ends = _by_label(state), state.frequency.cumsum()
     left = state.frequency.astype(float)
     left[left == 0] = np.inf
@@ -113,18 +114,18 @@ def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
 
 
 def _by_label(state: _Parts) -> np.ndarray:
-    """Return the rows of the first label, then those of the next; in each label like to like."""
-    alike = _alike(state.Y, state.frequency)
-    labels, n_labels = state.labels_of(alike)
-    small = np.min_scalar_type(len(state.frequency))  # short integers are sorted at once
-    return alike.repeat(n_labels)[labels.astype(small).argsort(kind="stable")]
+    """Return the rows of each label in turn; within a label, similar rows are adjacent."""
+    order = _similarity_order(state.Y, state.frequency)
+    labels, n_labels = state.labels_of(order)
+    return order.repeat(n_labels)[labels.argsort(kind="stable")]
 
 
-def _alike(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
-    """Return the rows ordered by their label sets, like words, rare labels being early letters.
+def _similarity_order(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
+    """Return the rows in lexicographic order of their label sets, rare labels first.
 
-    The sum of powers of two is that order as far as a float carries it; with more labels than
-    its exponent holds, the powers stand closer and the order is a rougher one.
+    The key of a row is a sum of powers of two, so rows that agree in more labels than a float has
+    digits are not distinguished. With more labels than its exponent can hold, the powers are
+    closer together and the order is approximate.
     """
     rank = frequency.argsort(kind="stable").argsort()
     keys = Y @ np.exp2(-rank * min(1.0, 1000 / len(rank)))
@@ -136,42 +137,41 @@ def _deal(
 ) -> np.ndarray:
     """Return the parts that `n_rows` rows go to in turn.
 
-    Each row goes to the part that wants the label most, then to the one with most room, then
-    to any. A part's k-th row finds both lowered by k: sorting these offers gives the sequence.
+    Each row goes to the part that lacks the label most; of several, to the one with most room;
+    of several, to a random one. After k rows of a part, both are lower by k, so sorting the
+    values for all k gives the sequence.
     """
-    # Offers above this level are enough for all rows: the wants cut off there sum to n_rows.
-    # The parts are few: here and below, lists are quicker than arrays.
+    # The level to which the parts are filled: what they lack above it sums to n_rows.
     level, total = np.inf, 0.0
     for number, want in enumerate(sorted(wanted.tolist(), reverse=True), start=1):
         total += want
         if (total - n_rows) / number < want:
             level = (total - n_rows) / number
-    offers = [ceil(max(want - level, 0.0)) + 1 for want in wanted.tolist()]
-
-    part = np.arange(len(offers)).repeat(offers)
-    k = np.concatenate([np.arange(count) for count in offers])
+    counts = [ceil(max(want - level, 0.0)) + 1 for want in wanted.tolist()]
+    part = np.arange(len(counts)).repeat(counts)
+    k = np.concatenate([np.arange(count) for count in counts])
     tie = part if rng is None else rng.random_sample(len(part))
     return part[np.lexsort((tie, k - room[part], k - wanted[part]))[:n_rows]]
 
 
 def _repair_sizes(state: _Parts) -> None:
-    """Move rows from the fullest to the emptiest part until each size is its share, rounded."""
+    """Move rows from the largest to the smallest part until each size is its share, rounded."""
     while np.abs(state.room).max() >= 1 - 1e-9:
         source, target = int(state.room.argmin()), int(state.room.argmax())
-        # Half the change in the sum of squared wants, were the row moved.
+        # Half the change in the sum of squares of `wanted` if the row moved.
         change = state.Y @ (state.wanted[source] - state.wanted[target]) + state.n_labels
         row = np.where(state.part == source, change, np.inf).argmin()
         state.move(int(row), source, target)
 
 
 def _repair_labels(state: _Parts) -> None:
-    """Let rows of two parts change places while the sum of squared wants falls.
+    """Exchange rows of two parts while the sum of squares of `wanted` falls.
 
-    The label that is spread worst names the two parts; a label that cannot be improved
-    is left alone. Every exchange lowers the sum, so this ends.
+    The parts are those with most and fewest rows of the label that is spread worst; a label that
+    cannot be improved is not tried again. Every exchange lowers the sum, so this ends.
     """
     n, q = state.Y.shape
-    step = -(-n // _POOL)
+    step = -(-n // _MAX_CANDIDATES)
     Y = state.Y if step == 1 else state.Y[::step]
     part, weight = state.part[::step], state.n_labels[::step]
     open_labels = np.ones(q, dtype=bool)

@@ -1,4 +1,4 @@
-"""Downloading a dataset: published files in, one checked ``.npz`` out, or nothing at all."""
+"""Downloading a dataset: published files are converted to one ``.npz`` and checked."""
 
 import http.client
 import os
@@ -14,39 +14,41 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._npz import write_npz
 from labelkin.datasets.registry._known import DatasetInfo, SourceFile
 
-__all__ = ["check_statistics", "fetch"]
 
-_TIMEOUT = 30.0  # seconds without a byte before an address is given up
-
-
-def fetch(info: DatasetInfo, folder: Path, *, progress: bool = False) -> Path:
+def fetch(
+    info: DatasetInfo, folder: Path, *, progress: bool = False, timeout: float = 30.0
+) -> Path:
     """Download, convert and check one dataset; return the path of its ``.npz``.
 
-    All work is done in a temporary folder beside the goal and ends with one rename, so
-    that no half-written file is ever seen and processes that fetch at once do not meet.
+    The downloads go to a temporary folder and `write_npz` ends with a rename, so that no partial
+    file is ever visible, also when several processes fetch at once.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+    folder : Path
+        Where the ``.npz`` is kept.
+    progress : bool, default=False
+        Whether to show a progress bar per file.
+    timeout : float, default=30.0
+        Seconds without a byte after which the next address is tried.
     """
-    goal = folder / f"{info.name}.npz"
+    path = folder / f"{info.name}.npz"
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
-        source = _from_files if info.files else _from_openml
-        bunch = source(info, Path(scratch), progress)
-        check_statistics(info, bunch)
-        finished = Path(scratch) / goal.name
-        write_npz(
-            finished,
-            bunch.data,
-            bunch.target,
-            feature_names=bunch.feature_names,
-            label_names=bunch.label_names,
-            feature_n_values=bunch.feature_n_values,
-            split=bunch.split,
-        )
-        os.replace(finished, goal)
-    return goal
+        if info.files:
+            bunch = _from_files(info, Path(scratch), progress, timeout)
+        else:
+            bunch = _from_openml(info, Path(scratch))
+    check_statistics(info, bunch)
+    names = ("feature_names", "label_names", "feature_n_values", "split")
+    write_npz(path, bunch.data, bunch.target, **{name: bunch[name] for name in names})
+    return path
 
 
 def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
@@ -65,8 +67,8 @@ def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
         )
 
 
-def _from_files(info: DatasetInfo, scratch: Path, progress: bool) -> Bunch:
-    paths = {file.role: _retrieve(info, file, scratch, progress) for file in info.files}
+def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float) -> Bunch:
+    paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
     try:
         return _read(info, paths)
     except (ValueError, KeyError, NotImplementedError) as error:  # the readers' and loadmat's
@@ -89,18 +91,14 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
         bunch = parts["all"]
         if "train" in parts:
             bunch.split = recover_split(bunch, parts["train"], parts["test"])
-    return _without(bunch, info.drop)
+    return _drop_features(bunch, info.drop)
 
 
-def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool) -> Path:
+def _retrieve(
+    info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool, timeout: float
+) -> Path:
     """Download one file from the first of its addresses that gives the right bytes."""
-    try:
-        import pooch
-        import requests
-    except ImportError as error:
-        raise ImportError(
-            "Downloading datasets needs pooch; install it with: pip install 'labelkin[data]'"
-        ) from error
+    pooch, requests = import_optional("pooch"), import_optional("requests")
     bar = progress and find_spec("tqdm") is not None
     path = scratch / file.name
     failures = []
@@ -109,7 +107,7 @@ def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool
         try:
             if bar:
                 print(url, file=sys.stderr)
-            pooch.HTTPDownloader(progressbar=bar, timeout=_TIMEOUT)(url, str(path), None)
+            pooch.HTTPDownloader(progressbar=bar, timeout=timeout)(url, str(path), None)
         except (requests.RequestException, OSError) as error:
             failures.append(f"{url}: {_reason(error)}")
             continue
@@ -123,7 +121,7 @@ def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool
 
 
 def _cure(info: DatasetInfo) -> str:
-    """End the sentence on a failed download with what a person can do."""
+    """Return the end of the sentence on a failed download: what the user can do."""
     arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
     by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
     return (
@@ -133,7 +131,7 @@ def _cure(info: DatasetInfo) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Say in a few words what a nested exception says in many."""
+    """Return the cause of a nested exception in a few words."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is not None:
         return f"the server answered {status}"
@@ -154,7 +152,7 @@ def _from_mat(path: Path) -> Bunch:
     for part in ("train", "test"):
         X = sp.csr_array(np.asarray(_dense(content[f"{part}_data"]), dtype=np.float64))
         Y = _dense(content[f"{part}_target"])
-        Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column a sample
+        Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
         parts.append(
             Bunch(
                 data=X,
@@ -167,13 +165,13 @@ def _from_mat(path: Path) -> Bunch:
     return _stack(*parts)
 
 
-def _from_openml(info: DatasetInfo, scratch: Path, progress: bool) -> Bunch:
-    """Download through scikit-learn, which checks OpenML's sum; it has no progress bar."""
+def _from_openml(info: DatasetInfo, scratch: Path) -> Bunch:
+    """Download through scikit-learn, which checks OpenML's checksum."""
     from sklearn.datasets import fetch_openml
 
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A network error occurred")  # it then tries again
+            warnings.filterwarnings("ignore", "A network error occurred")  # before it retries
             found = fetch_openml(
                 data_id=info.openml,
                 as_frame=False,
@@ -200,7 +198,7 @@ def _from_openml(info: DatasetInfo, scratch: Path, progress: bool) -> Bunch:
 
 
 def _stack(train: Bunch, test: Bunch) -> Bunch:
-    """Training rows, then test rows, of two parts with the same columns."""
+    """Stack training and test rows, which have the same columns."""
     data = sp.vstack([sp.csr_array(train.data), sp.csr_array(test.data)], format="csr")
     split = np.repeat(np.array([0, 1], dtype=np.uint8), [len(train.target), len(test.target)])
     return Bunch(
@@ -211,25 +209,24 @@ def _stack(train: Bunch, test: Bunch) -> Bunch:
 def recover_split(full: Bunch, train: Bunch, test: Bunch) -> np.ndarray:
     """Mark the rows of the full file that the published training and test files hold.
 
-    Rows are matched by their values. Of equal rows in both parts, the first is marked
-    as a training row: the parts are then exact as collections, which is all that can be
-    known. A row in neither part (genbase has one) is marked as a test row.
+    Rows are matched by their values. Of equal rows in both parts, the first is marked as a
+    training row: each part then holds the right rows, whichever copy it is. A row in neither
+    part (genbase has one) is marked as a test row.
     """
-    left = Counter(_row_keys(train))
-    others = Counter(_row_keys(test))
+    in_train, in_test = Counter(_row_keys(train)), Counter(_row_keys(test))
     split = np.ones(len(full.target), dtype=np.uint8)
-    strangers = 0
+    unmatched = 0
     for i, key in enumerate(_row_keys(full)):
-        if left[key]:
-            left[key] -= 1
+        if in_train[key]:
+            in_train[key] -= 1
             split[i] = 0
-        elif others[key]:
-            others[key] -= 1
+        elif in_test[key]:
+            in_test[key] -= 1
         else:
-            strangers += 1
-    if strangers > 0.01 * len(split):
+            unmatched += 1
+    if unmatched > 0.01 * len(split):
         raise ValueError(
-            f"{strangers} of {len(split)} rows are in neither the published training file nor "
+            f"{unmatched} of {len(split)} rows are in neither the published training file nor "
             "the test file; nothing was kept."
         )
     return split
@@ -243,7 +240,7 @@ def _row_keys(bunch: Bunch) -> list[bytes]:
     return [i.tobytes() + x.tobytes() + np.asarray(y, np.uint8).tobytes() for i, x, y in rows]
 
 
-def _without(bunch: Bunch, drop: tuple[str, ...]) -> Bunch:
+def _drop_features(bunch: Bunch, drop: tuple[str, ...]) -> Bunch:
     if drop:
         keep = [j for j, name in enumerate(bunch.feature_names) if name not in drop]
         bunch.data = sp.csr_array(bunch.data)[:, keep]

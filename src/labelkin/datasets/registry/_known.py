@@ -1,4 +1,4 @@
-"""What is known about each dataset: its origin, addresses, sums and expected figures."""
+"""The known datasets: origin, addresses, checksums and expected figures."""
 
 import difflib
 import re
@@ -8,12 +8,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["DatasetInfo", "SourceFile", "dataset_info", "dataset_names"]
-
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One published file: its part in the dataset, where it lies, and its sum if known."""
+    """One published file: its role in the dataset, its addresses, and its checksum if known."""
 
     role: str
     urls: tuple[str, ...]
@@ -21,7 +19,7 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The file's own name, the same at every address but for capitals."""
+        """Name of the file, the same at every address except for capitals."""
         return self.urls[0].rsplit("/", 1)[-1]
 
 
@@ -32,11 +30,11 @@ class DatasetInfo:
     Attributes
     ----------
     name, domain, task, origin, licence, note : str
-        Words for people.
+        Shown to users.
     statistics : dict
         Expected figures under the column names of Table 2; only those that are known.
     rows : {"all", "train"}
-        The rows the figures are about, and which `load_dataset` gives by default.
+        The rows that `statistics` describe, and that `load_dataset` gives by default.
     paper : bool
         Whether the dataset is one of the paper's twelve.
     files : tuple of SourceFile
@@ -65,7 +63,7 @@ class DatasetInfo:
 
     @property
     def source(self) -> str:
-        """A page about the dataset for a person to open."""
+        """Address of a page about the dataset."""
         if not self.files:
             return f"https://www.openml.org/d/{self.openml}"
         url = self.files[0].urls[0]
@@ -74,7 +72,7 @@ class DatasetInfo:
 
     @property
     def description(self) -> str:
-        """The text that `load_dataset` gives as ``DESCR``."""
+        """The ``DESCR`` of `load_dataset`."""
         lines = [
             f"{self.name}: {self.task} ({self.domain}).",
             f"Origin: {self.origin}.",
@@ -113,7 +111,7 @@ def _parse(table: dict[str, Any]) -> dict[str, DatasetInfo]:
 
 
 def dataset_names(*, paper: bool | None = None) -> list[str]:
-    """Names that `load_dataset` knows.
+    """Return the names that `load_dataset` takes.
 
     Parameters
     ----------
@@ -124,7 +122,7 @@ def dataset_names(*, paper: bool | None = None) -> list[str]:
 
 
 def dataset_info(name: str) -> DatasetInfo:
-    """Entry of one dataset; a name that is not known is answered with the nearest ones."""
+    """Return the entry of one dataset; the error for an unknown name suggests similar ones."""
     known = _registry()
     key = str(name).strip().lower().replace("_", "-")
     if key in known:

@@ -1,17 +1,17 @@
-"""``load_dataset``: from a name to data, from disk when it is there, else from its source."""
+"""Loading a dataset by its name, from disk or else from where it is published."""
 
 import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from labelkin.datasets._frames import present
 from labelkin.datasets.formats._npz import read_npz
 from labelkin.datasets.registry._known import DatasetInfo, dataset_info
-
-__all__ = ["data_home_path", "find_dataset", "load_dataset"]
 
 
 def load_dataset(
@@ -21,11 +21,13 @@ def load_dataset(
     download: bool = True,
     subset: str | None = None,
     progress: bool | None = None,
-) -> Bunch:
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load a dataset of the registry, downloading it the first time.
 
     ``<data_home>/<name>.npz`` is read if it is there. If not, the published files are
-    downloaded, checked against their sums, converted, checked against the expected
+    downloaded, checked against their checksums, converted, checked against the expected
     statistics (Table 2 of the paper for its twelve datasets), and kept in that place.
 
     Parameters
@@ -34,8 +36,8 @@ def load_dataset(
         A name that `dataset_names` lists, such as ``"yeast"``.
     data_home : path-like, default=None
         Folder of the data; by default the environment variable ``LABELKIN_DATA``, else
-        ``labelkin`` in the user's cache. A dataset that is not there is looked for in
-        the user's cache too, and kept there where the folder cannot be written to.
+        ``labelkin`` in the user's cache. A dataset that is not there is searched
+        in the user's cache too, and kept there if the folder cannot be written to.
     download : bool, default=True
         Whether a dataset that is not on disk may be downloaded.
     subset : {"all", "train", "test"}, default=None
@@ -44,15 +46,21 @@ def load_dataset(
         sets (arts, business, ...), all rows of every other dataset.
     progress : bool, default=None
         Whether to show a progress bar; by default when stderr is a terminal.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether ``data`` and ``target`` are DataFrames. Where the source gives no names, the
+        columns are ``x1, x2, …`` and ``y1, y2, …``. Needs pandas.
 
     Returns
     -------
-    sklearn.utils.Bunch
-        ``data`` (an array, or a CSR matrix where most values are zero), ``target``
-        (n × q array of 0 and 1), ``feature_names`` and ``label_names`` (None where the
-        source gives none), ``feature_n_values`` (0 for numeric, else the number of
-        nominal values), ``split`` (0: training row, 1: test row, None: not known),
-        ``name`` and ``DESCR``.
+    sklearn.utils.Bunch, or the pair (data, target)
+        ``data`` (an array, or a CSR matrix where most values are zero; a DataFrame if
+        `as_frame`, its columns sparse in the latter case), ``target`` (n × q array of 0 and 1,
+        or a DataFrame), ``frame`` (a DataFrame of both if `as_frame`, else None),
+        ``feature_names`` and ``label_names`` (None where the source gives none),
+        ``feature_n_values`` (0 for numeric, else the number of nominal values), ``split``
+        (0: training row, 1: test row, None: not known), ``name`` and ``DESCR``.
 
     Examples
     --------
@@ -60,6 +68,7 @@ def load_dataset(
     >>> yeast = load_dataset("yeast")  # doctest: +SKIP
     >>> yeast.data.shape, yeast.target.shape  # doctest: +SKIP
     ((2417, 103), (2417, 14))
+    >>> X, y = load_dataset("yeast", return_X_y=True, as_frame=True)  # doctest: +SKIP
     """
     info = dataset_info(name)
     if subset not in (None, "all", "train", "test"):
@@ -69,17 +78,18 @@ def load_dataset(
         path = _download(info, data_home, download, progress)
     bunch = read_npz(path)
     bunch.update(name=info.name, DESCR=info.description)
-    return _rows(bunch, subset or info.rows)
+    bunch = _select_rows(bunch, subset or info.rows)
+    return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def data_home_path(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Folder of the data: the argument, else ``LABELKIN_DATA``, else the user's cache."""
+    """Return the folder of data: the argument, else ``LABELKIN_DATA``, else the user's cache."""
     chosen = data_home or os.environ.get("LABELKIN_DATA")
     return Path(chosen).expanduser() if chosen else _user_cache()
 
 
 def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:
-    """Path of a dataset's ``.npz`` if it is on disk."""
+    """Return the path of a dataset's ``.npz`` if it is on disk."""
     for folder in (data_home_path(data_home), _user_cache()):
         path = folder / f"{name}.npz"
         if path.is_file():
@@ -88,7 +98,7 @@ def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> 
 
 
 def _user_cache() -> Path:
-    """Name the user's cache folder: ``pooch.os_cache("labelkin")``, without needing pooch."""
+    """Return ``pooch.os_cache("labelkin")`` without needing pooch."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
         return Path(base) / "labelkin" / "labelkin" / "Cache"
@@ -121,7 +131,7 @@ def _download(
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a file can really be made there (access bits say little on network disks)."""
+    """Return whether a file can be created; access bits are unreliable on network disks."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -130,7 +140,7 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-def _rows(bunch: Bunch, subset: str) -> Bunch:
+def _select_rows(bunch: Bunch, subset: str) -> Bunch:
     if subset == "all":
         return bunch
     if bunch.split is None:
