@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 from labelkin.experiments.report import figures, findings
-from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results, method_title
+from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.drawing import save
+from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import overall_findings, overall_table
-from labelkin.experiments.report.page import Recorded, read_results
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.results import Recorded, check_results, read_results
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 
@@ -72,7 +74,7 @@ def diagrams(comparison, folder):
     for name in ("cells", "datasets"):
         figure = figures.draw_overall(comparison, by_dataset=name == "datasets")
         if figure is not None:
-            figures.save(figure, folder, f"frontier_{name}")
+            save(figure, folder, f"frontier_{name}")
             title = f"Average ranks over {name}; bars join what the test cannot tell apart"
             lines.append(f"![{title}]({folder.name}/frontier_{name}.png)")
     return lines

@@ -21,7 +21,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from labelkin.experiments.report.figures import _STYLE, inline_svg, save
+from labelkin.experiments.report.drawing import STYLE, inline_svg, save
 
 
 class GuideFigure(SphinxDirective):
@@ -39,7 +39,7 @@ class GuideFigure(SphinxDirective):
         module = import_module(f"figures.{name}")
         for path in getattr(module, "READS", ()):  # data it draws
             self.env.note_dependency(str(path))
-        with matplotlib.rc_context(_STYLE), TemporaryDirectory() as folder:
+        with matplotlib.rc_context(STYLE), TemporaryDirectory() as folder:
             svg = save(module.draw(), Path(folder), name)
         alt = escape(self.options["alt"], quote=True)
         figure = nodes.figure(classes=["guide-figure"])

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from labelkin.datasets import load_digit_scenes
-from labelkin.experiments.report.figures import _figure as new_figure
+from labelkin.experiments.report.drawing import new_figure as new_figure
 
 BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, GREY = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C",

@@ -2,9 +2,9 @@
 
 from measured import ROOT
 
-from labelkin.experiments.report.comparison import Comparison, check_results
+from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.figures import draw_overall
-from labelkin.experiments.report.page import read_results
+from labelkin.experiments.report.results import check_results, read_results
 
 RESULTS = ROOT / "results" / "frontier.csv"
 READS = (RESULTS,)

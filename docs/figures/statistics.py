@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results
+from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.figures import draw_critical_difference
+from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.results import check_results
 
 RESULTS = Path(__file__).parents[2] / "results" / "results.csv"
 

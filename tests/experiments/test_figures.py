@@ -8,18 +8,19 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
-from labelkin.experiments.report.comparison import MEASURES, Comparison, Sweep, check_results
+from labelkin.experiments.report.agreement import differences
+from labelkin.experiments.report.comparison import Comparison, Sweep
+from labelkin.experiments.report.drawing import inline_svg, save
 from labelkin.experiments.report.figures import (
-    differences,
     draw_bars,
     draw_critical_difference,
     draw_differences,
     draw_overall,
     draw_sweep,
-    inline_svg,
-    save,
 )
+from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
+from labelkin.experiments.report.results import check_results
 from support.results import cells, full_results, paper_results
 
 AP = MEASURES["average_precision"]
@@ -49,15 +50,15 @@ def test_critical_difference(results, tmp_path):
     assert names[0].startswith("VPCME 1.")
 
 
-def test_overall_ranks_over_cells_and_over_datasets(results, tmp_path):
+def test_overall_ranks_over_pairs_and_over_datasets(results, tmp_path):
     found = Comparison.of(results)
     overall = Overall(found)
-    for by_dataset, test in ((False, overall.by_cell), (True, overall.by_dataset)):
+    for by_dataset, test in ((False, overall.over_pairs), (True, overall.over_datasets)):
         words = drawn(draw_overall(found, by_dataset), tmp_path)
         assert any(f"over {test.n_datasets} " in word for word in words)
         assert any(f"critical difference {test.cd:.2f}" in word for word in words)
         assert f"VPCME {test.ranks['vpcme']:.2f}" in words
-    assert overall.by_cell.cd < overall.by_dataset.cd
+    assert overall.over_pairs.cd < overall.over_datasets.cd
 
 
 def test_critical_difference_needs_two_by_two():

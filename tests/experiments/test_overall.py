@@ -1,13 +1,15 @@
-"""All metrics together: ranks over cells, cells tied with the best, published cells beaten."""
+"""All metrics together: ranks over dataset–metric pairs, ties, published figures beaten."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from labelkin.experiments.report.comparison import MEASURES, Comparison, check_results
+from labelkin.experiments.report.comparison import Comparison
+from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall, overall_findings, overall_table
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import PRINTED_METRICS
+from labelkin.experiments.report.results import check_results
 from support.results import cells, paper_results
 
 pytest.importorskip("scikit_posthocs")
@@ -46,10 +48,10 @@ def test_ranks_follow_each_metrics_direction():
     found = overall(exact({"high": 0.9, "mid": 0.5, "low": 0.1}))
     assert found.block.shape == (10, 3)
     # Four losses, where the lowest is first, and average precision, where the highest is.
-    assert found.by_cell.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
+    assert found.over_pairs.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
     assert found.order == ["low", "mid", "high"]
     assert [found.best(name) for name in ("high", "mid", "low")] == [2, 0, 8]
-    assert found.by_dataset_block.loc["a"].to_dict() == found.by_cell.ranks.to_dict()
+    assert found.dataset_ranks.loc["a"].to_dict() == found.over_pairs.ranks.to_dict()
 
 
 def test_only_the_papers_five_metrics_count():
@@ -70,17 +72,17 @@ def test_tied_is_what_the_folds_cannot_tell_from_the_best():
     assert 0 < counts["fair"] <= n
     assert counts["poor"] < counts["fair"]
     for name in SHIFTS:  # the plain test sees more differences, so fewer ties
-        assert found.tied(name, corrected=False) <= found.tied(name)
+        assert found.tied(name, "paired") <= found.tied(name)
 
 
-def test_a_sure_difference_of_a_single_cell_is_no_tie():
+def test_a_sure_difference_in_a_single_pair_is_no_tie():
     frame = exact({"high": 0.9, "low": 0.1})
     frame["average_precision"] += np.where(frame["fold"] == 0, 1e-6, 0)
     found = overall(frame)
     assert found.tied("low") == 8  # all but average precision, in which it never ties
 
 
-def test_published_cells_beaten():
+def test_published_figures_beaten():
     by_shift = {"above": 0.05, "below": -0.05}
     found = overall(results(by_shift))
     assert found.beaten("above") == (15, 15)
@@ -99,14 +101,14 @@ def test_a_figure_that_prints_as_the_published_one_does_not_beat_it():
     assert overall(frame).beaten("same")[0] == before + 1
 
 
-def test_the_least_lead_names_its_cell():
+def test_the_least_lead_names_dataset_and_metric():
     frame = exact({"krr": 0.5, "mine": 0.5})
     mine = (frame["method"] == "mine") & (frame["dataset"] == "b")
     frame.loc[mine, "ranking_loss"] = 0.53
-    lead, dataset, measure = overall(frame).worst("mine", "krr")
+    lead, dataset, measure = overall(frame).least_lead("mine", "krr")
     assert (round(lead, 9), dataset, measure.name) == (-3.0, "b", "ranking_loss")
     frame.loc[mine, "ranking_loss"] = 0.4
-    assert overall(frame).worst("mine", "krr")[0] == 0.0
+    assert overall(frame).least_lead("mine", "krr")[0] == 0.0
 
 
 def test_the_table_and_what_it_says():
@@ -115,15 +117,18 @@ def test_the_table_and_what_it_says():
     table = overall_table(comparison)
     assert next(iter(table.rows)) == "good"
     assert list(table.rows)[-1] == "gap"  # run on one dataset only: not ranked, not hidden
-    assert ("gap", "rank") not in table.cells
-    assert table.cells["gap", "beaten"].text == "5 of 5"
-    assert ("krr", "worst") not in table.cells
+    assert ("gap", "rank") not in table.entries
+    assert table.entries["gap", "beaten"].text == "5 of 5"
+    assert ("krr", "worst") not in table.entries
     assert "Least lead over KRR-LOO" in table.to_markdown()
-    first, by_cell, by_dataset = overall_findings(comparison)
-    assert "Over 15 cells (3 datasets × 5 metrics) good has the best average rank" in first
-    assert "ahead of" in by_cell
-    assert "poor" in by_cell
-    assert "over the 3 datasets" in by_dataset
+    first, over_pairs, over_datasets = overall_findings(comparison)
+    assert (
+        "Over 15 dataset–metric pairs (3 datasets × 5 metrics), good has the best average rank"
+        in first
+    )
+    assert "ahead of" in over_pairs
+    assert "poor" in over_pairs
+    assert "over the 3 datasets" in over_datasets
 
 
 def test_too_little_to_compare():

@@ -1,7 +1,6 @@
 import re
 import shutil
 import sys
-import types
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,8 +10,11 @@ pd = pytest.importorskip("pandas")
 for package in ("matplotlib", "scikit_posthocs", "jinja2"):
     pytest.importorskip(package, reason="needs the extra report")
 
-from labelkin.experiments.report.comparison import MEASURES
-from labelkin.experiments.report.page import Recorded, read_results, write_report
+from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.page import write_report
+from labelkin.experiments.report.results import Recorded, read_results
+from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.store import Store
 from support.results import (
     ENVIRONMENT,
     HOSTILE,
@@ -146,11 +148,11 @@ def _components_only():
 SITUATIONS = {
     "one method": (
         lambda: paper_results(["yeast", "scene"], ["vpcme"]),
-        ["VPCME was run on 2 datasets, with no other", "no other method was run"],
+        ["VPCME was run on 2 datasets, with no other method", "no other method was run"],
     ),
     "one dataset": (
         lambda: paper_results(["yeast"]),
-        ["On yeast, VPCME (", "it needs two methods on two datasets"],
+        ["On yeast, VPCME (", "it needs at least two methods on two datasets"],
     ),
     "one cell": (
         lambda: paper_results(["yeast"], ["vpcme"], n_repeats=1, n_folds=1),
@@ -162,7 +164,7 @@ SITUATIONS = {
     ),
     "no VPCME": (
         lambda: paper_results(methods=["mlknn", "iblr", "clr"]),
-        ["the method they would refer to was not run"],
+        ["the method they refer to was not run"],
     ),
     "users' own alone": (
         lambda: paper_results(["mine", "yours"], ["first", "second", "third"]),
@@ -226,35 +228,21 @@ def test_command(tmp_path, capsys):
     assert "wins/ties/losses of ML-kNN" in read(page).text
 
 
-def test_command_opens_a_store(tmp_path, monkeypatch):
-    class Store:
-        def __init__(self, path):
-            assert path.name == "results.db"
-
-        def results(self):
-            return paper_results(["yeast"], ["vpcme"])
-
-        def environment(self):
-            return {"cpu": "very fast"}
-
-        def runs(self):
-            return [{"command": "labelkin reproduce table3 --seed <1>"}] * 2
-
-        def methods(self):
-            return {"vpcme": {"settings": "as the <store> says"}}
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.closed = True
-
-    module = types.ModuleType("labelkin.experiments.run.store")
-    module.Store = Store
-    monkeypatch.setitem(sys.modules, "labelkin.experiments.run.store", module)
-    store = tmp_path / "results.db"
-    store.write_bytes(b"SQLite format 3\0 and so on")
-    assert run(store, "--out", tmp_path) == 0
+def test_command_opens_a_store(tmp_path):
+    path = tmp_path / "results.db"
+    method = {"name": "vpcme", "title": "VPCME", "settings": "as the <store> says", "estimator": ""}
+    rows = paper_results(["yeast"], ["vpcme"]).to_dict("records")
+    with Store(path, write=True) as store:
+        for _ in range(2):
+            store.begin(
+                started="now",
+                command="labelkin reproduce table3 --seed <1>",
+                environment={"cpu": "very fast"},
+                protocol=Protocol(),
+                methods=[method],
+            )
+        store.add(rows)
+    assert run(path, "--out", tmp_path) == 0
     text = read(tmp_path / "report.html").text
     assert "very fast" in text
     assert text.count("labelkin reproduce table3 --seed <1>") == 1
@@ -285,7 +273,7 @@ def test_command_refuses_what_it_cannot_read(name, content, words, tmp_path, cap
 def test_command_refuses_an_unknown_reference(tmp_path, capsys):
     paper_results(["yeast"], ["mlknn"]).to_csv(tmp_path / "r.csv", index=False)
     assert run(tmp_path / "r.csv", "--out", tmp_path / "out", "--reference", "mlkn") == 2
-    assert "there are mlknn" in capsys.readouterr().err
+    assert "its methods: mlknn" in capsys.readouterr().err
 
 
 # --------------------------------------------------------------------------- in a browser

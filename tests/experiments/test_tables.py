@@ -10,21 +10,14 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
 from labelkin.experiments.report import findings
-from labelkin.experiments.report.comparison import (
-    COSTS,
-    MEASURES,
-    PAPER_DATASETS,
-    Comparison,
-    Sweep,
-    check_results,
-)
+from labelkin.experiments.report.agreement import agreement_findings, agreement_table
+from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
+from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.published import COLUMNS, published, published_wins
-from labelkin.experiments.report.tables import (
-    latex_document,
-    measure_table,
-    sweep_table,
-    wins_table,
-)
+from labelkin.experiments.report.results import check_results
+from labelkin.experiments.report.significance import friedman_table, wilcoxon_table
+from labelkin.experiments.report.table import latex_document
+from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
 from support.results import HOSTILE, cells, full_results, paper_results
 
 AP, HL = MEASURES["average_precision"], MEASURES["hamming_loss"]
@@ -152,18 +145,18 @@ def test_figures_of_failed_cells_do_not_count():
 
 def test_measure_table_holds_means_marks_and_printed_figures(comparison, results):
     table = measure_table(comparison, AP)
-    cell = table.cells["yeast", "rakel_k3"]
+    entry = table.entries["yeast", "rakel_k3"]
     picked = results[(results["dataset"] == "yeast") & (results["method"] == "rakel_k3")]
     values = 100 * picked["average_precision"]
-    assert cell.text == f"{values.mean():.2f}±{values.std():.2f}"
-    assert cell.mark == "•"
-    assert cell.published == "70.82±1.54•"
-    assert table.cells["yeast", "vpcme"].best
-    assert not cell.best
-    assert table.cells["enron", "clr"].text == "failed"
-    assert table.cells["scene", HOSTILE].text == "–"
-    assert table.cells["science", "clr"].text.endswith("†")
-    assert "1 failed" in table.cells["science", "clr"].hint
+    assert entry.text == f"{values.mean():.2f}±{values.std():.2f}"
+    assert entry.mark == "•"
+    assert entry.published == "70.82±1.54•"
+    assert table.entries["yeast", "vpcme"].best
+    assert not entry.best
+    assert table.entries["enron", "clr"].text == "failed"
+    assert table.entries["scene", HOSTILE].text == "–"
+    assert table.entries["science", "clr"].text.endswith("†")
+    assert "1 failed" in table.entries["science", "clr"].hint
     assert table.rows["foot"] == "average rank (11 datasets)"
 
 
@@ -194,27 +187,27 @@ def test_csv_has_numbers(comparison):
 
 def test_wins_table(comparison):
     table = wins_table(comparison)
-    assert table.cells["hamming_loss", "mlknn"].published == "5/7/0"
-    assert table.cells["total", "cchains"].published == "54/5/1"
-    assert table.cells["hamming_loss", "clr"].published == "7/3/1"  # enron, a tie, failed here
-    assert table.cells["f1", "mlknn"].published == ""
+    assert table.entries["hamming_loss", "mlknn"].published == "5/7/0"
+    assert table.entries["total", "cchains"].published == "54/5/1"
+    assert table.entries["hamming_loss", "clr"].published == "7/3/1"  # enron, a tie, failed here
+    assert table.entries["f1", "mlknn"].published == ""
     win, tie, loss = comparison.wins("mlknn", AP)
-    assert table.cells["average_precision", "mlknn"].text == f"{win}/{tie}/{loss}"
+    assert table.entries["average_precision", "mlknn"].text == f"{win}/{tie}/{loss}"
     assert win + tie + loss == 13
     five = np.sum([comparison.wins("iblr", MEASURES[n]) for n in list(MEASURES)[:5]], axis=0)
-    assert table.cells["total", "iblr"].text == "/".join(map(str, five))
+    assert table.entries["total", "iblr"].text == "/".join(map(str, five))
     row = rows_of(table.to_csv())[0]
     assert row["mlknn loss"] == "0"  # a zero is a number, not a gap
     fair = wins_table(comparison, "corrected")
     assert fair.name != table.name
-    assert fair.cells["total", "iblr"].value <= table.cells["total", "iblr"].value
+    assert fair.entries["total", "iblr"].value <= table.entries["total", "iblr"].value
 
 
 def test_printed_marks_and_wins_stand_only_beside_vpcmes(results):
     other = Comparison.of(results, "mlknn")
     assert other.reference == "mlknn"
-    assert not any(cell.published for cell in wins_table(other).cells.values())
-    assert measure_table(other, HL).cells["yeast", "iblr"].published == "19.37±1.04"
+    assert not any(entry.published for entry in wins_table(other).entries.values())
+    assert measure_table(other, HL).entries["yeast", "iblr"].published == "19.37±1.04"
 
 
 def test_sweep_tables(results):
@@ -227,8 +220,8 @@ def test_sweep_tables(results):
     assert first.settings[-1] == "1.0"
     table = sweep_table(medical)
     assert list(table.columns.values())[:2] == ["S = 1", "S = 10"]  # by value, not by text
-    assert table.cells["average_precision", "1"].published == "86.21±1.09"
-    best = [s for s in medical.settings if table.cells["hamming_loss", s].best]
+    assert table.entries["average_precision", "1"].published == "86.21±1.09"
+    best = [s for s in medical.settings if table.entries["hamming_loss", s].best]
     assert best
     assert "1" not in best
 
@@ -245,8 +238,8 @@ def test_sweep_of_a_users_own_parameter():
 
 def test_cost_table_has_no_marks(comparison):
     table = measure_table(comparison, COSTS["fit_s"], name="cost")
-    assert not any(cell.mark for cell in table.cells.values())
-    assert "±" not in table.cells["yeast", "vpcme"].text
+    assert not any(entry.mark for entry in table.entries.values())
+    assert "±" not in table.entries["yeast", "vpcme"].text
     assert table.rows["foot"].startswith("mean")
 
 
@@ -254,9 +247,9 @@ def test_latex_compiles(comparison, results, tmp_path):
     tables = [
         measure_table(comparison, HL),
         wins_table(comparison),
-        findings.friedman_table(comparison),
-        findings.wilcoxon_table(comparison),
-        findings.agreement_table(comparison),
+        friedman_table(comparison),
+        wilcoxon_table(comparison),
+        agreement_table(comparison),
         *map(sweep_table, Sweep.all_of(results)),
     ]
     odd = pd.DataFrame(cells("数据 #1_{x}^~$%\\", "vpcme", np.random.default_rng(0)))
@@ -317,19 +310,19 @@ def test_gaps_are_said(comparison):
 
 def test_agreement_with_the_paper(comparison):
     """The cells are drawn around the printed figures, so nearly all agree."""
-    near, wins = findings.agreement(comparison)
+    near, wins = agreement_findings(comparison)
     assert near.split()[2] == "355"
     assert "published wins of VPCME" in wins
-    table = findings.agreement_table(comparison)
+    table = agreement_table(comparison)
     assert list(table.rows) == ["rakel_k3", "iblr", "clr", "cchains", "mlknn", "vpcme"]
-    assert abs(table.cells["mlknn", "average_precision"].value) < 0.5
+    assert abs(table.entries["mlknn", "average_precision"].value) < 0.5
 
 
 def test_wilcoxon_marks_follow_the_direction():
     frame = check_results(paper_results())
-    table = findings.wilcoxon_table(Comparison.of(frame))
+    table = wilcoxon_table(Comparison.of(frame))
     for name in ("ranking_loss", "average_precision"):
-        assert table.cells[name, "cchains"].mark == "•"
-    turned = findings.wilcoxon_table(Comparison.of(frame, "cchains"))
+        assert table.entries[name, "cchains"].mark == "•"
+    turned = wilcoxon_table(Comparison.of(frame, "cchains"))
     for name in ("ranking_loss", "average_precision"):
-        assert turned.cells[name, "vpcme"].mark == "○"
+        assert turned.entries[name, "vpcme"].mark == "○"

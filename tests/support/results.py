@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from labelkin.experiments.report.comparison import MEASURES, PAPER_DATASETS
+from labelkin.experiments.report.comparison import PAPER_DATASETS
+from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.published import published
 
 PAPER_METHODS = ("rakel_k3", "iblr", "clr", "cchains", "mlknn", "vpcme")

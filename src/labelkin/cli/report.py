@@ -21,7 +21,8 @@ def command(
     The page is a single file and needs no network. The folder also holds results.csv, the tables
     as Markdown, LaTeX and CSV, and the figures as PNG and SVG.
     """
-    from labelkin.experiments.report.page import read_results, write_report
+    from labelkin.experiments.report.page import write_report
+    from labelkin.experiments.report.results import read_results
 
     recorded = read_results(results)
     frame = recorded.results

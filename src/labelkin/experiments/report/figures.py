@@ -1,142 +1,39 @@
-"""The paper's figures, drawn from what was measured.
+"""The paper's figures, drawn from what was measured."""
 
-Colours are those of Okabe and Ito, told apart by the colour-blind; line styles, markers
-and hatching repeat what they say, for prints in grey. Text and axes are drawn in one
-ink, which :func:`inline_svg` turns into the colour of the surrounding page.
-"""
-
-import io
-import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelkin._utils.optional import import_optional
-from labelkin.experiments.report.comparison import (
-    MEASURES,
-    Comparison,
-    Measure,
-    Sweep,
-    method_title,
-)
+from labelkin.experiments.report.agreement import differences
+from labelkin.experiments.report.comparison import Comparison, Sweep, method_title
+from labelkin.experiments.report.drawing import COLOURS, INK, figure_style, new_figure, shorten
+from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import published
-from labelkin.experiments.report.statistics import complete_block, friedman, nemenyi
+from labelkin.experiments.report.statistics import friedman, nemenyi
 from labelkin.experiments.report.tables import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
-__all__ = [
-    "draw_bars",
-    "draw_critical_difference",
-    "draw_differences",
-    "draw_overall",
-    "draw_sweep",
-    "inline_svg",
-    "save",
-]
-
-_INK = "#1b1c1f"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+_BLUE, _ACCENT = COLOURS[:2]
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
-_PRINTED = "#D55E00"
-
-_STYLE = {
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "text.color": _INK,
-    "text.parse_math": False,  # names of users' methods may hold dollars
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlesize": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "hatch.linewidth": 0.5,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "labelkin",
-}
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    matplotlib = import_optional("matplotlib", "report")
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
-
-
-def _figure(width: float, height: float) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _short(name: str, most: int = 26) -> str:
-    """Return a name that fits into a figure."""
-    name = "".join(c if c.isprintable() else " " for c in name)
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def save(figure: "Figure", folder: Path, name: str) -> str:
-    """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
-    with _style():
-        figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
-        figure.set_layout_engine("none")  # laid out once is enough
-        out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
-    (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
-    return out.getvalue()
-
-
-def inline_svg(svg: str, name: str, label: str) -> str:
-    """Return an SVG to stand inside a page: own ids, the page's ink, a label for readers.
-
-    Parameters
-    ----------
-    svg : str
-        From :func:`save`.
-    name : str
-        Makes the ids unique in the page.
-    label : str
-        What the figure shows, for those who cannot see it; already escaped.
-    """
-    prefix = re.sub(r"\W", "-", name)
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}-").replace(_INK, "currentColor")
-    # The blue is too dark for a dark page, which sets its own.
-    svg = svg.replace(f": {_COLOURS[0].lower()}", f": var(--blue, {_COLOURS[0]})")
-    # Text without a colour of its own is black by default, and lost on a dark page.
-    head, rest = svg.split(">", 1)
-    width = re.search(r' width="([\d.]+pt)"', head)
-    head = re.sub(r' (width|height)="[^"]*"', "", head)
-    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
-    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
 
 
 # -------------------------------------------------------------------------- critical difference
 
 
 def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figure | None":
-    """Draw the average ranks over datasets; bars join what Nemenyi's test cannot tell apart.
+    """Draw average ranks over datasets; bars join methods that Nemenyi's test cannot tell apart.
 
-    None where there is too little: two methods and two datasets at least.
+    None for fewer than two methods or two datasets.
     """
-    block = complete_block(comparison.means(measure))
-    title = f"{measure.title} {measure.arrow}: average rank over {len(block)} datasets"
+    block = comparison.complete_means(measure)
+    title = f"{measure.directed_title}: average rank over {len(block)} datasets"
     return _draw_ranks(block, title, measure.greater_is_better)
 
 
@@ -151,25 +48,26 @@ def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | 
         Whether a dataset counts once, with its mean ranks, instead of once for each metric.
     """
     overall = Overall(comparison)
-    block = overall.block
+    if overall.block.empty:
+        return None
     if not by_dataset:
-        return _draw_ranks(block, f"Average rank over {len(block)} cells, datasets × metrics")
-    if len(block):
-        block = overall.by_dataset_block
-    title = f"Average rank over {len(block)} datasets, each with its mean rank in five metrics"
-    return _draw_ranks(block, title, greater_is_better=False)
+        title = f"Average rank over {len(overall.block)} dataset–metric pairs"
+        return _draw_ranks(overall.block, title)
+    ranks = overall.dataset_ranks
+    title = f"Average rank over {len(ranks)} datasets, each with its mean rank in five metrics"
+    return _draw_ranks(ranks, title, greater_is_better=False)
 
 
-def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figure | None":
-    if block.shape[0] < 2 or block.shape[1] < 2:
+def _draw_ranks(block: "DataFrame", title: str, greater_is_better: bool = True) -> "Figure | None":
+    if min(block.shape) < 2:
         return None
     posthocs = import_optional("scikit_posthocs", "report")
     result = friedman(block, greater_is_better=greater_is_better)
-    # Two names that print alike must stay two.
-    titles = dict(zip(block, _distinct(_short(method_title(m)) for m in block), strict=True))
+    # Two methods whose short names are equal must stay two.
+    titles = dict(zip(block, _distinct(shorten(method_title(m)) for m in block), strict=True))
     p_values = nemenyi(block).rename(index=titles, columns=titles)
-    with _style():
-        figure = _figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
+    with figure_style():
+        figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
         axes = figure.subplots()
         posthocs.critical_difference_diagram(
             result.ranks.rename(titles),
@@ -177,12 +75,12 @@ def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figu
             ax=axes,
             alpha=result.alpha,
             text_h_margin=0.12,
-            # A page folds plain spaces; these stay.
+            # HTML collapses plain spaces, but not these.
             label_fmt_left="{label}\u2002{rank:.2f}\u2009",
             label_fmt_right="\u2009{rank:.2f}\u2002{label}",
-            crossbar_props={"color": _PRINTED, "linewidth": 3, "solid_capstyle": "round"},
-            marker_props={"color": _INK, "s": 14},
-            elbow_props={"color": _INK, "linewidth": 0.9},
+            crossbar_props={"color": _ACCENT, "linewidth": 3, "solid_capstyle": "round"},
+            marker_props={"color": INK, "s": 14},
+            elbow_props={"color": INK, "linewidth": 0.9},
         )
         _draw_scale(figure, axes, result.ranks, result.cd)
         axes.set_title(title, loc="left", pad=44)
@@ -190,7 +88,7 @@ def _draw_ranks(block: Any, title: str, greater_is_better: bool = True) -> "Figu
 
 
 def _draw_scale(figure: "Figure", axes: "Axes", ranks: Any, cd: float) -> None:
-    """Put whole ranks on the axis, and the critical difference above it as a ruler."""
+    """Draw whole ranks on the axis, and the critical difference above it as a ruler."""
     from matplotlib.transforms import offset_copy
 
     low = int(np.floor(ranks.min()))
@@ -202,13 +100,13 @@ def _draw_scale(figure: "Figure", axes: "Axes", ranks: Any, cd: float) -> None:
     ruler = offset_copy(place, fig=figure, y=24, units="points")
     text = offset_copy(place, fig=figure, y=29, units="points")
     if cd <= high - low:
-        ends: dict[str, Any] = {"marker": "|", "markersize": 7, "color": _INK, "linewidth": 1.2}
+        ends: dict[str, Any] = {"marker": "|", "markersize": 7, "color": INK, "linewidth": 1.2}
         axes.plot([low, low + cd], [1, 1], transform=ruler, clip_on=False, **ends)
-    note = f"critical difference {cd:.2f} (Nemenyi, 5 %); bars join what it cannot tell apart"
+    note = f"critical difference {cd:.2f} (Nemenyi, 5 %); bars join methods it cannot tell apart"
     axes.text(low, 1, note, fontsize=8, va="bottom", transform=text)
 
 
-def _distinct(names: Iterator[str]) -> list[str]:
+def _distinct(names: Iterable[str]) -> list[str]:
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -226,20 +124,16 @@ def draw_sweep(sweep: Sweep) -> "Figure | None":
     Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band is one
     standard deviation to each side.
     """
-    shown = [
-        measure
-        for measure in MEASURES.values()
-        if any(len(sweep.values(setting, measure)) for setting in sweep.settings)
-    ]
+    shown = [m for m in MEASURES.values() if sweep.frame[m.name].notna().any()]
     if not shown:
         return None
-    with _style():
+    with figure_style():
         figure, axes, spare = _panels(len(shown))
         for place, measure in zip(axes, shown, strict=True):
             _draw_curve(place, sweep, measure)
         _legend(spare, axes[0])
         title = f"{method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}"
-        figure.suptitle(_short(title, 80), fontsize=11)
+        figure.suptitle(shorten(title, 80), fontsize=11)
     return figure
 
 
@@ -247,7 +141,7 @@ def _panels(n: int) -> tuple["Figure", list["Axes"], "Axes"]:
     """Return a figure of n small axes and an empty one for the legend."""
     columns = min(n + 1, 4)
     rows = -(-(n + 1) // columns)
-    figure = _figure(2.35 * columns, 2.05 * rows + 0.3)
+    figure = new_figure(2.35 * columns, 2.05 * rows + 0.3)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for place in grid[n:]:
         place.axis("off")
@@ -266,15 +160,14 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     std = np.array([found.std(ddof=1) if len(found) > 1 else 0.0 for found in values])
     there = np.isfinite(mean)
     at, mean, std = at[there], mean[there], std[there]
-    colour = _COLOURS[0]
-    axes.fill_between(at, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(at, mean, color=colour, marker="o", markersize=3.5, label="measured (± std)")
+    axes.fill_between(at, mean - std, mean + std, color=_BLUE, alpha=0.18, linewidth=0)
+    axes.plot(at, mean, color=_BLUE, marker="o", markersize=3.5, label="measured (± std)")
     printed = [published(sweep.dataset, sweep.variant(s), measure.name) for s in settings]
     pairs = [(x, p.mean) for x, p in zip(sweep.positions(), printed, strict=True) if p]
     if pairs:
         axes.plot(
             *zip(*pairs, strict=True),
-            color=_PRINTED,
+            color=_ACCENT,
             linestyle="--",
             marker="s",
             markersize=3.5,
@@ -284,7 +177,7 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     axes.set_title(measure.heading)
     axes.set_xlabel(sweep.symbol)
     if sweep.positions() == list(map(float, range(len(settings)))):
-        axes.set_xticks(range(len(settings)), list(map(_short, settings)))
+        axes.set_xticks(range(len(settings)), list(map(shorten, settings)))
     axes.grid(alpha=0.25, linewidth=0.5)
 
 
@@ -293,10 +186,10 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
 
 def draw_bars(comparison: Comparison) -> "Figure | None":
     """Draw each metric of every method on each dataset as grouped bars (Figure 2)."""
-    shown = [m for m in MEASURES.values() if comparison.means(m).notna().any(axis=None)]
+    shown = comparison.measured(MEASURES)
     if not shown:
         return None
-    with _style():
+    with figure_style():
         figure, axes, spare = _panels(len(shown))
         for place, measure in zip(axes, shown, strict=True):
             _draw_groups(place, comparison, measure)
@@ -314,23 +207,23 @@ def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None
             [found.mean() if len(found) else 0.0 for found in values],
             width * 0.92,
             yerr=[found.std(ddof=1) if len(found) > 1 else 0.0 for found in values],
-            error_kw={"elinewidth": 0.8, "ecolor": _INK},
-            color=_COLOURS[i % len(_COLOURS)],
+            error_kw={"elinewidth": 0.8, "ecolor": INK},
+            color=COLOURS[i % len(COLOURS)],
             hatch=_HATCHES[i % len(_HATCHES)],
             edgecolor="white",
             linewidth=0,
-            label=_short(method_title(method)),
+            label=shorten(method_title(method)),
         )
     axes.set_title(measure.heading)
     turn = max(map(len, datasets)) * len(datasets) > 18
-    names = [_short(name, 14) for name in datasets]
+    names = [shorten(name, 14) for name in datasets]
     slant: dict[str, Any] = {"rotation": 25, "ha": "right"} if turn else {}
     axes.set_xticks(range(len(datasets)), names, fontsize=8, **slant)
     _zoom(axes, comparison.means(measure) * measure.scale)
 
 
-def _zoom(axes: "Axes", means: Any) -> None:
-    """Start the axis above zero where all bars are long and alike, and show that it does."""
+def _zoom(axes: "Axes", means: "DataFrame") -> None:
+    """Start the axis above zero where all bars are long and alike, and label it so."""
     low, high = float(means.min(axis=None)), float(means.max(axis=None))
     if low > 0.6 * high > 0:
         start = np.floor((low - 0.8 * (high - low) - 0.02 * high) / 5) * 5 if high > 10 else 0
@@ -343,20 +236,20 @@ def _zoom(axes: "Axes", means: Any) -> None:
 
 
 def draw_differences(comparison: Comparison) -> "Figure | None":
-    """Draw measured minus published as a heat map, a panel a metric.
+    """Draw measured minus published as a heat map, one panel per metric.
 
-    Blue is better than published and orange worse, whichever way the metric runs; the
+    Blue is better than published and orange worse, whatever the metric's direction; the
     numbers are plain differences. None where nothing was published.
     """
     panels = [(m, table) for m in MEASURES.values() if len(table := differences(comparison, m))]
     if not panels:
         return None
     rows, columns = panels[0][1].shape
-    with _style():
+    with figure_style():
         across = min(3, len(panels))
         down = -(-len(panels) // across)
         size = (1.2 + 0.52 * columns) * across, (1.25 + 0.25 * rows) * down
-        figure = _figure(max(size[0], 4.0), size[1] + 0.4)
+        figure = new_figure(max(size[0], 4.0), size[1] + 0.4)
         grid = figure.subplots(down, across, squeeze=False).ravel()
         for place, (measure, table) in zip(grid, panels, strict=False):
             _draw_heat(place, measure, table)
@@ -368,35 +261,18 @@ def draw_differences(comparison: Comparison) -> "Figure | None":
     return figure
 
 
-def differences(comparison: Comparison, measure: Measure) -> Any:
-    """Return measured minus published, scaled: datasets by methods that have both."""
-    import pandas as pd
-
-    means = comparison.means(measure) * measure.scale
-    printed = pd.DataFrame(
-        {
-            method: [getattr(published(d, method, measure.name), "mean", None) for d in means.index]
-            for method in means
-        },
-        index=means.index,
-        columns=means.columns,
-        dtype=float,
-    )
-    return (means - printed).dropna(how="all").dropna(how="all", axis=1)
-
-
-def _draw_heat(axes: "Axes", measure: Measure, table: Any) -> None:
+def _draw_heat(axes: "Axes", measure: Measure, table: "DataFrame") -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("", ["#D55E00", "#F7F7F7", "#0072B2"])
-    gain = table.to_numpy() * (1 if measure.greater_is_better else -1)
-    # One outlier must not bleach all other cells, nor small differences shine.
+    colours = LinearSegmentedColormap.from_list("", [_ACCENT, "#F7F7F7", _BLUE])
+    improvement = table.to_numpy() * (1 if measure.greater_is_better else -1)
+    # The colour scale neither fades because of one outlier nor exaggerates small differences.
     least = 1.0 if measure.unit else 0.2
-    most = max(float(np.nanquantile(np.abs(gain), 0.95)), least)
-    axes.imshow(gain, cmap=colours, vmin=-most, vmax=most, aspect="auto")
+    most = max(float(np.nanquantile(np.abs(improvement), 0.95)), least)
+    axes.imshow(improvement, cmap=colours, vmin=-most, vmax=most, aspect="auto")
     for (row, column), value in np.ndenumerate(table.to_numpy()):
         if np.isfinite(value):
-            strong = abs(gain[row, column]) > 0.62 * most
+            strong = abs(improvement[row, column]) > 0.62 * most
             axes.text(
                 column,
                 row,
@@ -406,9 +282,9 @@ def _draw_heat(axes: "Axes", measure: Measure, table: Any) -> None:
                 fontsize=7,
                 color="#FFFFFF" if strong else "#010101",
             )
-    titles = [_short(method_title(name), 16) for name in table]
+    titles = [shorten(method_title(name), 16) for name in table]
     axes.set_xticks(range(len(titles)), titles, rotation=35, ha="right", fontsize=8)
-    axes.set_yticks(range(len(table)), [_short(name, 16) for name in table.index], fontsize=8)
+    axes.set_yticks(range(len(table)), [shorten(name, 16) for name in table.index], fontsize=8)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)

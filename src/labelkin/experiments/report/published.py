@@ -1,7 +1,7 @@
-"""What the paper printed: Tables 3, 4 and 5, to stand beside what is measured.
+"""What the paper printed: the figures of Tables 3, 4 and 5.
 
-The figures are kept as printed: percent, but for coverage. Figures 1 and 2 of the paper
-are drawings without numbers and cannot be compared to the digit.
+They are kept as printed: in percent, except coverage. Figures 1 and 2 of the paper are drawings
+without numbers.
 """
 
 import csv
@@ -9,10 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-
-__all__ = [
-    "COLUMNS", "PRINTED_METRICS", "REFERENCE", "Published", "column", "published", "published_wins",
-]  # fmt: skip
 
 COLUMNS = ("rakel", "iblr", "clr", "cchains", "mlknn", "vpcme")
 """The columns of Table 3, in its order."""
@@ -25,9 +21,9 @@ PRINTED_METRICS = (
 REFERENCE = "vpcme"
 """The method the printed marks, wins and losses refer to."""
 
-# Methods that stand for a printed column under another name: the text of the paper says
-# k = q/2 for RAkEL, but the column is what k = 3 gives; ML-kNN's and IBLR-ML's columns are what
-# features scaled by their range give, as in WEKA. Either is held against the column.
+# Methods that are compared with the printed column of another: the text of the paper has
+# k = q/2 for RAkEL, but its column agrees with k = 3; the columns of ML-kNN and IBLR-ML agree with
+# features scaled by their range, as in WEKA.
 _ALIASES = {"iblr_scaled": "iblr", "mlknn_scaled": "mlknn", "rakel_k3": "rakel"}
 
 
@@ -69,7 +65,7 @@ def _wins() -> dict[tuple[str, str], tuple[int, int, int]]:
 
 
 def column(method: str) -> str:
-    """Return the printed column a method is held against; its own name where none is."""
+    """Return the printed column a method is compared with; its own name where there is none."""
     return _ALIASES.get(method, method)
 
 

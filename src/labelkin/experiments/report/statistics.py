@@ -2,10 +2,10 @@
 
 On one dataset, two methods are compared over the same folds: by the paired t-test of
 the paper (section 4.4.1), and by the corrected resampled t-test of Nadeau and Bengio,
-which allows for the overlap of training sets that makes the plain test see differences
-where there are none. Over datasets, many methods are compared by Friedman's test on
+which allows for the overlap of training sets, because of which the plain test finds
+differences where there are none. Over datasets, many methods are compared by Friedman's test on
 their ranks with Nemenyi's critical difference, and in pairs by Wilcoxon's signed ranks
-with Holm's correction, as Demšar asks for.
+with Holm's correction, as Demšar recommends.
 
 References
 ----------
@@ -27,19 +27,6 @@ from labelkin._utils.optional import import_optional
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
-
-__all__ = [
-    "Friedman",
-    "complete_block",
-    "corrected_t_test",
-    "critical_difference",
-    "friedman",
-    "holm",
-    "iman_davenport",
-    "nemenyi",
-    "paired_t_test",
-    "wilcoxon_holm",
-]
 
 
 # ----------------------------------------------------------------------- one dataset
@@ -89,7 +76,7 @@ def _t_test(first: Any, second: Any, overlap: float) -> float:
     if n < 2:
         return float("nan")
     mean, deviation = differences.mean(), differences.std(ddof=1)
-    # Differences that vary by rounding alone are one number, and say so with certainty.
+    # Differences that vary by rounding alone are equal: the answer is certain.
     if deviation <= 1e-12 * max(abs(mean), 1e-300):
         return float(mean == 0)
     t = mean / (deviation * np.sqrt(1 / n + overlap))
@@ -103,25 +90,25 @@ def complete_block(values: "DataFrame") -> "DataFrame":
     """Return the largest part of `values` without gaps.
 
     Tests over datasets need every method on every dataset. Methods are dropped in the
-    order of their gaps until most cells (methods times datasets) are kept; of equally
+    order of their gaps until most values (methods times datasets) are kept; of equally
     large parts the one with more datasets is taken.
 
     Parameters
     ----------
     values : DataFrame
-        A row a dataset, a column a method, NaN for what is missing.
+        One row per dataset, one column per method, NaN for gaps.
 
     Returns
     -------
     DataFrame
         Rows and columns of `values`, in its order, without NaN.
     """
-    there = values.notna()
-    counts = there.sum()
+    known = values.notna()
+    counts = known.sum()
     best = values.iloc[:0, :0]
     for least in sorted(set(counts[counts > 0]), reverse=True):
         columns = values.loc[:, counts >= least]
-        block = columns[there[columns.columns].all(axis=1)]
+        block = columns[known[columns.columns].all(axis=1)]
         if block.size > best.size:
             best = block
     return best
@@ -154,7 +141,8 @@ def friedman(
     Parameters
     ----------
     values : DataFrame
-        A row a dataset, a column a method, without gaps: see :func:`complete_block`.
+        One row per dataset, one column per method, without gaps: see
+        :func:`complete_block`.
     greater_is_better : bool
         Whether the largest value has rank 1.
     alpha : float
@@ -164,14 +152,14 @@ def friedman(
     -------
     Friedman
         Average ranks with the tests. Friedman's test needs three methods and two
-        datasets; with fewer the statistics are NaN and the ranks still stand.
+        datasets; with fewer the statistics are NaN and only the ranks are valid.
     """
     n, k = values.shape
     if values.isna().to_numpy().any():
         raise ValueError("values must hold every method on every dataset: see complete_block.")
     ranks = values.rank(axis=1, ascending=not greater_is_better).mean()
     chi2 = p = f = f_p = float("nan")
-    # Where all methods tie everywhere there is nothing to divide by, and no difference.
+    # Where all methods tie everywhere, scipy would divide by zero: there is no difference.
     if k >= 3 and n >= 2:
         varied = values.nunique(axis=1).max() > 1
         columns = [values[name].to_numpy() for name in values]
@@ -203,12 +191,12 @@ def nemenyi(values: "DataFrame") -> "DataFrame":
     Parameters
     ----------
     values : DataFrame
-        A row a dataset, a column a method, without gaps.
+        One row per dataset, one column per method, without gaps.
 
     Returns
     -------
     DataFrame
-        Square, a row and a column a method; 1 on the diagonal.
+        Square, one row and one column per method; 1 on the diagonal.
     """
     posthocs = import_optional("scikit_posthocs", "report")
     table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
@@ -229,14 +217,14 @@ def wilcoxon_holm(values: "DataFrame", control: str | None = None) -> "DataFrame
     Parameters
     ----------
     values : DataFrame
-        A row a dataset, a column a method, without gaps.
+        One row per dataset, one column per method, without gaps.
     control : str, optional
         Compare this method with each other one, instead of all pairs.
 
     Returns
     -------
     DataFrame
-        A row a pair: ``first``, ``second``, ``p``, ``p_holm``.
+        One row per pair: ``first``, ``second``, ``p``, ``p_holm``.
     """
     import pandas as pd
 

@@ -1,0 +1,110 @@
+"""How far measured figures agree with published ones."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.measures import MEASURES, Measure
+from labelkin.experiments.report.published import REFERENCE, published
+from labelkin.experiments.report.table import Entry, Table
+from labelkin.experiments.report.tables import signed
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def differences(comparison: Comparison, measure: Measure) -> "DataFrame":
+    """Return measured minus published, scaled: datasets by methods that have both."""
+    measured = comparison.means(measure) * measure.scale
+    return (
+        (measured - _published(comparison, measure, "mean"))
+        .dropna(how="all")
+        .dropna(how="all", axis=1)
+    )
+
+
+def _published(comparison: Comparison, measure: Measure, part: str) -> "DataFrame":
+    """Return the published means or standard deviations, NaN where there is none."""
+    import pandas as pd
+
+    found = {
+        method: [
+            getattr(published(dataset, method, measure.name), part, np.nan)
+            for dataset in comparison.datasets
+        ]
+        for method in comparison.methods
+    }
+    return pd.DataFrame(found, index=comparison.datasets, dtype=float)
+
+
+def _near(comparison: Comparison, measure: Measure, found: "DataFrame") -> "DataFrame":
+    """Return where differences are within two published standard deviations."""
+    return found.abs() <= 2 * _published(comparison, measure, "std").reindex_like(found)
+
+
+def agreement_table(comparison: Comparison) -> Table | None:
+    """Return measured minus published by method and metric; None where nothing is published."""
+    entries, columns = {}, {}
+    for key, measure in MEASURES.items():
+        found = differences(comparison, measure)
+        near = _near(comparison, measure, found)
+        for method in found:
+            columns[key] = measure.heading
+            median, n_near = float(found[method].median()), int(near[method].sum())
+            n = int(found[method].count())
+            numbers = {"median difference": round(median, 6), "within": n_near, "of": n}
+            text = f"{signed(median)} ({n_near}/{n})"
+            entries[str(method), key] = Entry(text, numbers, median)
+    if not entries:
+        return None
+    printed = {method for method, _ in entries}
+    return Table(
+        name="agreement",
+        title="Measured minus published",
+        caption="Median difference over datasets, and the number of datasets whose measured mean "
+        "is within two published standard deviations.",
+        corner="Method",
+        columns=columns,
+        rows={name: method_title(name) for name in comparison.methods if name in printed},
+        entries=entries,
+    )
+
+
+def agreement_findings(comparison: Comparison) -> list[str]:
+    """Return sentences on how far the measured figures confirm the published ones."""
+    near = total = 0
+    for measure in MEASURES.values():
+        found = differences(comparison, measure)
+        near += int(_near(comparison, measure, found).to_numpy().sum())
+        total += int(found.count().sum())
+    sentences = []
+    if total:
+        sentences.append(
+            f"{near} of {total} measured means ({near / total:.0%}) are within two published "
+            "standard deviations of the published mean."
+        )
+    if tested := _published_wins_tested_here(comparison):
+        paired, corrected = (
+            sum(comparison.mark(*place, test) == "•" for place in tested)
+            for test in ("paired", "corrected")
+        )
+        sentences.append(
+            f"Of {len(tested)} published wins of VPCME that were measured here, {paired} hold by "
+            f"the paper's test and {corrected} by the corrected one."
+        )
+    return sentences
+
+
+def _published_wins_tested_here(comparison: Comparison) -> list[tuple[str, str, Measure]]:
+    if comparison.reference != REFERENCE:
+        return []
+    return [
+        (dataset, method, measure)
+        for measure in MEASURES.values()
+        for method in comparison.methods
+        for dataset in comparison.datasets
+        if (printed := published(dataset, method, measure.name))
+        and printed.mark == "•"
+        and np.isfinite(comparison.p_value(dataset, method, measure))
+    ]

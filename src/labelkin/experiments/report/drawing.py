@@ -1,0 +1,103 @@
+"""The style of all figures, and figures as files or as part of a page.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles,
+markers and hatching repeat them, for prints in grey. Text and axes are drawn in one ink, which
+:func:`inline_svg` turns into the text colour of the page.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labelkin._utils.optional import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#1b1c1f"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
+
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # names of users' methods may contain dollar signs
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "labelkin",
+}
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Draw in the style of the report."""
+    matplotlib = import_optional("matplotlib", "report")
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure of a size in inches, independent of pyplot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def shorten(name: str, most: int = 26) -> str:
+    """Return a name that fits into a figure."""
+    name = "".join(c if c.isprintable() else " " for c in name)
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def save(figure: "Figure", folder: Path, name: str) -> str:
+    """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
+    with figure_style():
+        figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
+        figure.set_layout_engine("none")  # the layout is done
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
+    (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
+    return out.getvalue()
+
+
+def inline_svg(svg: str, name: str, label: str) -> str:
+    """Return an SVG to be part of a page, with its own ids and the page's text colour.
+
+    Parameters
+    ----------
+    svg : str
+        From :func:`save`.
+    name : str
+        Makes the ids unique in the page.
+    label : str
+        Description for readers who cannot see the figure, already escaped.
+    """
+    prefix = re.sub(r"\W", "-", name)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
+    # The blue is too dark for a dark page, which defines its own.
+    svg = svg.replace(f": {COLOURS[0].lower()}", f": var(--blue, {COLOURS[0]})")
+    # Text without a colour of its own is black by default, and lost on a dark page.
+    head, rest = svg.split(">", 1)
+    width = re.search(r' width="([\d.]+pt)"', head)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
+    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'

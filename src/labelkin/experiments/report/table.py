@@ -1,0 +1,183 @@
+"""A table of text and numbers, written as Markdown, LaTeX and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from labelkin.experiments.report.comparison import Test
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a table."""
+
+    text: str = "–"
+    numbers: dict[str, Any] = field(default_factory=dict)
+    """What the CSV holds for it, by name."""
+    value: float | None = None
+    """What it is sorted by."""
+    best: bool = False
+    mark: str = ""
+    """By the paper's test."""
+    corrected: str = ""
+    """The mark by the corrected test."""
+    published: str = ""
+    """The figure printed in the paper, shown beneath the measured one."""
+    hint: str = ""
+    """Shown when the pointer rests on it."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Entries by row and column, with titles."""
+
+    name: str
+    """File name without its ending."""
+    title: str
+    caption: str
+    corner: str
+    """Heading of the first column."""
+    columns: dict[str, str]
+    """Titles by key."""
+    rows: dict[str, str]
+    """Titles by key."""
+    entries: dict[tuple[str, str], Entry]
+    """By row and column."""
+    greater_is_better: bool | None = None
+    """Direction of the values; None where rows differ in it or it has no meaning."""
+    marks: dict[Test, str] = field(default_factory=dict)
+    """Meaning of the marks, by test; files show those of the paper's test."""
+    foot: tuple[str, ...] = ()
+    """Rows that sum up the others and stay below them."""
+
+    def entry(self, row: str, column: str) -> Entry:
+        """Return an entry; one without text where there is none."""
+        return self.entries.get((row, column), Entry())
+
+    def lines(self) -> Iterator[tuple[str, str, list[Entry]]]:
+        """Yield key, title and entries of each row."""
+        for row, title in self.rows.items():
+            yield row, title, [self.entry(row, column) for column in self.columns]
+
+    @property
+    def legend(self) -> str:
+        """The text below the table in files."""
+        return " ".join(filter(None, [self.caption, self.marks.get("paired")]))
+
+    def to_markdown(self) -> str:
+        """Return the table for GitHub and the like."""
+        head = [self.corner, *self.columns.values()]
+        lines = [f"**{_md(self.title)}**", "", _md_row(map(_md, head))]
+        lines.append(_md_row(["---", *["---:"] * len(self.columns)]))
+        for _, title, entries in self.lines():
+            lines.append(_md_row([_md(title), *map(_md_entry, entries)]))
+        return "\n".join([*lines, "", _md(self.legend), ""])
+
+    def to_latex(self) -> str:
+        r"""Return a ``table`` environment; it needs the packages booktabs and graphicx."""
+        lines = [
+            r"\begin{table}[htbp]",
+            r"\centering",
+            rf"\caption{{{_tex(self.title)}. {_tex(self.legend)}}}",
+            rf"\label{{tab:{slug(self.name)}}}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            r"\toprule",
+            _tex_row([_tex(self.corner), *map(_tex, self.columns.values())]),
+            r"\midrule",
+        ]
+        for row, title, entries in self.lines():
+            if self.foot and row == self.foot[0]:
+                lines.append(r"\midrule")
+            lines.append(_tex_row([_tex(title), *map(_tex_entry, entries)]))
+            if any(entry.published for entry in entries):
+                small = [rf"{{\scriptsize {_tex(entry.published)}}}" for entry in entries]
+                lines.append(_tex_row([r"{\scriptsize\quad published}", *small]))
+        lines += [r"\bottomrule", r"\end{tabular}}", r"\end{table}", ""]
+        return "\n".join(lines)
+
+    def to_csv(self) -> str:
+        """Return one line per row, with the numbers behind the entries of each column."""
+        names = dict.fromkeys(name for entry in self.entries.values() for name in entry.numbers)
+        used = [
+            (column, name)
+            for column in self.columns
+            for number, name in enumerate(names)
+            # Columns that stay empty, such as published figures that do not exist, are left out.
+            if number == 0
+            or any(self.entry(row, column).numbers.get(name, "") != "" for row in self.rows)
+        ]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([self.corner.lower(), *(f"{column} {name}" for column, name in used)])
+        for row, title in self.rows.items():
+            numbers = [self.entry(row, column).numbers.get(name, "") for column, name in used]
+            writer.writerow([title if row in self.foot else row, *numbers])
+        return out.getvalue()
+
+
+def latex_document(tables: list[Table]) -> str:
+    """Return a document of all tables, ready for ``pdflatex``."""
+    head = [
+        r"\documentclass{article}",
+        r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
+        r"\usepackage{booktabs,graphicx}",
+        r"\usepackage[utf8]{inputenc}",
+        r"\begin{document}",
+        "",
+    ]
+    return "\n".join([*head, *(table.to_latex() for table in tables), r"\end{document}", ""])
+
+
+_MARKDOWN = str.maketrans({c: "\\" + c for c in r"\`*_[]|~#"} | {"<": "&lt;", ">": "&gt;"})
+_LATEX = str.maketrans(
+    {c: "\\" + c for c in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''",
+        "±": r"$\pm$", "•": r"$\bullet$", "○": r"$\circ$", "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$", "Θ": r"$\Theta$", "−": "$-$", "×": r"$\times$",
+        "–": "--", "†": r"$\dagger$", "…": r"\ldots{}", "≤": r"$\le$", "≥": r"$\ge$",
+        "χ": r"$\chi$", "²": "$^2$",
+    }
+)  # fmt: skip
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _md(text: str) -> str:
+    return _one_line(text).translate(_MARKDOWN)
+
+
+def _md_row(entries: Iterable[str]) -> str:
+    return f"| {' | '.join(entries)} |"
+
+
+def _md_entry(entry: Entry) -> str:
+    text = f"**{_md(entry.text)}**" if entry.best else _md(entry.text)
+    small = f"<br><small>{_md(entry.published)}</small>" if entry.published else ""
+    return text + entry.mark + small
+
+
+def _tex(text: str) -> str:
+    text = _one_line(text).translate(_LATEX)
+    # pdflatex stops at characters that its fonts lack.
+    return "".join(c if c.isprintable() and ord(c) < 0x180 else "?" for c in text)
+
+
+def _tex_row(entries: list[str]) -> str:
+    return " & ".join(entries) + r" \\"
+
+
+def _tex_entry(entry: Entry) -> str:
+    text = _tex(entry.text)
+    return (rf"\textbf{{{text}}}" if entry.best else text) + _tex(entry.mark)
+
+
+def slug(text: str) -> str:
+    """Return text as part of a file's name: ASCII letters, digits and hyphens."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text)
