@@ -13,6 +13,8 @@ def test_a_command_line_names_its_options_instead_of_arguments():
         rename_arguments(error, options)
         == "a.csv, line 3: no labels; pass --labels or label_column="
     )
+    error = ArgumentError("labels=a,b or (labels=), labels=-3.", "labels")
+    assert rename_arguments(error, options) == "--labels a,b or (--labels), --labels -3."
     assert rename_arguments(ValueError("pass labels="), options) == "pass labels="
     assert rename_arguments(ArgumentError("pass format=", "format"), options) == "pass format="
 

@@ -38,5 +38,7 @@ def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
     message = str(error)
     for argument in getattr(error, "arguments", ()):
         if argument in names:
+            # A space separates an option from its value, as in "--labels a,b".
+            message = re.sub(rf"\b{argument}=(?=[^\s,;:.)])", f"{names[argument]} ", message)
             message = re.sub(rf"\b{argument}=", names[argument], message)
     return message

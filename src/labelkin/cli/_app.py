@@ -86,8 +86,16 @@ def run(argv: list[str]) -> int:
             return end.code if isinstance(end.code, int) else 1
         except Exception as error:
             # An import that Ctrl-C cuts short may fail in any way.
-            return report_interrupt() if interrupted else report_error(error)
+            return report_interrupt() if interrupted else report_error(error, _options_of(argv))
     return code if isinstance(code, int) else 0
+
+
+def _options_of(argv: list[str]) -> dict[str, str]:
+    """Return the options of the command that was run, by the name of the argument they set."""
+    command: Any = typer.main.get_command(app)
+    for word in argv:
+        command = getattr(command, "commands", {}).get(word, command)
+    return {option.name: option.opts[0] for option in command.params if option.opts[0][0] == "-"}
 
 
 @contextmanager

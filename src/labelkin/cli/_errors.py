@@ -6,37 +6,28 @@ bad input. 130: interrupted. A traceback is shown only if LABELKIN_TRACEBACK is 
 
 import errno
 import os
-import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from labelkin._utils.errors import rename_arguments
 
-# The option by which a command takes an argument of the library.
-_OPTIONS = {
-    "category": "--category",
-    "data_home": "--data",
-    "delimiter": "--delimiter",
-    "encoding": "--encoding",
-    "ignore": "--ignore",
-    "label_column": "--label-column",
-    "labels": "--labels",
-    "max_words": "--max-words",
-    "missing": "--missing",
-    "scale": "--scale",
-    "separator": "--separator",
-    "subset": "--subset",
-    "text": "--text",
-}
 # The disk or the machine failed; any other trouble with a file is for the user to repair.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
 
-def report_error(error: Exception) -> int:
-    """Print an error as one sentence and return the exit code."""
+def report_error(error: Exception, options: Mapping[str, str]) -> int:
+    """Print an error as one sentence and return the exit code.
+
+    Parameters
+    ----------
+    error : Exception
+        What ended the command.
+    options : mapping of str to str
+        The command's options, such as ``--label-column``, by argument.
+    """
     if os.environ.get("LABELKIN_TRACEBACK"):
         import traceback
 
@@ -47,7 +38,9 @@ def report_error(error: Exception) -> int:
     if isinstance(error, OSError):
         return _report_os_error(error)
     if isinstance(error, (ValueError, ImportError)):
-        return _print_error(_name_options(error), 2)
+        arguments = getattr(error, "arguments", ())
+        names = {name: options.get(name, f"{name}= in Python") for name in arguments}
+        return _print_error(rename_arguments(error, names), 2)
     if isinstance(error, MemoryError):
         return _print_error(f"not enough memory ({error}).".replace(" ()", ""), 1)
     # Typer may carry its own copy of click, so a usage error is recognised by its attributes.
@@ -91,18 +84,7 @@ def _report_os_error(error: OSError) -> int:
     if failed:  # only stdout has no name
         _discard_stdout()
         return _print_error(error.strerror or str(error), 1)
-    return _print_error(_name_options(error), 2)
-
-
-def _name_options(error: Exception) -> str:
-    """Return an error's message with the library's arguments as options of the command line.
-
-    >>> from labelkin._utils.errors import ArgumentError
-    >>> _name_options(ArgumentError("pass labels= or encoding=latin-1", "labels", "encoding"))
-    'pass --labels or --encoding latin-1'
-    """
-    message = rename_arguments(error, {name: f"{option} " for name, option in _OPTIONS.items()})
-    return re.sub(r"(--[a-z-]+) (?=[\s,;:.)]|$)", r"\1", message)
+    return _print_error(str(error), 2)
 
 
 def _print_error(text: str, code: int) -> int:
