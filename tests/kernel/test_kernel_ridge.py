@@ -85,12 +85,9 @@ def test_all_rows_as_landmarks_is_exact():
     K, queries = rbf_kernel(X), rbf_kernel(X + 1, X)
     spectra = RidgeSpectrum.of_kernel(K), RidgeSpectrum.of_landmarks(K, [K[:25], K[25:]])
     exact, approximate = (fit_ridge(spectrum, Y, np.full(4, 0.1)) for spectrum in spectra)
-    np.testing.assert_allclose(approximate.loo_scores, exact.loo_scores, atol=1e-6)
-    np.testing.assert_allclose(
-        queries @ approximate.coef + approximate.intercept,
-        queries @ exact.coef + exact.intercept,
-        atol=1e-5,
-    )
+    np.testing.assert_allclose(approximate[0], exact[0], atol=1e-6)
+    scores = [queries @ coef + intercept for _, coef, intercept in (exact, approximate)]
+    np.testing.assert_allclose(*scores, atol=1e-5)
     # The classifier needs no approximation from all of its samples.
     model = KernelRidgeLOOClassifier(max_exact=10, n_landmarks=60, random_state=0).fit(X, Y)
     assert model.landmarks_ is None
@@ -112,10 +109,8 @@ def test_landmarks_of_any_rank(kind):
     features = RidgeSpectrum.of_features(Z)
     landmarks = RidgeSpectrum.of_landmarks(K, [C[:25], C[25:26], C[26:]])
     expected, model = (fit_ridge(s, Y, choose_ridges(s, Y)[0]) for s in (features, landmarks))
-    np.testing.assert_allclose(model.loo_scores, expected.loo_scores, atol=1e-6)
-    np.testing.assert_allclose(
-        C @ model.coef + model.intercept, Z @ expected.coef + expected.intercept, atol=1e-6
-    )
+    np.testing.assert_allclose(model[0], expected[0], atol=1e-6)
+    np.testing.assert_allclose(C @ model[1] + model[2], Z @ expected[1] + expected[2], atol=1e-6)
 
 
 def test_predictions_are_those_of_scikit_learns_ridge():
@@ -192,17 +187,17 @@ def test_ridges_by_the_errors_of_some_rows():
     rows = np.arange(100, 300)
     ridges = RIDGES[::3] * spectrum.scale
     models = [fit_ridge(spectrum, Y, np.full(4, ridge)) for ridge in ridges]
-    expected = [np.mean((Y[rows] - m.loo_scores[rows]) ** 2, axis=0) for m in models]
+    expected = [np.mean((Y[rows] - loo_scores[rows]) ** 2, axis=0) for loo_scores, _, _ in models]
     np.testing.assert_allclose(loo_errors(spectrum, Y, ridges, rows), expected)
     chosen, _ = choose_ridges(spectrum, Y, RIDGES[::3], 0.0, rows)
     best = len(ridges) - 1 - np.argmin(expected[::-1], axis=0)
     np.testing.assert_allclose(chosen, ridges[best])
     assert len(set(best)) > 1  # otherwise labels could have been mixed up
-    model = fit_ridge(spectrum, Y, chosen)
-    for label, i in enumerate(best):
-        np.testing.assert_allclose(model.loo_scores[:, label], models[i].loo_scores[:, label])
-        np.testing.assert_allclose(model.coef[:, label], models[i].coef[:, label])
-        np.testing.assert_allclose(model.intercept[label], models[i].intercept[label])
+    for fitted, alone in zip(
+        fit_ridge(spectrum, Y, chosen), zip(*models, strict=True), strict=True
+    ):
+        for label, i in enumerate(best):
+            np.testing.assert_allclose(fitted[..., label], alone[i][..., label])
 
 
 def test_ridges_of_rare_labels_depend_more_on_the_others():

@@ -1,6 +1,6 @@
 """From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -151,41 +151,24 @@ def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, 
         yield part_of != part, part_of == part
 
 
-def _prior_odds(T: Array) -> Array:
-    share = T.mean(axis=0)
-    return np.log(share / (1 - share))
-
-
 def _shared_slope(S: Array, T: Array) -> float:
     """Return the slope that all columns share, their intercepts free."""
 
-    def loss(slope: float, intercept: Array) -> float:
-        return float(_losses(S, T, slope, intercept).sum() + _SHARED_PRECISION * slope**2 / 2)
+    def loss(slope: Array, intercept: Array) -> Array:
+        penalty = _SHARED_PRECISION * slope**2 / 2
+        return _losses(S, T, slope, intercept).sum(keepdims=True) + penalty
 
-    slope, intercept = 0.0, _prior_odds(T)
-    value = loss(slope, intercept)
-    for _ in range(_STEPS):
+    def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
         g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
         # The intercepts are eliminated from Newton's equations: one unknown is left.
-        gradient = (
-            g_slopes.sum() + _SHARED_PRECISION * slope - (h_cross / h_intercept) @ g_intercept
-        )
-        curvature = h_slopes.sum() + _SHARED_PRECISION - (h_cross / h_intercept) @ h_cross
+        ratio = h_cross / h_intercept
+        gradient = g_slopes.sum() + _SHARED_PRECISION * slope - ratio @ g_intercept
+        curvature = h_slopes.sum() + _SHARED_PRECISION - ratio @ h_cross
         step = gradient / curvature
-        steps = (g_intercept - h_cross * step) / h_intercept
-        length = 1.0
-        for _ in range(_HALVINGS):
-            new = loss(slope - length * step, intercept - length * steps)
-            if new < value:
-                break
-            length /= 2
-        else:
-            break
-        converged = value - new <= 1e-12 * max(1.0, value)
-        slope, intercept, value = slope - length * step, intercept - length * steps, new
-        if converged:
-            break
-    return float(slope)
+        return step, (g_intercept - h_cross * step) / h_intercept
+
+    slope, _ = _minimise(loss, newton_step, np.zeros(1), _prior_log_odds(T))
+    return float(slope[0])
 
 
 def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Array, Array]:
@@ -194,9 +177,7 @@ def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Ar
     def loss(slope: Array, intercept: Array) -> Array:
         return _losses(S, T, slope, intercept) + precision / 2 * (slope - shared) ** 2
 
-    slope, intercept = np.full(S.shape[1], shared), _prior_odds(T)
-    value = loss(slope, intercept)
-    for _ in range(_STEPS):
+    def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
         g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
         g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
         determinant = h_slope * h_intercept - h_cross**2
@@ -204,17 +185,30 @@ def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Ar
         solvable = determinant > 1e-14 * h_slope * h_intercept
         determinant = np.where(solvable, determinant, 1)
         step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)
-        steps = (g_intercept - h_cross * step) / h_intercept
+        return step, (g_intercept - h_cross * step) / h_intercept
+
+    return _minimise(loss, newton_step, np.full(S.shape[1], shared), _prior_log_odds(T))
+
+
+def _minimise(
+    loss: Callable[[Array, Array], Array],
+    newton_step: Callable[[Array, Array], tuple[Array, Array]],
+    slope: Array,
+    intercept: Array,
+) -> tuple[Array, Array]:
+    """Minimise independent losses, one per entry of `slope`, each with its own step length."""
+    value = loss(slope, intercept)
+    for _ in range(_STEPS):
+        steps = newton_step(slope, intercept)
         length = np.ones_like(slope)
         for _ in range(_HALVINGS):
-            new = loss(slope - length * step, intercept - length * steps)
+            new = loss(slope - length * steps[0], intercept - length * steps[1])
             worse = new > value
             if not worse.any():
                 break
             length = np.where(worse, length / 2, length)
-        length = np.where(worse, 0, length)
-        slope, intercept = slope - length * step, intercept - length * steps
-        new = np.where(worse, value, new)
+        length, new = np.where(worse, 0, length), np.where(worse, value, new)
+        slope, intercept = slope - length * steps[0], intercept - length * steps[1]
         converged = (value - new <= 1e-12 * np.maximum(1, value)).all()
         value = new
         if converged:
@@ -222,14 +216,19 @@ def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Ar
     return slope, intercept
 
 
-def _losses(S: Array, T: Array, slope: Array | float, intercept: Array) -> Array:
+def _prior_log_odds(T: Array) -> Array:
+    share = T.mean(axis=0)
+    return np.log(share / (1 - share))
+
+
+def _losses(S: Array, T: Array, slope: Array, intercept: Array) -> Array:
     """Negative log likelihood of each column."""
     odds = slope * S + intercept
     return (np.logaddexp(0, odds) - T * odds).sum(axis=0)
 
 
 def _derivatives(
-    S: Array, T: Array, slope: Array | float, intercept: Array
+    S: Array, T: Array, slope: Array, intercept: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
     """First derivatives by slope and intercept, then the second ones, of each column."""
     p = expit(slope * S + intercept)

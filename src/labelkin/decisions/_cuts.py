@@ -1,9 +1,9 @@
-"""Exact cuts: where to part scores so that a metric of label sets is largest.
+"""Exact cuts: the threshold of scores at which a metric of label sets is largest.
 
-One sort finds each. With a threshold shared by all cells, a row's F1 changes only where the
+One sort finds each. With a threshold shared by all labels, a row's F1 changes only where the
 threshold passes one of its own scores, so that the mean F1 as a function of the threshold is a
-running sum over the sorted scores. The same sum over the columns is macro F1, over all cells as
-one row micro F1, and over one column the F1 of a label.
+cumulative sum over the sorted scores. The same sum over the columns is macro F1, over all scores
+as one row micro F1, and over one column the F1 of a label.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ def subset(predicted: Any, shared: Any, true: Any, q: int) -> Array:
 
 
 def agreement(predicted: Any, shared: Any, true: Any, q: int) -> Array:
-    """Share of right decisions: 1 − Hamming loss."""
+    """Share of labels predicted correctly: 1 − Hamming loss."""
     return 1 - (predicted + true - 2 * shared) / q
 
 
 def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Array]:
-    """Return all scores in falling order, and the sum of row values with the first j cells taken.
+    """Return all scores in decreasing order, and the value of predicting those before each cut.
 
     Parameters
     ----------
@@ -53,37 +53,38 @@ def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Arr
     Returns
     -------
     ordered : ndarray of shape (n q,)
-        The scores, falling.
+        The scores, decreasing.
     values : ndarray of shape (n q + 1,)
-        Meaningful at j where a cut is possible: where the score before j is not the one at j.
+        Sum of the row values with the first j scores predicted. Meaningful at j where a cut is
+        possible: where the score before j differs from the one at j.
     """
     n, q = Y.shape
     order = np.argsort(-scores, axis=1, kind="stable")
     shared = np.zeros((n, q + 1))
     np.cumsum(np.take_along_axis(Y, order, axis=1), axis=1, out=shared[:, 1:])
     steps = value(np.arange(q + 1), shared, shared[:, -1:], q)
-    cells = np.take_along_axis(scores, order, axis=1).ravel()
-    # Stable: cells of a row with equal scores keep their order.
-    falling = np.argsort(-cells, kind="stable")
-    gains = np.diff(steps, axis=1).ravel()[falling]
-    return cells[falling], steps[:, 0].sum() + np.concatenate([[0.0], np.cumsum(gains)])
+    flat = np.take_along_axis(scores, order, axis=1).ravel()
+    # Stable: equal scores of a row keep their order.
+    decreasing = np.argsort(-flat, kind="stable")
+    changes = np.diff(steps, axis=1).ravel()[decreasing]
+    return flat[decreasing], steps[:, 0].sum() + np.concatenate([[0.0], np.cumsum(changes)])
 
 
 def best_cut(ordered: Array, values: Array, reference: float) -> float:
-    """Return the threshold t of the best cut: what scores above t is taken.
+    """Return the threshold t of the best cut: scores above t are predicted.
 
-    Of equally good cuts the one nearest to the reference wins, and of the thresholds that make
-    the same cut the reference itself if it does, else the middle between two scores. Scores of ∞
-    are always taken.
+    Of equally good cuts the one nearest to the reference is chosen, and of the thresholds that
+    make the same cut the reference itself if it is one, else the middle between two scores.
+    Scores of ∞ are always predicted.
 
     Parameters
     ----------
     ordered : ndarray of shape (m,)
-        Scores, falling.
+        Scores, decreasing.
     values : ndarray of shape (m + 1,)
-        Value of taking the first j.
+        Value of predicting the first j.
     reference : float
-        Where to stay unless something is gained.
+        The threshold that is kept unless another is better.
     """
     possible = np.append(ordered < np.insert(ordered[:-1], 0, np.inf), True)
     best = values[possible].max()
@@ -116,7 +117,7 @@ def expected_f1_sets(proba: ArrayLike) -> Array:
 
     It consists of a row's most likely labels; how many follows from the distribution of the
     number of true labels inside and outside of them (Ye et al. 2012). Exact up to 64 labels;
-    with more, no more than 64 are predicted and larger true sets are not told apart.
+    with more, at most 64 are predicted and larger true sets are treated alike.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def _expected_f1_sets(P: Array) -> Array:
 
 
 def _one_more(number: Array, p: Array) -> Array:
-    """Distribution of a count after one more independent event; the last cell is "or more"."""
+    """Distribution of a count after one more independent event; the last entry is "or more"."""
     moved = number * p[:, None]
     grown = number - moved
     grown[:, 1:] += moved[:, :-1]

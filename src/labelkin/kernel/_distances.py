@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils import gen_batches
 from sklearn.utils._array_api import device, get_namespace
 
 from labelkin.base import Array, Matrix
@@ -29,17 +30,7 @@ def kernel_values(
 ) -> Any:
     """Return kernel values of queries (None: of the rows) and the rows.
 
-    Parameters
-    ----------
-    kernel : str or callable
-        One of `RADIAL`, see `radial`; one of `LINEAR`: inner products of rows that are prepared
-        already; or a function of two sets of rows.
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Rows.
-    Q : array or CSR matrix of shape (n_queries, n_features), optional
-        Queries.
-    width : float, optional
-        Of a radial kernel.
+    Radial kernels have a width; linear ones are inner products of rows prepared already.
     """
     if kernel in RADIAL:
         return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
@@ -160,6 +151,5 @@ def row_blocks(X: Matrix, width: int, block_values: int = 2**22) -> Iterator[Mat
 
     By default such an array takes 32 MB in double precision.
     """
-    size = max(1, block_values // max(1, width))
-    for start in range(0, X.shape[0], size):
-        yield X[start : min(start + size, X.shape[0]), :]
+    for batch in gen_batches(X.shape[0], max(1, block_values // max(1, width))):
+        yield X[batch, :]

@@ -137,9 +137,8 @@ class KernelRidge:
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows)
         ridges = self.ridges[::COARSE] if self.coarse_ridges else self.ridges
         self.ridge_, _ = choose_ridges(spectrum, Y, ridges, self.shrinkage, rows)
-        model = fit_ridge(spectrum, Y, self.ridge_)
-        self.coef_, self.intercept_ = model.coef, model.intercept
-        return model.loo_scores
+        loo_scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_)
+        return loo_scores
 
     def scores(self, X: Matrix, block_values: int = 2**22) -> Any:
         """Return scores of queries, computed in blocks of at most `block_values` kernel values."""

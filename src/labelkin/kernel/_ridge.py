@@ -23,34 +23,28 @@ from sklearn.utils._array_api import device, get_namespace
 
 from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import take
+from labelkin.kernel._distances import row_blocks, take
 
 # Multiples of the mean squared norm of the centred rows: from next to no ridge to the prior.
 RIDGES = np.logspace(-4, 3, 22)
-# Rows of U squared at a time: a temporary array of this many rows.
-_BLOCK = 1024
 
 
+@dataclass
 class RidgeSpectrum:
     """The decomposition that every ridge and every target share.
 
     Made by `of_kernel`, `of_features` or `of_landmarks`.
-
-    Parameters
-    ----------
-    vectors : array of shape (n_samples, r)
-        U: orthonormal, each column summing to 0.
-    values : array of shape (r,)
-        Λ, positive.
-    basis : array of shape (n_columns, r)
-        Turns weights of U's columns into coefficients of the columns of the kernel matrix
-        or of the features.
-    mean : array of shape (n_columns,)
-        Column means of the kernel matrix or of the features.
     """
 
-    def __init__(self, vectors: Any, values: Any, basis: Any, mean: Any) -> None:
-        self.vectors, self.values, self.basis, self.mean = vectors, values, basis, mean
+    vectors: Any
+    """U, (n_samples, r): orthonormal, each column summing to 0."""
+    values: Any
+    """Λ, (r,), positive."""
+    basis: Any
+    """Coefficients of the columns of the kernel matrix or of the features, (n_columns, r), that
+    make up each column of U."""
+    mean: Any
+    """Column means of the kernel matrix or of the features, (n_columns,)."""
 
     @classmethod
     def of_kernel(cls, K: Any) -> "RidgeSpectrum":
@@ -119,11 +113,8 @@ class RidgeSpectrum:
     def left_out(self, shrinkage: Any) -> Any:
         """Return 1 − hᵢ for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
         xp, _ = get_namespace(self.vectors)
-        n = self.vectors.shape[0]
-        blocks = [
-            self.vectors[start : min(start + _BLOCK, n), :] ** 2 @ shrinkage
-            for start in range(0, n, _BLOCK)
-        ]
+        n, r = self.vectors.shape
+        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, r)]
         left = 1 - 1 / n - xp.concat(blocks, axis=0)
         # 0 for a single sample, whose residual is 0 as well.
         return xp.where(left > 0, left, xp.ones_like(left))
@@ -160,40 +151,17 @@ def _eigh(A: Any) -> tuple[Any, Any]:
     return values[first:], vectors[:, first:]
 
 
-@dataclass
-class LooRidge:
-    """A fitted ridge regression with its leave-one-out scores.
+def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> tuple[Any, Any, Any]:
+    """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
-    Attributes
-    ----------
+    Returns
+    -------
     loo_scores : array of shape (n_samples, n_labels)
         Score of each row by a model with the same ridges fitted without it.
     coef : array of shape (n_columns, n_labels)
         Coefficients of the columns of the kernel matrix or of the features.
     intercept : array of shape (n_labels,)
         Scores are columns @ coef + intercept.
-    """
-
-    loo_scores: Any
-    coef: Any
-    intercept: Any
-
-
-def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> LooRidge:
-    """Fit ridge regressions.
-
-    Parameters
-    ----------
-    spectrum : RidgeSpectrum
-        Of the training rows.
-    Y : ndarray of shape (n_samples, n_labels)
-        Targets.
-    ridge : ndarray of shape (n_labels,)
-        λ of each label.
-
-    Returns
-    -------
-    LooRidge
     """
     U, values = spectrum.vectors, spectrum.values
     xp, _ = get_namespace(U)
@@ -211,22 +179,15 @@ def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> LooRidge:
         coef = coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
     else:
         coef = spectrum.basis @ (rotated / (values[:, None] + ridge))
-    return LooRidge(target - unexplained / left, coef, mean - spectrum.mean @ coef)
+    return target - unexplained / left, coef, mean - spectrum.mean @ coef
 
 
 def loo_errors(
     spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
 ) -> Array:
-    """Return leave-one-out squared errors, mean over rows, (n_ridges, n_labels), on the host.
+    """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
-    Parameters
-    ----------
-    spectrum, Y
-        As in `fit_ridge`.
-    ridges : ndarray of shape (n_ridges,)
-        Values of λ.
-    rows : ndarray of int, optional
-        Rows over which the mean is taken. None: all.
+    They are means over all rows, or over the given ones.
     """
     xp, _ = get_namespace(spectrum.vectors)
     _, _, residual, rotated = _rotate(spectrum, Y)

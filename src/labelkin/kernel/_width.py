@@ -38,22 +38,8 @@ def descend_width(
 ) -> FoundWidth:
     """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
 
-    Each step costs an eigendecomposition.
-
-    Parameters
-    ----------
-    distances : array of shape (n_samples, n_samples)
-        Distances between rows on which the kernel depends; see `radial`.
-    Y : ndarray of shape (n_samples, n_labels)
-        Their labels.
-    kernel : str
-        A radial kernel.
-    ridges, shrinkage
-        As in `choose_ridges`.
-    start : float, optional
-        Width at which the search starts. None: the median distance.
-    step : float
-        Size of a step.
+    Each step costs an eigendecomposition of a kernel matrix from the distances between rows.
+    The search starts at a given width, or at the median distance.
     """
     origin = median_distance(distances) if start is None else start
     found = FoundWidth(origin, np.inf)

@@ -227,27 +227,29 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         rng: np.random.RandomState,
     ) -> list[Array]:
         """Fit all learners; return the out-of-sample scores of each member."""
-        jobs = [(learner, rows[member.view]) for member in members for learner in member.learners]
-        seeds = rng.randint(2**31 - 1, size=len(jobs))
+        learners = [(learner, member.view) for member in members for learner in member.learners]
+        seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
+        jobs = [
+            (learner, rows[view], seed)
+            for (learner, view), seed in zip(learners, seeds, strict=True)
+        ]
         progress = FitProgress(self, "learners", len(jobs), self.verbose)
 
-        def fit(job: tuple[tuple[Learner, Matrix], int]) -> Array:
-            (learner, view), seed = job
-            scores = learner.fit_scores(view, y, int(seed))
+        def fit(job: tuple[Learner, Matrix, int]) -> Array:
+            learner, view_rows, seed = job
+            scores = learner.fit_scores(view_rows, y, seed)
             progress.step()
             return scores
 
-        # Trees come last, and use all threads by themselves.
-        seeded = list(zip(jobs, seeds, strict=True))
-        n_trees = sum(isinstance(learner, TreesLearner) for learner, _ in jobs)
-        others = seeded[: len(jobs) - n_trees]
-        concurrent = self._limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
-        if concurrent > 1:
-            scores = map_threads(fit, others, concurrent)
+        # Trees are last in the plan, and use all threads by themselves.
+        others = [job for job in jobs if not isinstance(job[0], TreesLearner)]
+        n_concurrent = self._limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
+        if n_concurrent > 1:
+            scores = map_threads(fit, others, n_concurrent)
         else:
             with blas_threads(self.n_jobs):
                 scores = [fit(job) for job in others]
-        scores += [fit(job) for job in seeded[len(others) :]]
+        scores += [fit(job) for job in jobs[len(others) :]]
         remaining = iter(scores)
         return [
             mean_out_of_sample([next(remaining) for _ in member.learners], y) for member in members

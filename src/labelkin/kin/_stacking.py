@@ -250,11 +250,11 @@ class LabelCorrection:
         spectrum = RidgeSpectrum.of_features(log_odds - self._mean)
         ridges = _RIDGES * spectrum.scale
         errors = loo_errors(spectrum, residual, ridges)
-        model = fit_ridge(spectrum, residual, ridges[errors.argmin(axis=0)])
+        change, coef, intercept = fit_ridge(spectrum, residual, ridges[errors.argmin(axis=0)])
         # A single row has no directions, and its leave-one-out score is no score.
         helps = (errors.min(axis=0) < np.mean(residual**2, axis=0)) & (spectrum.values.size > 0)
-        self._coef, self._intercept = model.coef * helps, model.intercept * helps
-        return self._corrected(log_odds, model.loo_scores * helps)
+        self._coef, self._intercept = coef * helps, intercept * helps
+        return self._corrected(log_odds, change * helps)
 
     def apply(self, log_odds: Array) -> Array:
         """Return corrected log odds of queries."""
