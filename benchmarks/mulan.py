@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 
 from labelkin.metrics import METRICS, evaluate
-from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.transformation import (
     AdaBoostPDTClassifier,
     BinaryRelevanceClassifier,

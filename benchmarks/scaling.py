@@ -34,7 +34,7 @@ from functools import partial
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
 
-import labelkin.neighbors._mlknn
+import labelkin.neighbors._search
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin._utils.array_api import array_api_dispatch, move_to_device
 from labelkin.neighbors._approximate import ApproximateSearch
@@ -124,7 +124,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     train, test = X[:rows, :], X[rows:, :]
     base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
     model = VPCMEClassifier(base, n_estimators=members, random_state=0)
-    labelkin.neighbors._mlknn.ApproximateSearch = TimedSearch
+    labelkin.neighbors._search.ApproximateSearch = TimedSearch
 
     def fit():
         model.fit(train, Y[:rows])

@@ -31,7 +31,7 @@ from labelkin.constraints._sampler import draw_constraints, label_similarity
 from labelkin.ensemble import _stacked as _stacked_members
 from labelkin.ensemble import _vpcme as ensemble
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
-from labelkin.neighbors._exact import NeighborSearch
+from labelkin.neighbors._search import make_search
 from support.data import make_data
 
 pytestmark = [
@@ -125,7 +125,7 @@ def test_neighbours_with_many_ties(library, n, d, k):
     rng = np.random.RandomState(n)
     X = rng.randint(-2, 3, (n, d)).astype(float)
     Q = rng.randint(-2, 3, (40, d)).astype(float)
-    here, there = NeighborSearch(X, k), NeighborSearch(library(X), k)
+    here, there = make_search(X, k), make_search(library(X), k)
     found = there.query()
     assert library.holds(found)
     np.testing.assert_array_equal(to_numpy(found), here.query())
@@ -138,24 +138,24 @@ def working_memory(n_bytes):
 
 def test_neighbours_over_several_blocks(library):
     X = np.random.RandomState(0).randint(0, 4, (700, 3)).astype(float)
-    expected = NeighborSearch(X, 9).query()
+    expected = make_search(X, 9).query()
     with working_memory(16_000):
-        found = NeighborSearch(library(X), 9).query()
+        found = make_search(library(X), 9).query()
     np.testing.assert_array_equal(to_numpy(found), expected)
 
 
 def test_neighbours_far_from_the_origin(library):
     X = np.random.RandomState(0).standard_normal((400, 3)) + 1e9
-    expected = NeighborSearch(X, 5).query()
-    search = NeighborSearch(library(X), 5)
+    expected = make_search(X, 5).query()
+    search = make_search(library(X), 5)
     np.testing.assert_array_equal(to_numpy(search.query()), expected)
     np.testing.assert_array_equal(to_numpy(search.query(library(X)))[:, 0], np.arange(400))
 
 
 def test_no_queries_and_no_neighbours(library):
     X = library(np.arange(6.0).reshape(3, 2))
-    assert tuple(NeighborSearch(X, 2).query(X[:0, :]).shape) == (0, 2)
-    assert tuple(NeighborSearch(X[:1, :], 0).query().shape) == (1, 0)
+    assert tuple(make_search(X, 2).query(X[:0, :]).shape) == (0, 2)
+    assert tuple(make_search(X[:1, :], 0).query().shape) == (1, 0)
 
 
 # -------------------------------------------------------------------------- the estimators

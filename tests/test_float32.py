@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.neighbors._exact import NeighborSearch
+from labelkin.neighbors._exact import ExactSearch
 from labelkin.projection._scatter import TrainingRows
 
 N, K = 20_000, 150
@@ -17,10 +17,11 @@ def quick_search(monkeypatch):
     """Leave the search out, whose blocks of distances have a bounded size."""
 
     def query(self, Q=None, n_jobs=None):
-        rows = self.shape[0] if Q is None else Q.shape[0]
-        return np.random.RandomState(0).randint(0, self.shape[0], (rows, self.n_neighbors))
+        n = len(self.X)
+        rows = n if Q is None else Q.shape[0]
+        return np.random.RandomState(0).randint(0, n, (rows, self.n_neighbors))
 
-    monkeypatch.setattr(NeighborSearch, "query", query)
+    monkeypatch.setattr(ExactSearch, "query", query)
 
 
 def samples(dtype):

@@ -199,7 +199,7 @@ def explain(model: Any, x: Any) -> Explanation:
         *_, (mean, share) = model._running_mean(zip(probability, ballots, strict=True))
         mean, predicted = model._calibrated(mean), model._decide(mean, share)
     distances = [
-        _distances(member._counts.search, z, found)
+        member._counts.search.distances(z, found)
         for (member, z), found in zip(members, nearest, strict=True)
     ]
     samples, occurrences, rank, distance = _summary(np.array(nearest), np.array(distances))
@@ -246,14 +246,6 @@ def _members(model: Any, row: Matrix) -> list[tuple[Any, Matrix]]:
         )
     projected = [row @ projection.components_.T for projection in model.projections_]
     return list(zip(model.estimators_, projected, strict=True))
-
-
-def _distances(search: Any, z: Matrix, found: Array) -> Array:
-    """Euclidean distances from one row to the samples found."""
-    near = search.X[found]
-    near = near.toarray() if sparse.issparse(near) else near
-    z = z.toarray() if sparse.issparse(z) else z
-    return np.linalg.norm(near - (z if search.offset is None else z - search.offset), axis=1)
 
 
 def _summary(nearest: Array, distances: Array) -> tuple[Array, Array, Array, Array]:

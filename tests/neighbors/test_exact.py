@@ -8,8 +8,7 @@ from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from labelkin._utils.equal_rows import first_of_equals
-from labelkin.neighbors import _exact as _search
-from labelkin.neighbors._exact import NeighborSearch
+from labelkin.neighbors._exact import ExactSearch
 
 
 def by_definition(Q, X, k, leave_out=False):
@@ -32,7 +31,7 @@ integers = hnp.arrays(
 @given(integers, st.integers(1, 6))
 def test_ties_go_to_the_first_row(X, k):
     k = min(k, len(X) - 1)
-    search = NeighborSearch(X, k)
+    search = ExactSearch(X, k)
     np.testing.assert_array_equal(search.query(X), by_definition(X, X, k))
     np.testing.assert_array_equal(search.query(), by_definition(X, X, k, leave_out=True))
 
@@ -41,19 +40,22 @@ def test_ties_go_to_the_first_row(X, k):
 @given(integers, st.integers(1, 6))
 def test_sparse_rows_and_queries(X, k):
     k = min(k, len(X) - 1)
-    thin = sparse.csr_matrix(X)
+    sparse_X = sparse.csr_matrix(X)
     expected = by_definition(X, X, k)
-    np.testing.assert_array_equal(NeighborSearch(thin, k).query(thin), expected)
-    np.testing.assert_array_equal(NeighborSearch(thin, k).query(X), expected)
-    np.testing.assert_array_equal(NeighborSearch(X, k).query(thin), expected)
+    np.testing.assert_array_equal(ExactSearch(sparse_X, k).query(sparse_X), expected)
+    np.testing.assert_array_equal(ExactSearch(sparse_X, k).query(X), expected)
+    np.testing.assert_array_equal(ExactSearch(X, k).query(sparse_X), expected)
 
 
-@pytest.mark.parametrize("at_once", [0, 2**22])
-def test_agrees_with_scikit_learn_over_several_blocks(at_once, monkeypatch):
-    monkeypatch.setattr(_search, "_CELLS_AT_ONCE", at_once)
+# Little memory: one product per block. The default: one product in all.
+MEMORY = [8000 / 2**20, 1024]
+
+
+@pytest.mark.parametrize("working_memory", MEMORY)
+def test_agrees_with_scikit_learn_over_several_blocks(working_memory):
     X = np.random.RandomState(0).standard_normal((700, 9))
-    with config_context(working_memory=8000 / 2**20):
-        found = NeighborSearch(X, 10).query()
+    with config_context(working_memory=working_memory):
+        found = ExactSearch(X, 10).query()
     expected = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
     np.testing.assert_array_equal(found, expected)
 
@@ -61,30 +63,30 @@ def test_agrees_with_scikit_learn_over_several_blocks(at_once, monkeypatch):
 def test_data_far_from_the_origin():
     """Without moving the data, |x|² − 2x·z + |z|² has no digits left here."""
     X = np.random.RandomState(0).standard_normal((200, 3)) + 1e9
-    np.testing.assert_array_equal(
-        NeighborSearch(X, 5).query(), by_definition(X, X, 5, leave_out=True)
-    )
+    np.testing.assert_array_equal(ExactSearch(X, 5).query(), by_definition(X, X, 5, leave_out=True))
 
 
-@pytest.mark.parametrize("at_once", [0, 2**22])
+@pytest.mark.parametrize("working_memory", MEMORY)
 @pytest.mark.parametrize("n_jobs", [1, 2, 5, -1])
-def test_same_neighbours_for_every_n_jobs(n_jobs, at_once, monkeypatch):
-    monkeypatch.setattr(_search, "_CELLS_AT_ONCE", at_once)
+def test_same_neighbours_for_every_n_jobs(n_jobs, working_memory):
     X = np.random.RandomState(0).standard_normal((900, 20))
     X[::7] = X[0]  # duplicates: ties that rounding could decide
-    search = NeighborSearch(X, 10)
-    np.testing.assert_array_equal(search.query(n_jobs=n_jobs), search.query())
+    search = ExactSearch(X, 10)
+    with config_context(working_memory=working_memory):
+        np.testing.assert_array_equal(search.query(n_jobs=n_jobs), search.query())
 
 
 def test_no_queries_and_no_neighbours():
     X = np.arange(6.0).reshape(3, 2)
-    assert NeighborSearch(X, 2).query(X[:0]).shape == (0, 2)
-    assert NeighborSearch(X[:1], 0).query().shape == (1, 0)
+    assert ExactSearch(X, 2).query(X[:0]).shape == (0, 2)
+    assert ExactSearch(X[:1], 0).query().shape == (1, 0)
 
 
 def test_float32_stays_float32():
     X = np.random.RandomState(0).standard_normal((50, 3)).astype(np.float32)
-    assert NeighborSearch(X, 3)._distances(X).dtype == np.float32
+    search = ExactSearch(X, 3)
+    assert search.X.dtype == search.squared_norms.dtype == np.float32
+    assert search._distances(search._products(X)).dtype == np.float32
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -93,9 +95,9 @@ def test_equal_rows_are_equally_far(form):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 37)) * (rng.random((300, 37)) < 0.4)
     X = np.vstack([X, X, X[:50]])
-    search = NeighborSearch(form(X), 6)
+    search = ExactSearch(form(X), 6)
     Q = rng.standard_normal((400, 37))
-    distances = search._distances(form(Q))
+    distances = search._distances(search._products(search._centre(form(Q))))
     np.testing.assert_array_equal(distances[:, :300], distances[:, 300:600])
     np.testing.assert_array_equal(distances[:, :50], distances[:, 600:650])
     found = search.query(form(Q))

@@ -12,7 +12,7 @@ from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.calibration import _logistic
 from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
-from labelkin.neighbors._mlknn import IBLRClassifier
+from labelkin.neighbors import IBLRClassifier
 from support.data import make_data
 
 # -------------------------------------------------------------------- against the definition

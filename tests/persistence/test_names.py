@@ -154,7 +154,7 @@ def test_a_file_outlives_a_move(saved, monkeypatch, request):
     """A class gets another module and name; only its line in the table changes."""
     X, _ = make_data(30)
     expected = load_model(saved).predict_proba(X)
-    old, _, attribute = PARTS["neighbors.NeighborSearch"].rpartition(".")
+    old, _, attribute = PARTS["neighbors.ExactSearch"].rpartition(".")
     new = types.ModuleType("labelkin.elsewhere")
     moved = getattr(importlib.import_module(old), attribute)
     new.Renamed = moved
@@ -165,7 +165,7 @@ def test_a_file_outlives_a_move(saved, monkeypatch, request):
     moved.__name__ = "Renamed"
     with pytest.raises(ValueError, match="damaged"):
         load_model(saved)
-    monkeypatch.setitem(PARTS, "neighbors.NeighborSearch", "labelkin.elsewhere.Renamed")
+    monkeypatch.setitem(PARTS, "neighbors.ExactSearch", "labelkin.elsewhere.Renamed")
     model = load_model(saved)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     before = names_in(saved)
@@ -175,8 +175,8 @@ def test_a_file_outlives_a_move(saved, monkeypatch, request):
 
 def test_a_type_without_a_name_is_not_saved(saved, monkeypatch):
     model = load_model(saved)
-    path = PARTS["neighbors.NeighborSearch"]
-    monkeypatch.delitem(PARTS, "neighbors.NeighborSearch")
+    path = PARTS["neighbors.ExactSearch"]
+    monkeypatch.delitem(PARTS, "neighbors.ExactSearch")
     with pytest.raises(ValueError, match=f"holds {path}, which load_model would refuse"):
         save_model(model, saved)
 
@@ -184,7 +184,7 @@ def test_a_type_without_a_name_is_not_saved(saved, monkeypatch):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        tuple(PARTS["neighbors.NeighborSearch"].rsplit(".", 1)),
+        tuple(PARTS["neighbors.ExactSearch"].rsplit(".", 1)),
         (labelkin.MLkNNClassifier.__module__, "MLkNNClassifier"),
         ("labelkin.neighbors", "MLkNNClassifier"),
         ("labelkin", "neighbors.Nothing"),

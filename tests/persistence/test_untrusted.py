@@ -152,7 +152,7 @@ def attacks(marker):
         "our own store": node("ConstructorFromReduceNode", store, "Store", args),
         "our own function": node("FunctionNode", "labelkin._utils.files", "open_for_writing"),
         "an import of ours": node("TypeNode", "labelkin.persistence", "Path"),
-        "not ours though there": node("TypeNode", "labelkin.neighbors._mlknn", "NeighborSearch"),
+        "not ours though there": node("TypeNode", "labelkin.neighbors._counts", "make_counts"),
         "unknown in ours": node("TypeNode", "labelkin.neighbors._mlknn", "Nothing"),
         "a lookalike": node("ObjectNode", "labelkin_evil", "Model", empty),
         "dict keys": {

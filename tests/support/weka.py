@@ -12,7 +12,7 @@ from numba import njit
 
 
 class WekaSearch:
-    """Stands in for `labelkin.neighbors._exact.NeighborSearch`."""
+    """Stands in for `labelkin.neighbors._exact.ExactSearch`."""
 
     def __init__(self, X, n_neighbors):
         self.X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

@@ -112,7 +112,7 @@ def take_rows(array: Any, rows: Any) -> Any:
 
 
 def take_along_axis(array: Any, indices: Any, axis: int) -> Any:
-    """Return the entries of a device array at indices along an axis; see `take_rows`."""
+    """Return the entries at indices along an axis, none of them negative; see `take_rows`."""
     xp, _ = namespace_and_device(array)
     if hasattr(xp, "gather"):  # torch
         return xp.gather(array, axis, indices)
@@ -136,65 +136,6 @@ def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most
 def itemsize(array: Any) -> int:
     """Return the bytes per entry of a floating array."""
     return namespace_and_device(array)[0].finfo(array.dtype).bits // 8
-
-
-def label_histogram(counts: Any, Y: Any, width: int) -> Any:
-    """Count the rows of each (label present, label, count).
-
-    Parameters
-    ----------
-    counts : array of int of shape (n, q)
-        From 0 to ``width - 1``.
-    Y : array of shape (n, q)
-        0 and 1.
-    width : int
-        Number of different counts.
-
-    Returns
-    -------
-    array of int of shape (2, q, width)
-    """
-    n, q = Y.shape
-    xp, device = namespace_and_device(counts)
-    if is_numpy(xp):
-        cell = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        return np.bincount(cell.ravel(), minlength=2 * q * width).reshape(2, q, width)
-    # No bincount: it is not in the standard, and torch's waits for the device.
-    cells = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
-    kinds = counts + width * xp.astype(Y, xp.int64)
-    rows = rows_per_block(2 * q * width, 8, device, most=n)
-    totals = [
-        xp.count_nonzero(kinds[None, start : min(start + rows, n), :] == cells, axis=1)
-        for start in range(0, n, rows)
-    ]
-    total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
-    return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
-
-
-def neighbor_sums(Y: Any, neighbors: Any) -> Any:
-    """Sum the rows of 0 and 1 that each row of indices names; (m, k) gives (m, q).
-
-    A sparse Y gives a sparse sum.
-    """
-    m, k = neighbors.shape
-    xp, device = namespace_and_device(neighbors)
-    if is_numpy(xp):
-        starts = np.arange(m + 1) * k
-        # As narrow as the labels: else the product would begin with a wider copy of them all.
-        narrow = not sparse.issparse(Y) and Y.dtype in (np.int8, np.uint8) and k < 128
-        ones = np.ones(m * k, dtype=Y.dtype if narrow else np.int32)
-        chosen = sparse.csr_array((ones, neighbors.ravel(), starts), shape=(m, Y.shape[0]))
-        return chosen @ Y
-    q = Y.shape[1]
-    if m == 0 or k == 0:
-        return xp.zeros((m, q), dtype=xp.int64, device=device)
-    rows = rows_per_block(k * q, 8, device, most=m)
-    sums = []
-    for start in range(0, m, rows):
-        named = xp.reshape(neighbors[start : min(start + rows, m), :], (-1,))
-        labels = xp.reshape(take_rows(Y, named), (-1, k, q))
-        sums.append(xp.sum(labels, axis=1, dtype=xp.int64))
-    return sums[0] if len(sums) == 1 else xp.concat(sums)
 
 
 def cumulative_sum(values: Any) -> Any:

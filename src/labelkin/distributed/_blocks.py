@@ -282,9 +282,9 @@ class BlockCounts:
         return [count(block, self.labels.sets) for block in found]
 
     def __reduce__(self) -> Any:
-        from labelkin.neighbors._mlknn import NeighborCounts
+        from labelkin.neighbors._counts import make_counts
 
-        return NeighborCounts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
+        return make_counts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
 
 
 def validate_fit(estimator: Any, X: Any, Y: Any) -> tuple[Any, Any]:

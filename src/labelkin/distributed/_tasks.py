@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
-from labelkin._utils.array_api import label_histogram
 from labelkin.base import Array, Matrix
 from labelkin.constraints._sampler import _distinct_rows, _label_sets
-from labelkin.neighbors._exact import NeighborSearch
+from labelkin.neighbors._counts import label_histogram
+from labelkin.neighbors._exact import ExactSearch
 
 # Of one space: squared distances, row indices and label sets of neighbours, each (m, k).
 Found = tuple[Array, Array, Array]
@@ -67,7 +67,7 @@ def nearest_in_block(
         rows = project_rows(block, W)
         own = queries is None
         Q = rows if own else project_rows(queries, W if project_queries else None)
-        nearest = NeighborSearch(rows, min(k, rows.shape[0] - own)) if rows.shape[0] else None
+        nearest = ExactSearch(rows, min(k, rows.shape[0] - own)) if rows.shape[0] else None
         index = np.empty((Q.shape[0], 0), dtype=np.intp)
         if nearest is not None:
             index = nearest.query(None if own else Q, n_jobs=1)

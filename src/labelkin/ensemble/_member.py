@@ -22,7 +22,8 @@ from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints._bags import BagSampler, draw_bag
 from labelkin.constraints._sampler import ConstraintSampler
-from labelkin.neighbors._mlknn import IBLRClassifier, MLkNNClassifier
+from labelkin.neighbors._iblr import IBLRClassifier
+from labelkin.neighbors._mlknn import MLkNNClassifier
 from labelkin.projection._features import draw_features, feature_shares
 from labelkin.projection._pairwise import PairwiseConstraintProjection
 from labelkin.projection._scatter import TrainingRows
@@ -181,6 +182,8 @@ class TrainingData:
         """Tell which samples' label sets are not the true ones."""
         if self.in_blocks:
             return self.Y.misclassified(labels)
+        if sparse.issparse(labels):
+            return np.diff(sparse.csr_array(labels != self.labels).indptr) > 0
         xp, _ = namespace_and_device(labels)
         return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
 
@@ -213,7 +216,7 @@ def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
     if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_device_array(Z)):
         estimator._validate_params()
         estimator._set_shapes(Z, data.labels)
-        return estimator._fit_and_judge(Z, data.labels)
+        return data.misclassified(estimator._fit_loo_labels(Z, data.labels))
     return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
 
 
@@ -232,7 +235,7 @@ def _fit_direct(estimator: Any, Z: Array, Y: Array, **options: Any) -> Array:
     """Fit one of ours; what the ensemble has validated is not looked through again."""
     estimator._validate_params()
     estimator._set_shapes(Z, Y)
-    return estimator._fit_valid(Z, Y, **options)
+    return estimator._fit_loo_proba(Z, Y, **options)
 
 
 def _fit_and_predict_outside(

@@ -6,7 +6,6 @@ stacks: one product, one ``eigh`` and one search for all of them. Their projecti
 dimension; columns of zeros fill them up, which change no distance.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from labelkin._utils.array_api import (
     is_device_array,
     itemsize,
     namespace_and_device,
-    neighbor_sums,
     rows_per_block,
     take_along_axis,
     to_device_of,
@@ -25,14 +23,17 @@ from labelkin._utils.array_api import (
 )
 from labelkin.base import Array
 from labelkin.ensemble._member import Member, TrainingData
-from labelkin.neighbors._exact import (
-    NeighborSearch,
-    _smallest_in_groups,
-    _whole_mean,
+from labelkin.neighbors._counts import NeighborCounts, TrainingCounts, sum_labels
+from labelkin.neighbors._device import (
+    DeviceSearch,
     distance_columns,
-    rows_together,
+    joint_query_rows,
+    leave_out_own,
+    query_distances,
+    whole_mean,
 )
-from labelkin.neighbors._mlknn import MLkNNClassifier, NeighborCounts
+from labelkin.neighbors._mlknn import MLkNNClassifier
+from labelkin.neighbors._smallest import k_smallest_on_device
 from labelkin.projection._pairwise import count_positive
 from labelkin.projection._scatter import TrainingRows
 
@@ -158,33 +159,30 @@ def _fit(
     q = data.labels.shape[1]
     xp, _ = namespace_and_device(Z)
     k = min(data.base.n_neighbors, n - 1)
-    offset: Any = _whole_mean(Z)
+    offset: Any = whole_mean(Z)
     columns = distance_columns(Z - offset[:, None, :], k)
-    sums = neighbor_sums(data.labels, xp.reshape(_query_own(columns, n, k), (S * n, k)))
+    sums = sum_labels(data.labels, xp.reshape(_query_own(columns, n, k), (S * n, k)))
     counts = xp.reshape(xp.permute_dims(xp.reshape(sums, (S, n, q)), (1, 0, 2)), (n, S * q))
     joint = clone(data.base)
     searches = [_search(columns, offset, s, n, k, own) for s, own in enumerate(dimensions)]
-    joint._counts = NeighborCounts.of(searches[0], xp.tile(data.labels, (1, S)))
-    proba = joint._fit_counts(counts, Z.dtype, strict)
+    training = TrainingCounts([(counts, xp.tile(data.labels, (1, S)))], k)
+    joint._estimate(training.histogram(), Z.dtype)
+    proba = joint._loo_proba(training, strict)
     for number, member in enumerate(members):
         labels, model = slice(number * q, (number + 1) * q), member.estimator
         model._validate_params()
         model._set_shapes(Z[number, :, d - dimensions[number] :], data.labels)
-        model._counts = NeighborCounts.of(searches[number], data.labels, model.n_jobs)
+        model._counts = NeighborCounts(searches[number], data.labels, model.n_jobs)
         model.prior_ = _copy(joint.prior_[labels])
         model.likelihood_ = _copy(joint.likelihood_[:, labels, :])
         model._posterior = _copy(joint._posterior[labels, :])
     return xp.reshape(proba, (n, S, q))
 
 
-def _search(columns: Array, offset: Array, number: int, n: int, k: int, own: int) -> NeighborSearch:
+def _search(columns: Array, offset: Array, number: int, n: int, k: int, own: int) -> DeviceSearch:
     """Return one search of a stack, without the zeros before its own dimensions."""
-    search = object.__new__(NeighborSearch)
     first = offset.shape[1] - own
-    search.n_neighbors, search.shape = k, (n, own)
-    search.offset = _copy(offset[number, first:])
-    search.columns = _copy(columns[number, first:, :])
-    return search
+    return DeviceSearch(_copy(columns[number, first:, :]), _copy(offset[number, first:]), n, k)
 
 
 def _copy(part: Array) -> Array:
@@ -199,16 +197,12 @@ def _query_own(columns: Array, n: int, k: int) -> Array:
     if k == 0:
         return xp.zeros((S, n, 0), dtype=xp.int64, device=device)
     rows = rows_per_block(S * width, itemsize(columns), device)
-    turned, found = xp.matrix_transpose(columns), []
+    found = []
     for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        ones = xp.ones((S, 1, stop - start), dtype=columns.dtype, device=device)
-        asked = xp.concat([-0.5 * columns[:, : height - 1, start:stop], ones], axis=1)
-        distances = xp.matrix_transpose(turned @ asked)
-        itself = xp.eye(stop - start, dtype=xp.bool, device=device)
-        own = distances[:, :, start:stop]
-        distances[:, :, start:stop] = xp.where(itself, math.inf, own)
-        found.append(_smallest_in_groups(distances, k, xp))
+        queries = -0.5 * columns[:, : height - 1, start : min(start + rows, n)]
+        distances = query_distances(columns, queries)
+        leave_out_own(distances, start)
+        found.append(k_smallest_on_device(distances, k))
     return found[0] if len(found) == 1 else xp.concat(found, axis=1)
 
 
@@ -217,10 +211,10 @@ def members_together(models: list[Any], X: Array) -> int:
     if any(type(model) is not MLkNNClassifier for model in models):
         return 1
     searches = [model._counts.search for model in models]
-    if searches[0].n_neighbors == 0 or not all(type(s) is NeighborSearch for s in searches):
+    if searches[0].n_neighbors == 0 or not all(type(s) is DeviceSearch for s in searches):
         return 1
     size, least = len(models), max(1, min(X.shape[0], _LEAST_ROWS))
-    while size > 1 and rows_together(searches, size) < least:
+    while size > 1 and joint_query_rows(searches, size) < least:
         size //= 2
     return size
 
@@ -228,7 +222,7 @@ def members_together(models: list[Any], X: Array) -> int:
 def proba_together(models: list[MLkNNClassifier], queries: list[Array]) -> Array:
     """Return the probabilities of several models' own queries, (S, n, q), in bounded memory."""
     m = queries[0].shape[0]
-    rows = rows_together([model._counts.search for model in models], len(models))
+    rows = joint_query_rows([model._counts.search for model in models], len(models))
     ends = [(start, min(start + rows, m)) for start in range(0, max(m, 1), rows)]
     parts = [
         MLkNNClassifier._proba_together(models, [Q[start:stop, :] for Q in queries])

@@ -14,7 +14,7 @@ from labelkin.decisions import DecisionClassifier
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-from labelkin.neighbors._mlknn import NeighborCounts
+from labelkin.neighbors._counts import NeighborCounts
 from labelkin.onnx._convert import Prediction, classify
 from labelkin.onnx._graph import Graph, Tensor
 
@@ -136,8 +136,10 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
         labels, k = np.zeros_like(labels), 1
     X, norms = search.X, search.squared_norms
     X = X.toarray() if sparse.issparse(X) else X
-    if search._first is not None:  # equal samples must have equal distances, so one is computed
-        kept, place = np.unique(search._first, return_inverse=True)
+    if (
+        search.first_equal is not None
+    ):  # equal samples must have equal distances, so one is computed
+        kept, place = np.unique(search.first_equal, return_inverse=True)
         X, norms = X[kept], norms[kept]
     rows = graph.promote(rows, X.dtype)
     if search.offset is not None:
@@ -146,7 +148,7 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
     if norms.dtype != rows.dtype:
         product = graph.cast(product, norms.dtype)
     distances = graph.op("Add", product, norms)
-    if search._first is not None:
+    if search.first_equal is not None:
         distances = graph.op("Gather", distances, place, axis=1)
     _, nearest = graph.ops(
         "TopK", distances, np.array([k]), outputs=["", ""], axis=1, largest=0, sorted=1

@@ -1,4 +1,4 @@
-"""Sparse label matrices: the same results as dense ones, and never made dense as a whole."""
+"""Counts of sparse labels: the results of dense ones, and never dense as a whole."""
 
 import pickle
 import tracemalloc
@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin.neighbors._mlknn import IBLRClassifier
+from labelkin.neighbors import IBLRClassifier
 
 FORMS = [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
 
@@ -42,24 +43,27 @@ def models(**ensemble):
 @pytest.mark.parametrize("name", list(models()))
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.filterwarnings("ignore:.*in the bag of every member")
-def test_sparse_labels_give_what_dense_ones_give(name, form, monkeypatch):
-    monkeypatch.setattr("labelkin.neighbors._mlknn._SPARSE_ROWS", 128)
-    monkeypatch.setattr("labelkin.neighbors._mlknn._DENSE_CELLS", 12 * 100)
+def test_sparse_labels_give_what_dense_ones_give(name, form):
     X, Y = labelled()
-    dense, thin = models()[name], models()[name]
+    dense, of_sparse = models()[name], models()[name]
     if name == "tree base":
-        dense.random_state = thin.random_state = 0
+        dense.random_state = of_sparse.random_state = 0
     dense.fit(X[:250], Y[:250])
-    thin.fit(X[:250], form(Y[:250]))
-    np.testing.assert_array_equal(thin.predict_proba(X[250:]), dense.predict_proba(X[250:]))
-    with config_context(working_memory=16 * 128 * Y.shape[1] / 2**20):  # blocks of 16 rows
-        predicted = thin.predict(X[250:])
+    with config_context(working_memory=8 * 12 * 100 / 2**20):  # blocks of a hundred rows
+        of_sparse.fit(X[:250], form(Y[:250]))
+        np.testing.assert_array_equal(
+            of_sparse.predict_proba(X[250:]), dense.predict_proba(X[250:])
+        )
+        predicted = of_sparse.predict(X[250:])
+        again = clone(dense).fit(X[:250], Y[:250])
+    if hasattr(dense, "likelihood_"):
+        np.testing.assert_array_equal(again.likelihood_, dense.likelihood_)
     if sparse.issparse(predicted):
         predicted = predicted.toarray()
     np.testing.assert_array_equal(predicted, dense.predict(X[250:]))
     for attribute in ("prior_", "likelihood_", "errors_", "sample_weights_"):
         if hasattr(dense, attribute):
-            np.testing.assert_array_equal(getattr(thin, attribute), getattr(dense, attribute))
+            np.testing.assert_array_equal(getattr(of_sparse, attribute), getattr(dense, attribute))
 
 
 @pytest.mark.parametrize("name", ["ML-kNN", "VPCME", "Bagging_VPCP"])
@@ -90,17 +94,18 @@ def test_a_label_likely_without_any_neighbour_that_has_it():
         assert expected._posterior[0, 0] > 0.5
         loo = MLkNNClassifier(n_neighbors=1, smoothing=smoothing)
         wrong = ((loo.fit_loo_proba(X, Y) > 0.5) != Y).any(axis=1)
-        thin = MLkNNClassifier(n_neighbors=1, smoothing=smoothing).fit(X, sparse.csr_array(Y))
-        np.testing.assert_array_equal(thin.predict(X + 0.3).toarray(), dense)
+        of_sparse = MLkNNClassifier(n_neighbors=1, smoothing=smoothing).fit(X, sparse.csr_array(Y))
+        np.testing.assert_array_equal(of_sparse.predict(X + 0.3).toarray(), dense)
         labels = sparse.csr_array(Y.astype(np.uint8))
-        np.testing.assert_array_equal(thin._fit_and_judge(X, labels), wrong)
+        left_out = of_sparse._fit_loo_labels(X, labels).toarray()
+        np.testing.assert_array_equal((left_out != Y).any(axis=1), wrong)
 
 
 def test_left_out_probabilities_of_sparse_labels():
     X, Y = labelled()
     model = MLkNNClassifier()
-    thin = model.fit_loo_proba(X, sparse.csr_matrix(Y))
-    np.testing.assert_array_equal(thin, MLkNNClassifier().fit_loo_proba(X, Y))
+    of_sparse = model.fit_loo_proba(X, sparse.csr_matrix(Y))
+    np.testing.assert_array_equal(of_sparse, MLkNNClassifier().fit_loo_proba(X, Y))
     assert sparse.issparse(model.predict(X))
 
 
@@ -108,9 +113,9 @@ def test_left_out_probabilities_of_sparse_labels():
 def test_explanations_of_sparse_labels(name):
     X, Y = labelled()
     dense = models()[name].fit(X, Y).explain(X[0])
-    thin = models()[name].fit(X, sparse.csr_matrix(Y)).explain(X[0])
-    assert str(thin) == str(dense)
-    np.testing.assert_array_equal(thin.neighbor_labels, dense.neighbor_labels)
+    of_sparse = models()[name].fit(X, sparse.csr_matrix(Y)).explain(X[0])
+    assert str(of_sparse) == str(dense)
+    np.testing.assert_array_equal(of_sparse.neighbor_labels, dense.neighbor_labels)
 
 
 def test_thousands_of_labels_are_never_dense_as_a_whole():
