@@ -5,13 +5,15 @@ trees its columns are sorted once, not once per tree: on yeast that is a quarter
 of binary relevance and two thirds of that of calibrated label ranking.
 """
 
+from abc import abstractmethod
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
@@ -24,7 +26,10 @@ from labelkin.tree._presorted import PresortedMatrix
 
 
 class TransformationClassifier(MultiLabelClassifier):
-    """Base of multi-label classifiers that are made of single-label ones."""
+    """Base of multi-label classifiers that are made of single-label ones.
+
+    A subclass implements `_fit`, on validated data, and `_proba`.
+    """
 
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
@@ -45,6 +50,32 @@ class TransformationClassifier(MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the single-label classifiers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the base classifiers, if they take them; a sample of weight 0 is left
+            out. With metadata routing, request them at the base:
+            ``estimator.set_fit_request(sample_weight=True)``.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(*self._validate_weighted(X, y, sample_weight))
+        return self
+
+    @abstractmethod
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+        """Fit to validated data."""
 
     def _base_classifier(self) -> Any:
         """Return `estimator`, or WEKA's J48 as Mulan uses it: columns of 0 and 1 are nominal."""

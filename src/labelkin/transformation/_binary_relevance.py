@@ -3,8 +3,6 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from labelkin._utils.parallel import map_threads
@@ -22,8 +20,8 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
     """Binary relevance: one classifier per label, as if there were no others.
 
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
-    gives one (n, q) array of probabilities, takes labels that are constant in training, and
-    sorts the columns once for the trees of all labels. A label is predicted when its
+    returns one (n, q) array of probabilities, accepts labels that are constant in training,
+    and sorts the columns once for the trees of all labels. A label is predicted when its
     probability is at least one half.
 
     Parameters
@@ -32,12 +30,12 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         which needs the extra ``labelkin[tree]``.
     n_jobs : int, default=None
-        Threads, over labels; None: as many as BLAS would use. The results are the same for
+        Number of threads, over labels; None: as many as BLAS uses. The results are the same for
         every value.
     random_state : int, RandomState instance or None, default=None
         Source of the seeds of base classifiers that have a ``random_state``.
     verbose : int, default=0
-        1: about ten lines of progress; more: a line for each label.
+        1: about ten lines of progress; more: one line per label.
 
     Attributes
     ----------
@@ -59,7 +57,7 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import BinaryRelevanceClassifier
+    >>> from labelkin import BinaryRelevanceClassifier
     >>> X = np.arange(8.0)[:, None]
     >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
     >>> BinaryRelevanceClassifier().fit(X, Y).predict([[1.0], [3.0], [6.0]])
@@ -68,28 +66,7 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
            [0, 1]])
     """
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "BinaryRelevanceClassifier":
-        """Train a classifier for each label.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         n_labels = y.shape[1]
         base = self._base_classifier()
         matrix = presort_for(base, X)
@@ -102,7 +79,6 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         self.estimators_ = map_threads(
             fit_label, range(n_labels), self.n_jobs, callback=lambda _: progress.step()
         )
-        return self
 
     def _proba(self, X: Matrix) -> Array:
         columns = map_threads(lambda m: positive_proba(m, X), self.estimators_, self.n_jobs)

@@ -1,12 +1,11 @@
 """AdaBoost of pruned decision trees, one label after another."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
@@ -50,13 +49,13 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         Whether to draw the samples of each round by their weights instead of weighing them.
         A base classifier without ``sample_weight`` is always trained so.
     n_jobs : int, default=None
-        Threads, over labels; None: as many as BLAS would use. The results are the same for
+        Number of threads, over labels; None: as many as BLAS uses. The results are the same for
         every value.
     random_state : int, RandomState instance or None, default=None
         Source of the resampling and of the seeds of base classifiers that have a
         ``random_state``.
     verbose : int, default=0
-        1: about ten lines of progress; more: a line for each label.
+        1: about ten lines of progress; more: one line per label.
 
     Attributes
     ----------
@@ -83,7 +82,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import AdaBoostPDTClassifier
+    >>> from labelkin import AdaBoostPDTClassifier
     >>> X = np.arange(6.0)[:, None]
     >>> Y = np.array([[1, 0]] * 3 + [[0, 1]] * 3)
     >>> AdaBoostPDTClassifier().fit(X, Y).predict([[1.0], [4.0]])
@@ -111,10 +110,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.resampling = resampling
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "AdaBoostPDTClassifier":
+    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Boost each label.
 
         Parameters
@@ -124,14 +120,16 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
-            Where boosting begins; a sample of weight 2 counts as two, one of weight 0 is left
-            out. The members always see weights of their own.
+            The weights of the first round; a sample of weight 2 counts as two, one of weight 0
+            is left out.
 
         Returns
         -------
         self
         """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        return super().fit(X, y, sample_weight)
+
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         n_labels = y.shape[1]
         base = self._base_classifier()
         resampling = self.resampling or not has_fit_parameter(base, "sample_weight")
@@ -149,7 +147,6 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         self.estimators_ = [members for members, _, _ in boosted]
         self.estimator_weights_ = [weights for _, weights, _ in boosted]
         self.estimator_errors_ = [errors for _, _, errors in boosted]
-        return self
 
     def _proba(self, X: Matrix) -> Array:
         boosted = zip(self.estimators_, self.estimator_weights_, strict=True)

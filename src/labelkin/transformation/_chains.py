@@ -5,8 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -26,14 +25,14 @@ from labelkin.tree import C45TreeClassifier
 class ChainClassifier(WeightRoutingClassifier):
     """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
 
-    A chain has an order of the labels and a classifier for each. A classifier sees the
+    A chain has an order of the labels and a classifier for each. A classifier is given the
     features and the labels that come before its own: in training the true ones, in
     prediction the ones just predicted, 0 or 1. Several chains, each in a random order of its
     own, vote.
 
-    The chain is that of scikit-learn's `ClassifierChain`, link by link. On top of it, labels
-    that are constant in training are taken, the links are trained in parallel (in training
-    no link waits for another), and the columns are sorted once for the trees of all links.
+    The chain is that of scikit-learn's `ClassifierChain`, link by link. In addition, labels
+    may be constant in training, the links are trained in parallel (in training no link
+    depends on another), and the columns are sorted once for the trees of all links.
 
     Parameters
     ----------
@@ -51,13 +50,13 @@ class ChainClassifier(WeightRoutingClassifier):
         chains predict it (a tie goes by the mean probability). soft: when the mean
         probability is at least one half.
     n_jobs : int, default=None
-        Threads, over links while fitting and over chains while predicting; None: as many as
-        BLAS would use. The results are the same for every value.
+        Number of threads, over links while fitting and over chains while predicting; None: as
+        many as BLAS uses. The results are the same for every value.
     random_state : int, RandomState instance or None, default=None
         Source of random orders, and of the seeds of base classifiers that have a
         ``random_state``.
     verbose : int, default=0
-        1: about ten lines of progress; more: a line for each link.
+        1: about ten lines of progress; more: one line per link.
 
     Attributes
     ----------
@@ -78,8 +77,8 @@ class ChainClassifier(WeightRoutingClassifier):
     Notes
     -----
     A link predicts its label when the probability is at least one half, as Mulan's do.
-    ``predict_proba`` gives what each link says, given the labels predicted before it, and of
-    several chains the mean; 0 and 1 where the base has no ``predict_proba``.
+    ``predict_proba`` gives each link's probability, given the labels predicted before it, and
+    the mean over several chains; 0 and 1 where the base has no ``predict_proba``.
 
     References
     ----------
@@ -89,7 +88,7 @@ class ChainClassifier(WeightRoutingClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import ChainClassifier
+    >>> from labelkin import ChainClassifier
     >>> X = np.arange(8.0)[:, None]
     >>> Y = np.array([[1, 0]] * 3 + [[1, 1]] * 2 + [[0, 1]] * 3)
     >>> chain = ChainClassifier(order=[1, 0]).fit(X, Y)
@@ -122,28 +121,7 @@ class ChainClassifier(WeightRoutingClassifier):
         self.n_estimators = n_estimators
         self.voting = voting
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "ChainClassifier":
-        """Train the links.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         n_labels = y.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
@@ -169,7 +147,6 @@ class ChainClassifier(WeightRoutingClassifier):
         self.estimators_ = [
             links[start : start + n_labels] for start in range(0, len(links), n_labels)
         ]
-        return self
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
         m = self.n_estimators

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from labelkin._utils.progress import FitProgress
@@ -119,7 +118,7 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
 
     See Also
     --------
-    RAkELClassifier : For more labels than whole label sets can be learned of.
+    RAkELClassifier : Many powersets of few labels each, for data with many labels.
 
     Notes
     -----
@@ -130,7 +129,7 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import LabelPowersetClassifier
+    >>> from labelkin import LabelPowersetClassifier
     >>> X = np.arange(6.0)[:, None]
     >>> Y = np.array([[1, 0, 1]] * 3 + [[0, 1, 1]] * 3)
     >>> LabelPowersetClassifier().fit(X, Y).predict([[1.0], [4.0]])
@@ -138,38 +137,16 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
            [0, 1, 1]])
     """
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "LabelPowersetClassifier":
-        """Train the classifier of label sets.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         base = clone(self._base_classifier())
         if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
             base.set_params(n_jobs=self.n_jobs)
         seed = check_random_state(self.random_state).randint(MAX_SEED)
         progress = FitProgress(self, "classifiers", 1, self.verbose)
-        self.estimator_ = self._fit_valid(base, presort_for(base, X), y, weight, seed)
+        self.estimator_ = self._fit_label_sets(base, presort_for(base, X), y, weight, seed)
         progress.step()
-        return self
 
-    def _fit_valid(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
+    def _fit_label_sets(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
         """Fit to validated data; return the classifier of label sets."""
         # The most frequent set comes first, so that argmax prefers it in a tie.
         self.label_sets_, codes = distinct_label_sets(y, weight)

@@ -7,8 +7,6 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
@@ -23,8 +21,8 @@ class RAkELClassifier(WeightRoutingClassifier):
     """Random k-labelsets, RAkEL (Tsoumakas, Katakis & Vlahavas, 2011).
 
     Each member is a label powerset on k of the q labels. With overlapping labelsets a label
-    is in several members and is predicted when a large enough share of them says so; with
-    disjoint ones the labels are dealt out among the members and each has its own alone.
+    is in several members and is predicted when a large enough share of them predicts it; with
+    disjoint ones each label is in exactly one member.
 
     Parameters
     ----------
@@ -36,19 +34,19 @@ class RAkELClassifier(WeightRoutingClassifier):
         k; None: half the number of labels, rounded down, but at least 1.
     n_estimators : int, default=None
         Number of overlapping labelsets, all different; None: twice the number of labels, or
-        all labelsets of size k if they are fewer. Disjoint labelsets leave no choice: None.
+        all labelsets of size k if they are fewer. Must be None for disjoint labelsets.
     overlapping : bool, default=True
         False: a random partition of the labels into sets of size k, the last perhaps
         smaller.
     voting_threshold : float, default=0.5
-        A label is predicted when at least this share of its votes is for it.
+        A label is predicted when at least this share of its members predicts it.
     n_jobs : int, default=None
-        Threads, over members; None: as many as BLAS would use. The results are the same for
+        Number of threads, over members; None: as many as BLAS uses. The results are the same for
         every value.
     random_state : int, RandomState instance or None, default=None
         Source of the labelsets and of the members' seeds.
     verbose : int, default=0
-        1: about ten lines of progress; more: a line for each member.
+        1: about ten lines of progress; more: one line per member.
 
     Attributes
     ----------
@@ -82,7 +80,7 @@ class RAkELClassifier(WeightRoutingClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import RAkELClassifier
+    >>> from labelkin import RAkELClassifier
     >>> X = np.arange(6.0)[:, None]
     >>> Y = np.array([[1, 0, 1, 0]] * 3 + [[0, 1, 1, 0]] * 3)
     >>> model = RAkELClassifier(random_state=0).fit(X, Y)
@@ -119,28 +117,7 @@ class RAkELClassifier(WeightRoutingClassifier):
         self.overlapping = overlapping
         self.voting_threshold = voting_threshold
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "RAkELClassifier":
-        """Draw the labelsets and train a label powerset on each.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         rng = check_random_state(self.random_state)
         self.labelsets_ = self._draw_labelsets(y.shape[1], rng)
         seeds = rng.randint(MAX_SEED, size=len(self.labelsets_))
@@ -152,13 +129,12 @@ class RAkELClassifier(WeightRoutingClassifier):
             member = LabelPowersetClassifier(self.estimator)
             labels = y[:, self.labelsets_[m]]
             member._set_shapes(matrix, labels)
-            member._fit_valid(base, matrix, labels, weight, seeds[m])
+            member._fit_label_sets(base, matrix, labels, weight, seeds[m])
             return member
 
         self.estimators_ = map_threads(
             fit_powerset, range(len(seeds)), self.n_jobs, callback=lambda _: progress.step()
         )
-        return self
 
     def _draw_labelsets(self, q: int, rng: np.random.RandomState) -> list[Array]:
         k = self.labelset_size or max(1, q // 2)
@@ -187,7 +163,7 @@ class RAkELClassifier(WeightRoutingClassifier):
             warn(
                 f"{q - drawn.sum()} of {q} labels are in no labelset and will never be "
                 "predicted: raise n_estimators or labelset_size.",
-                stacklevel=3,
+                stacklevel=5,
             )
         return labelsets
 
@@ -234,17 +210,17 @@ def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list
     list of m arrays of shape (k,)
         Each in ascending order.
     """
-    if comb(q, k) <= 2 * m:  # most of them are wanted: choose from the list of all
+    if comb(q, k) <= 2 * m:  # many of them: choose from the list of all
         every = list(combinations(range(q), k))
         return [np.array(every[i]) for i in rng.permutation(len(every))[:m]]
-    drawn: dict[tuple[int, ...], None] = {}  # a set that remembers its order
+    drawn: dict[tuple[int, ...], None] = {}  # a set in insertion order
     while len(drawn) < m:
         drawn[tuple(np.sort(rng.permutation(q)[:k]))] = None
     return [np.array(labelset) for labelset in drawn]
 
 
 def random_partition(q: int, k: int, rng: np.random.RandomState) -> list[Array]:
-    """Deal `q` labels out into sets of `k`, the last perhaps smaller.
+    """Partition `q` labels into random sets of `k`, the last perhaps smaller.
 
     Parameters
     ----------

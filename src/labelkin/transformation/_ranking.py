@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from labelkin._utils.parallel import effective_n_threads, map_threads
@@ -28,11 +27,11 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
     from each of the q(q − 1)/2 + q classifiers. The votes rank the labels, and the label set
     is every label with at least as many votes as the calibration label.
 
-    A pair of labels that are always on and off together has no training sample; nobody votes
-    on it. Where every training sample of a pair has the same one of the two, that one gets
-    the vote always. Of two equally probable labels the first gets the vote; at a probability
-    of one half a label wins over the calibration label. Mulan does the same, except that
-    Mulan 1.5 ends the voting at the first pair without samples.
+    Two labels that are always on and off together have no training sample, hence no vote.
+    Where every training sample of a pair has the same one of the two, that one gets the vote
+    always. Of two equally probable labels the first gets the vote; at a probability of one
+    half a label wins over the calibration label. Mulan does the same, except that Mulan 1.5
+    ends the voting at the first pair without samples.
 
     Parameters
     ----------
@@ -40,12 +39,12 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
         which needs the extra ``labelkin[tree]``.
     n_jobs : int, default=None
-        Threads, over classifiers; None: as many as BLAS would use. The results are the same
+        Number of threads, over classifiers; None: as many as BLAS uses. The results are the same
         for every value.
     random_state : int, RandomState instance or None, default=None
         Source of the seeds of base classifiers that have a ``random_state``.
     verbose : int, default=0
-        1: about ten lines of progress; more: a line for each classifier.
+        1: about ten lines of progress; more: one line per classifier.
 
     Attributes
     ----------
@@ -79,7 +78,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.transformation import CalibratedLabelRankingClassifier
+    >>> from labelkin import CalibratedLabelRankingClassifier
     >>> X = np.arange(9.0)[:, None]
     >>> Y = np.array([[1, 0, 0]] * 3 + [[0, 1, 0]] * 3 + [[0, 1, 1]] * 3)
     >>> model = CalibratedLabelRankingClassifier().fit(X, Y)
@@ -91,28 +90,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
            [0, 3, 2, 1]])
     """
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "CalibratedLabelRankingClassifier":
-        """Train a classifier for each label pair and for each label.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights for the members, if the base classifier takes them; a sample of weight 0
-            is left out. With metadata routing, say so at the base:
-            ``base.set_fit_request(sample_weight=True)``.
-
-        Returns
-        -------
-        self
-        """
-        X, y, weight = self._validate_weighted(X, y, sample_weight)
+    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         n_labels = y.shape[1]
         base = self._base_classifier()
         matrix = presort_for(base, X)
@@ -132,7 +110,6 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
         )
         self.estimators_ = members[: len(self.pairs_)]
         self.calibration_estimators_ = members[len(self.pairs_) :]
-        return self
 
     def _votes(self, X: Matrix) -> Array:
         n_labels = len(self.calibration_estimators_)

@@ -1,8 +1,8 @@
 """Growing a C4.5 tree.
 
-One idea keeps it fast: every column is sorted once and holds only its non-zero entries.
-Each node owns one contiguous stretch of every column; a split divides each stretch in two
-and keeps it sorted, so nothing is sorted again and zeros are never visited.
+Every column is sorted once and holds only its non-zero entries. Each node owns one
+contiguous stretch of every column; a split divides each stretch in two and keeps both
+sorted, so that nothing is sorted again and zeros are never visited.
 """
 
 # numba takes the types from the signatures of the compiled functions.
@@ -23,7 +23,10 @@ LARGEST_MIN_SIDE = 25.0  # a numeric split never needs more weight than this on 
 
 @njit
 def _xlogx(x, table):
-    """Return x·log2(x), from the table when the weights are whole numbers."""
+    """Return x·log2(x), from the table when the weights are whole numbers.
+
+    Without the table, growing on yeast and scene takes two and a half times as long.
+    """
     if table.shape[0] > 0:
         return table[int(x)]
     return x * math.log2(x) if x > SMALL else 0.0
@@ -33,7 +36,8 @@ def _xlogx(x, table):
 def _move(label, weight, side, counts, table):
     """Move a sample to the other side; return the change of Σ n·log2(n) over both sides.
 
-    With two classes the change is not followed: ``_inside`` sums the four terms at a cut.
+    With two classes ``_inside`` sums the four terms at each cut instead, since a column has
+    fewer cuts than entries: on enron with weights a third of the time.
     """
     here = side[label]
     side[label] = here + weight
@@ -76,9 +80,9 @@ def _best_cut(
     """Find the cut of one column's stretch [a, b) with the largest information gain.
 
     Entries below zero are swept upwards and entries above zero downwards, so that the block
-    of zeros between them, known only by what is missing, never has to be moved. A cut wins
-    only over the cuts below it that it beats by more than the tolerance, hence the second,
-    ascending look at the gains of the downward sweep.
+    of zeros between them, which is not stored, is never moved. Of the cuts in ascending
+    order, one replaces the best so far only if its gain is larger by more than the tolerance;
+    hence the gains of the downward sweep are kept and compared in a second, ascending pass.
 
     Returns
     -------
@@ -157,7 +161,7 @@ def _best_cut(
 
 @njit
 def _copy_columns(indptr, col_rows, col_values, exists, rows, values, columns, bounds):
-    """Copy the columns that have any entry, without the rows that do not exist.
+    """Copy the columns that have any entry, without the rows of weight zero.
 
     Fills ``rows`` and ``values``, the columns' numbers and their begins and ends; returns
     the number of columns and of entries.
@@ -289,17 +293,6 @@ def _is_final(counts, min_leaf):
     return total < 2.0 * min_leaf - SMALL or total - largest < SMALL
 
 
-@njit
-def _twice(stack):
-    """Copy of an array of integers with room for as many rows again."""
-    larger = np.empty((2 * stack.shape[0], stack.shape[1], stack.shape[2]), np.int64)
-    for i in range(stack.shape[0]):
-        for j in range(stack.shape[1]):
-            for k in range(stack.shape[2]):
-                larger[i, j, k] = stack[i, j, k]
-    return larger
-
-
 @njit(
     (
         frozen(LONG), frozen(INT), frozen(REAL), frozen(INT), frozen(REAL),
@@ -316,9 +309,9 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     indptr, col_rows, col_values
         The training matrix by columns, each column sorted by value, without zeros.
     y, w
-        Class codes and weights; rows of weight zero do not exist.
+        Class codes and weights; rows of weight zero are left out.
     nominal
-        Two-valued nominal columns: any gain will do and no correction applies.
+        Two-valued nominal columns: their gain may be zero and is not corrected.
     n_classes, min_leaf, mdl, resolution
         Number of classes, least weight of a side, whether gains of numeric columns pay for
         the choice among cuts, and the distance below which two values are one.
@@ -346,7 +339,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     n_columns, n_entries = _copy_columns(
         indptr, col_rows, col_values, goes_left, rows, values, columns, bounds
     )
-    # Where each column begins and ends, for each node that waits to be split.
+    # Begin and end of each column's stretch, one place per node on the stack to be split.
     stretch = np.empty((32, 2, n_columns), np.int64)
     has_zeros = np.empty(n_columns, np.bool_)
     for k in range(n_columns):
@@ -373,28 +366,21 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
     # J48 leaves nominal columns with many values (against the sample) out of the mean gain.
     nominal_counts = n_nominal == n_features or 0.3 * whole - SMALL > 2.0
 
-    # Waiting nodes: begin and end of their rows, the parent's slot that will point to them,
-    # whether to split them, and where their columns' bounds are.
-    waiting = np.empty((32, 5, 1), np.int64)
-    waiting[0, 0, 0], waiting[0, 1, 0], waiting[0, 2, 0] = 0, n_active, -1
-    waiting[0, 3, 0], waiting[0, 4, 0] = not _is_final(counts, min_leaf), 0
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        level = depth
+    # A stack of nodes to number and split: begin and end of their rows, the parent, whether
+    # they are its left child, whether they can be split, and where their stretches are.
+    stack = [(0, n_active, -1, False, not _is_final(counts, min_leaf), 0)]
+    while len(stack) > 0:
+        first, last, parent, is_left, is_open, place = stack.pop()
         node = n_nodes
         n_nodes += 1
-        first, last, slot = waiting[level, 0, 0], waiting[level, 1, 0], waiting[level, 2, 0]
         begin[node], end[node] = first, last
         feature[node], threshold[node], left[node], right[node] = -2, -2.0, -1, -1
-        if slot >= 0:
-            if slot % 2 == 0:
-                left[slot // 2] = node
-            else:
-                right[slot // 2] = node
-        if waiting[level, 3, 0] == 0:
+        if is_left:
+            left[parent] = node
+        elif parent >= 0:
+            right[parent] = node
+        if not is_open:
             continue
-        place = waiting[level, 4, 0]
 
         counts[:] = 0.0
         for i in range(first, last):
@@ -411,7 +397,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         if best < 0:
             continue
 
-        # The split point, and who goes left.
+        # The split point, and the rows that go left.
         a, b, wall = stretch[place, 0, best], stretch[place, 1, best], cut[best]
         zeros_here = b - a < last - first
         if zeros_left[best]:
@@ -449,10 +435,10 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             child[c] = counts[c] - child[c]
         right_open = not _is_final(child, min_leaf)
 
-        # One child to split takes over the place of its parent; two need one more.
+        # If one child is to be split it takes over its parent's place; two need one more.
         kept = 2 if left_open and right_open else (1 if left_open else 0)
         if kept == 2 and place + 2 > stretch.shape[0]:
-            stretch = _twice(stretch)
+            stretch = np.concatenate((stretch, np.empty_like(stretch)))
         if left_open or right_open:
             for k in range(n_columns):
                 a, b = stretch[place, 0, k], stretch[place, 1, k]
@@ -462,16 +448,9 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
                     stretch[place, 0, k] = wall
                 else:
                     stretch[place, 1, k] = wall
-        if level + 2 > waiting.shape[0]:
-            waiting = _twice(waiting)
         # The left child lies on top, so that nodes are numbered in preorder.
-        waiting[level, 0, 0], waiting[level, 1, 0] = middle, last
-        waiting[level, 2, 0], waiting[level, 3, 0] = 2 * node + 1, right_open
-        waiting[level, 4, 0] = place
-        waiting[level + 1, 0, 0], waiting[level + 1, 1, 0] = first, middle
-        waiting[level + 1, 2, 0], waiting[level + 1, 3, 0] = 2 * node, left_open
-        waiting[level + 1, 4, 0] = place + 1 if kept == 2 else place
-        depth = level + 2
+        stack.append((middle, last, node, False, right_open, place))
+        stack.append((first, middle, node, True, left_open, place + 1 if kept == 2 else place))
 
     return (
         feature[:n_nodes], threshold[:n_nodes], left[:n_nodes], right[:n_nodes],
