@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
@@ -10,7 +10,7 @@ from labelkin.experiments.run.jobs import Job, execute
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.metrics import PAPER_METRICS, evaluate
-from labelkin.registry import METHODS, ImportedFactory, Method, user_method
+from labelkin.registry import METHODS, Method
 from support.data import make_data
 
 X, Y = make_data(n=80, q=3)
@@ -121,40 +121,6 @@ def test_without_scores_the_labels_rank():
     [row] = execute(job("own", method=own(lambda seed: Labels())), X, Y, TEST).rows
     labels = KNeighborsClassifier().fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
     assert metrics(row) == evaluate(Y[TEST], labels.astype(float), labels)
-
-
-# ------------------------------------------------------------------ factories
-
-
-def test_one_target_classifiers_are_trained_label_by_label():
-    model = ImportedFactory("sklearn.linear_model:LogisticRegression")(3)
-    assert type(model).__name__ == "OneVsRestClassifier"
-    assert isinstance(model.estimator, LogisticRegression)
-    [row] = execute(job("own", method=own(lambda seed: model)), X, Y, TEST).rows
-    assert row["average_precision"] > 0.7
-
-
-def test_user_methods_are_seeded():
-    method = user_method("forest=sklearn.ensemble:RandomForestClassifier")
-    assert (method.name, method.title) == ("forest", "forest")
-    assert method.make(1).random_state == method.make(1).random_state != method.make(2).random_state
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "said"),
-    [
-        ("forest", ValueError, "name=module:factory"),
-        ("f=sklearn.ensemble.RandomForestClassifier", ValueError, "name=module:factory"),
-        ("a@b=sklearn.svm:SVC", ValueError, "name=module:factory"),
-        ("mlknn=sklearn.svm:SVC", ValueError, "'mlknn' is a known method"),
-        ("f=no_such_module:f", ImportError, "no module 'no_such_module'"),
-        ("f=sklearn.svm:NoSuch", ValueError, "NoSuch"),
-        ("f=collections:OrderedDict", ValueError, "no fit and predict"),
-    ],
-)
-def test_wrong_user_methods(text, error, said):
-    with pytest.raises(error, match=said):
-        user_method(text)
 
 
 # ------------------------------------------------------------------ memory

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC
 
-from labelkin.experiments.run import cell as cells
+from labelkin.experiments.run import jobs
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED, CalibratedSVMClassifier, TunedChainsClassifier
 from labelkin.experiments.run.protocol import Cell
@@ -38,10 +38,10 @@ def predictions(method, X, Y, test, monkeypatch):
         seen.append((np.array(scores), np.array(labels)))
         return evaluate(y_true, scores, labels)
 
-    evaluate = cells.evaluate
+    evaluate = jobs.evaluate
     with monkeypatch.context() as patch:
-        patch.setattr(cells, "evaluate", measure)
-        outcome = cells.execute(cells.Job((Cell("d", method.name, 0, 0),), method), X, Y, test)
+        patch.setattr(jobs, "evaluate", measure)
+        outcome = jobs.execute(jobs.Job((Cell("d", method.name, 0, 0),), method), X, Y, test)
     assert outcome.rows[0]["status"] == "ok", outcome.rows[0]["error"]
     return seen[0]
 

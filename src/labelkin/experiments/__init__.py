@@ -1,1 +1,1 @@
-"""The paper's experiments: running them and reporting them."""
+"""The paper's experiments: running them and reporting the results."""

@@ -1,1 +1,1 @@
-"""Report experiments: statistics, tables, figures, the page."""
+"""Reporting results: comparison, statistics, tables, figures, one page."""

@@ -1,11 +1,10 @@
-"""What the paper printed: the figures of Tables 3, 4 and 5.
+"""What the paper printed: the figures of Tables 3 and 5.
 
 They are kept as printed: in percent, except coverage. Figures 1 and 2 of the paper are drawings
 without numbers.
 """
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -41,26 +40,15 @@ class Published:
         return f"{self.mean:.2f}±{self.std:.2f}{self.mark if marked else ''}"
 
 
-def _rows(name: str) -> Iterator[dict[str, str]]:
-    path = resources.files("labelkin.experiments.report") / "data" / name
-    yield from csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-
-
 @cache
 def _figures() -> dict[tuple[str, str, str], Published]:
+    path = resources.files("labelkin.experiments.report") / "data" / "published.csv"
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     return {
         (row["dataset"], row["method"], row["metric"]): Published(
             float(row["mean"]), float(row["std"]), row["mark"]
         )
-        for row in _rows("published.csv")
-    }
-
-
-@cache
-def _wins() -> dict[tuple[str, str], tuple[int, int, int]]:
-    return {
-        (row["metric"], row["method"]): (int(row["win"]), int(row["tie"]), int(row["loss"]))
-        for row in _rows("published_wins.csv")
+        for row in rows
     }
 
 
@@ -72,8 +60,3 @@ def column(method: str) -> str:
 def published(dataset: str, method: str, metric: str) -> Published | None:
     """Return the printed figure of Table 3, or of Table 5 for ``vpcme@size=…``."""
     return _figures().get((dataset, column(method), metric))
-
-
-def published_wins(metric: str, method: str) -> tuple[int, int, int] | None:
-    """Return Table 4's wins, ties and losses of VPCME; `metric` may be ``"total"``."""
-    return _wins().get((metric, column(method)))

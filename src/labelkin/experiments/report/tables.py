@@ -7,6 +7,7 @@ import numpy as np
 from labelkin.experiments.report.comparison import (
     TESTS,
     Comparison,
+    Contrast,
     Sweep,
     Test,
     best_of,
@@ -87,59 +88,60 @@ def measure_table(
 def _measured(
     comparison: Comparison, dataset: str, method: str, measure: Measure, best: bool
 ) -> Entry:
-    values = comparison.values(dataset, method, measure)
-    run, failed = comparison.cells(dataset, method)
-    # Published marks refer to VPCME; they mislead beside those of another reference.
-    printed = _printed(dataset, method, measure, marked=comparison.reference in (REFERENCE, None))
-    if not len(values):
-        text, hint = ("failed", f"all {run} cells failed") if failed else ("–", "not run")
-        return Entry(text, **printed, hint=hint)
-    entry = _mean_std(values, measure)
-    text, hint = entry["text"], _count_folds([len(values)])
-    if failed:
-        text, hint = f"{text}†", f"{hint}, {failed} failed"
-    marks = {}
-    if not measure.is_cost:
-        paired, corrected = (comparison.mark(dataset, method, measure, test) for test in TESTS)
-        marks = {"mark": paired, "mark corrected": corrected}
-        p = [comparison.p_value(dataset, method, measure, test) for test in TESTS]
-        if np.isfinite(p[0]):
-            hint += f"; p = {p[0]:.2g} paired, {p[1]:.2g} corrected"
-    return Entry(
-        text,
-        entry["numbers"] | marks | printed["numbers"],
-        entry["value"],
-        best,
-        marks.get("mark", ""),
-        marks.get("mark corrected", ""),
-        printed["published"],
-        hint,
+    reference = comparison.reference
+    contrast = None
+    if reference not in (None, method) and not measure.is_cost:
+        contrast = comparison.contrast(dataset, str(reference), method, measure)
+    return _entry(
+        comparison.values(dataset, method, measure),
+        measure,
+        published(dataset, method, measure.name),
+        best=best,
+        contrast=contrast,
+        n_failed=comparison.cells(dataset, method)[1],
+        # Published marks refer to VPCME; they mislead beside those of another reference.
+        with_published_mark=reference in (REFERENCE, None),
     )
 
 
-def _mean_std(values: "Series", measure: Measure) -> dict[str, Any]:
-    """Return text, numbers and value of the entry for some folds."""
+def _entry(
+    values: "Series",
+    measure: Measure,
+    printed: Published | None,
+    *,
+    best: bool,
+    contrast: Contrast | None = None,
+    n_failed: int = 0,
+    with_published_mark: bool = True,
+) -> Entry:
+    """Return mean and standard deviation over some folds, above the published figure."""
+    beneath, printed_numbers = "", {}
+    if printed is not None:
+        beneath = printed.text(marked=with_published_mark)
+        printed_numbers = {
+            "published": printed.mean,
+            "published std": printed.std,
+            "published mark": printed.mark,
+        }
+    if values.empty:
+        text, hint = ("failed", f"{n_failed} cells failed") if n_failed else ("–", "not run")
+        return Entry(text, printed_numbers, published=beneath, hint=hint)
     scaled = values.to_numpy(dtype=float) * measure.scale
     mean = float(scaled.mean())
-    std = float(scaled.std(ddof=1)) if len(scaled) > 1 else None
-    text = measure.number(mean)
-    if std is not None and not measure.is_cost:
-        text += f"±{measure.number(std)}"
-    numbers = {"mean": round(mean, 6), "std": "" if std is None else round(std, 6)}
-    return {"text": text, "numbers": numbers | {"n": len(scaled)}, "value": mean}
-
-
-def _printed(dataset: str, method: str, measure: Measure, *, marked: bool = True) -> dict[str, Any]:
-    """Return what the paper adds to an entry: the figure beneath it, and numbers for the CSV."""
-    found: Published | None = published(dataset, method, measure.name)
-    if found is None:
-        return {"published": "", "numbers": {}}
-    numbers = {
-        "published": found.mean,
-        "published std": found.std,
-        "published mark": found.mark,
-    }
-    return {"published": found.text(marked=marked), "numbers": numbers}
+    numbers: dict[str, Any] = {"mean": round(mean, 6), "std": "", "n": len(scaled)}
+    text, hint = measure.number(mean), _count_folds([len(scaled)])
+    if len(scaled) > 1:
+        std = float(scaled.std(ddof=1))
+        numbers["std"] = round(std, 6)
+        text += "" if measure.is_cost else f"±{measure.number(std)}"
+    if n_failed:
+        text, hint = f"{text}†", f"{hint}, {n_failed} failed"
+    mark = contrast.mark("paired") if contrast else ""
+    corrected = contrast.mark("corrected") if contrast else ""
+    numbers |= {"mark": mark, "mark corrected": corrected} | printed_numbers
+    if contrast and np.isfinite(contrast.p["paired"]):
+        hint += "; p = {paired:.2g} paired, {corrected:.2g} corrected".format(**contrast.p)
+    return Entry(text, numbers, mean, best, mark, corrected, beneath, hint)
 
 
 def _caption(entries: _Entries, measure: Measure | None = None) -> str:
@@ -264,7 +266,8 @@ def sweep_table(sweep: Sweep) -> Table:
         means = pd.Series({setting: found.mean() for setting, found in values.items()})
         best = best_of(means * measure.scale, measure.greater_is_better, measure.number)
         for setting, found in values.items():
-            entries[key, setting] = _sweep_entry(sweep, setting, measure, found, setting in best)
+            printed = published(sweep.dataset, sweep.variant(setting), measure.name)
+            entries[key, setting] = _entry(found, measure, printed, best=setting in best)
     name, title = _PAPER_SWEEPS.get(sweep.parameter, ("", "Sweep"))
     if not name or sweep.method != "vpcme":
         name = f"sweep_{slug(sweep.method)}_{slug(sweep.parameter)}"
@@ -276,21 +279,4 @@ def sweep_table(sweep: Sweep) -> Table:
         columns={setting: f"{sweep.symbol} = {setting}" for setting in sweep.settings},
         rows=rows,
         entries=entries,
-    )
-
-
-def _sweep_entry(
-    sweep: Sweep, setting: str, measure: Measure, values: "Series", best: bool
-) -> Entry:
-    printed = _printed(sweep.dataset, sweep.variant(setting), measure)
-    if not len(values):
-        return Entry(**printed, hint="no result")
-    entry = _mean_std(values, measure)
-    return Entry(
-        entry["text"],
-        entry["numbers"] | printed["numbers"],
-        entry["value"],
-        best,
-        published=printed["published"],
-        hint=_count_folds([len(values)]),
     )

@@ -1,1 +1,1 @@
-"""Run experiments: protocol, cells, store, pools of workers."""
+"""Running experiments: protocol, plan, jobs, workers, store."""

@@ -1,4 +1,4 @@
-"""The four groups of experiments of section 4.3.2, and one beyond: methods on datasets."""
+"""The four groups of experiments of section 4.3.2, and one beyond the paper."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ _GROUPS = (
     ),
     Group(
         "frontier",
-        "The frontier: the paper's methods, what a practitioner would use, and ours",
+        "The frontier: the methods of the paper, of other libraries, and of this one",
         _TWELVE,
         (
             *_TABLE3,

@@ -1,8 +1,8 @@
-"""What a practitioner would use instead: the peers of the comparison beyond the paper.
+"""Methods of other libraries, for the comparison beyond the paper.
 
-Each is at its library's documented defaults, or tuned by an inner cross-validation that sees
+Each is used with its library's documented defaults, or tuned by an inner cross-validation on
 the training rows alone. One setting is chosen for all labels of a dataset, by the mean average
-precision over the inner folds. LightGBM and BOOMER come with the extra ``compare``.
+precision over the inner folds. LightGBM and BOOMER need the extra ``compare``.
 """
 
 from numbers import Integral, Real
@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration import SlopeCalibration
 from labelkin.metrics import average_precision, get_scorer
 from labelkin.registry import METHODS, Method, behind_dense_rows
 from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
@@ -36,12 +36,12 @@ LOGISTIC_C = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def _inner_folds(random_state: Any) -> KFold:
-    """Return the folds by which a setting is chosen; stratified ones do not know label sets."""
+    """Return the folds by which a setting is chosen; scikit-learn has no multi-label strata."""
     return KFold(INNER_FOLDS, shuffle=True, random_state=random_state)
 
 
 def logistic_regression(seed: int | None) -> Any:
-    """Return logistic regression for each label, with one C chosen for all."""
+    """Return one logistic regression per label, with one C chosen for all."""
     model = BinaryRelevanceClassifier(LogisticRegression(solver="liblinear"), random_state=seed)
     return GridSearchCV(
         model,
@@ -54,8 +54,8 @@ def logistic_regression(seed: int | None) -> Any:
 class TunedChainsClassifier(MultiLabelClassifier):
     """Classifier chains of logistic regressions in random orders, averaged.
 
-    C is the one that binary relevance likes best on the inner folds: to choose it by the
-    chains themselves would cost ten times as much.
+    C is the best one of binary relevance on the inner folds: choosing it by the chains
+    themselves would cost ten times as much.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class TunedChainsClassifier(MultiLabelClassifier):
 
 
 class CalibratedSVMClassifier(MultiLabelClassifier):
-    """A support vector machine with an RBF kernel for each label, calibrated.
+    """One support vector machine with an RBF kernel per label, calibrated.
 
-    The kernel is computed once for all labels. Decision values of rows left out by the inner
-    folds choose C, and calibrate: a logistic curve a label, as Platt's, with rare labels
-    leaning on the rest.
+    The kernel is computed once for all labels. Out-of-fold decision values of the inner folds
+    choose C and fit the calibration: one logistic curve per label, as Platt's, with slopes
+    that rare labels share with the others.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class CalibratedSVMClassifier(MultiLabelClassifier):
         return self
 
     def _left_out(self, K: Array, Y: Array, C: float, seed: int) -> Array:
-        """Return each row's decision values by machines trained on the other inner folds."""
+        """Return each row's decision values by the machines of the other inner folds."""
         scores = np.empty(Y.shape)
         for train, test in _inner_folds(seed).split(K):
             machines = _fit_machines(K[np.ix_(train, train)], Y[train], C)
@@ -163,7 +163,7 @@ def _scale_gamma(X: Matrix) -> float:
 
 
 def _fit_machines(K: Array, Y: Array, C: float) -> list[Any]:
-    """Return a machine a label; for a label without two classes, its constant side."""
+    """Return one machine per label; for a label of one class, its constant decision value."""
     return [
         SVC(C=C, kernel="precomputed").fit(K, y) if 0 < y.sum() < len(y) else 2.0 * y[0] - 1
         for y in Y.T.astype(np.int64)
@@ -180,15 +180,15 @@ def _decide(machines: list[Any], K: Array) -> Array:
 
 
 def lightgbm(seed: int | None) -> Any:
-    """Return LightGBM for each label; it needs the extra ``compare``."""
+    """Return one LightGBM per label; it needs the extra ``compare``."""
     library = import_optional("lightgbm", "compare")
-    # One thread and one way to build histograms, so that runs repeat; the rest is default.
+    # One thread and one way to build histograms, so that runs repeat; all else is default.
     model = library.LGBMClassifier(n_jobs=1, deterministic=True, force_col_wise=True, verbose=-1)
     return BinaryRelevanceClassifier(model, random_state=seed)
 
 
 def hist_gradient_boosting(seed: int | None) -> Any:
-    """Return scikit-learn's histogram gradient boosting for each label; dense rows only."""
+    """Return one histogram gradient boosting per label; dense rows only."""
     model = HistGradientBoostingClassifier(max_leaf_nodes=15)
     return BinaryRelevanceClassifier(model, random_state=seed)
 
@@ -196,7 +196,7 @@ def hist_gradient_boosting(seed: int | None) -> Any:
 def boomer(seed: int | None) -> Any:
     """Return BOOMER, boosted rules for all labels; it needs the extra ``compare``."""
     library = import_optional("mlrl.boosting", "compare")
-    seed = None if seed is None else seed % (2**31 - 1) + 1  # it takes no other
+    seed = None if seed is None else seed % (2**31 - 1) + 1  # its range of seeds
     # Version 0.12 finds no rule at all, or crashes, where a feature is constant.
     return make_pipeline(VarianceThreshold(), library.BoomerClassifier(random_state=seed))
 
@@ -239,7 +239,7 @@ _PEERS = (
         "hgb",
         "Histogram boosting",
         lambda seed: behind_dense_rows(hist_gradient_boosting(seed)),
-        "scikit-learn's, one for each label; 15 leaves a tree, the rest at its defaults",
+        "scikit-learn's, one for each label; 15 leaves per tree, the rest at its defaults",
         "Friedman 2001",
     ),
     Method(

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+
+from labelkin.registry import METHODS, ImportedFactory, behind_dense_rows, user_method
+from support.data import make_data
+
+
+def test_the_papers_methods_are_all_here():
+    table3 = ["rakel", "iblr", "clr", "cchains", "mlknn", "vpcme"]
+    figure2 = ["adaboost_pdt", "bagging_vpcp", "mddm", "vpcme"]
+    assert set(table3) | set(figure2) <= set(METHODS)
+    assert [name for name in METHODS if name in table3] == table3
+
+
+def test_the_papers_settings():
+    assert METHODS["vpcme"].make(0).get_params()["n_estimators"] == 30
+    assert METHODS["vpcme"].make(0).get_params()["threshold"] == 0.6
+    assert METHODS["mddm"].make(0).get_params()["mddm__n_components"] == 0.99
+    assert METHODS["rakel_k3"].make(0).get_params()["labelset_size"] == 3
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_described(name):
+    method = METHODS[name]
+    assert method.name == name
+    assert method.title
+    assert method.settings
+    assert method.reference
+
+
+def test_sparse_rows_are_made_dense():
+    X, Y = make_data(n=40, q=2)
+    model = behind_dense_rows(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(sparse.csr_array(X)), model.predict(X))
+
+
+def test_classifiers_of_one_target_are_trained_label_by_label():
+    model = ImportedFactory("sklearn.linear_model:LogisticRegression")(3)
+    assert isinstance(model, OneVsRestClassifier)
+    assert isinstance(model.estimator, LogisticRegression)
+
+
+def test_user_methods_are_seeded():
+    method = user_method("forest=sklearn.ensemble:RandomForestClassifier")
+    assert (method.name, method.title) == ("forest", "forest")
+    assert method.make(1).random_state == method.make(1).random_state != method.make(2).random_state
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("forest", ValueError, "name=module:factory"),
+        ("f=sklearn.ensemble.RandomForestClassifier", ValueError, "name=module:factory"),
+        ("a@b=sklearn.svm:SVC", ValueError, "name=module:factory"),
+        ("mlknn=sklearn.svm:SVC", ValueError, "'mlknn' is a known method"),
+        ("f=no_such_module:f", ImportError, "no module 'no_such_module'"),
+        ("f=sklearn.svm:NoSuch", ValueError, "NoSuch"),
+        ("f=collections:OrderedDict", ValueError, "no fit and predict"),
+    ],
+)
+def test_wrong_user_methods(text, error, words):
+    with pytest.raises(error, match=words):
+        user_method(text)
