@@ -1,12 +1,14 @@
 """The rows of an ARFF file.
 
-A plain row, which has no quotes, is split at its commas. Any other row, and any plain row with
-a value that cannot be decoded, is read again token by token: that way is several times
-slower, but it reads the whole language and is the only one that reports errors.
+NumPy's text reader decodes a block of rows, unless something in it is not plain: a quote, a
+sparse row out of order, a nominal value it cannot convert. Such a block is read again token by
+token. That way is several times slower, but it reads the whole language and is the only one
+that reports errors.
 """
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +31,8 @@ from labelkin.datasets.formats._arff_header import (
 _BLOCK = 100_000  # values decoded at once in dense rows
 _SPARSE_ROWS = 500  # rows decoded at once
 _INDEX = re.compile(r"\s*+([0-9]{1,9})(?=\s)")
-_BARE = re.compile(r"""[^\s,'"][^\s,]*""")
+_MISSING = re.compile(r"(?<![^, \t])\?(?![^, \t])")
+_PAIR = np.dtype([("column", np.int64), ("value", np.float64)])
 
 
 class RowReader:
@@ -58,29 +61,30 @@ class RowReader:
     ) -> None:
         self.attributes, self.features, self.labels = attributes, features, labels
         self.path, self.encoding = path, encoding
-        n = len(attributes)
-        # By column: the codes of its nominal values (None: a number), and how a plain token
-        # is decoded.
-        self.codes: list[dict[str, float] | None] = [None] * n
-        self.decoders: list[Callable[[str], float]] = [_ignore] * n
+        self.kept = np.union1d(features, labels).astype(int)
+        self.is_kept = np.isin(np.arange(len(attributes)), self.kept)
+        self.codes: dict[int, dict[str, float]] = {}  # of the nominal columns kept
         self.defaults: dict[int, float] = {}  # non-zero values of columns a sparse row omits
-        self.kept = {*features.tolist(), *labels.tolist()}
-        shared: dict[Any, tuple[dict[str, float], Callable[[str], float]]] = {}
-        for column in self.kept:
-            if attributes[column].kind != "nominal":
-                self.decoders[column] = float
+        # How NumPy's reader gets the same values: as numbers that are codes 0..k-1 (0: any
+        # number), or else by a conversion of each token.
+        self.n_codes = np.zeros(len(attributes), dtype=int)
+        self.converters: dict[int, Callable[[str], float]] = {}
+        is_label = set(labels.tolist())
+        for column in self.kept.tolist():
+            attribute = attributes[column]
+            if attribute.kind != "nominal":
                 continue
-            if column in labels:
-                pairs = label_codes(attributes[column], path)
+            if column in is_label:
+                codes = dict(label_codes(attribute, path))
             else:
-                pairs = feature_codes(attributes[column].values)
-            if pairs not in shared:
-                # A value that needs quotes cannot stand in a plain row; "?" is missing there.
-                plain = {value: code for value, code in pairs if _BARE.fullmatch(value)}
-                shared[pairs] = dict(pairs), {**plain, "?": math.nan}.__getitem__
-            self.codes[column], self.decoders[column] = shared[pairs]
-            if pairs[0][1]:
-                self.defaults[column] = pairs[0][1]
+                codes = dict(feature_codes(attribute.values))
+            self.codes[column] = codes
+            if default := next(iter(codes.values())):
+                self.defaults[column] = default
+            if set(codes) == {str(code) for code in range(len(codes))}:
+                self.n_codes[column] = len(codes)
+            else:
+                self.converters[column] = codes.__getitem__
 
     def read(self, file: BinaryIO, line: int) -> tuple[Any, Any]:
         """Read all rows; ``line`` is that of ``@data``. Sparse rows give sparse matrices."""
@@ -101,41 +105,70 @@ class RowReader:
                     except UnicodeDecodeError:
                         raise wrong_encoding(self.encoding, self.path, line) from None
 
+    def _load(self, lines: list[str], **options: Any) -> np.ndarray | None:
+        """Return plain lines as NumPy's reader decodes them, None if it refuses one."""
+        text = "\n".join(lines)
+        if "'" in text or '"' in text:
+            return None
+        if "?" in text:
+            if self.converters:
+                return None
+            lines = _MISSING.sub("nan", text).split("\n")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # some NumPy read 1.5 as an integer and warn
+                return np.loadtxt(lines, comments=None, encoding=None, **options)
+        except (ValueError, KeyError, Warning):
+            return None
+
+    def _are_codes(self, value: np.ndarray, column: np.ndarray) -> bool:
+        """Return whether the values of nominal columns are among their codes, or missing."""
+        n_codes = self.n_codes[column]
+        valid = (value >= 0) & (value < n_codes) & (value == np.floor(value))
+        return bool((valid | (n_codes == 0) | np.isnan(value)).all())
+
     # --- dense rows -------------------------------------------------------------------------
 
     def _read_dense(self, rows: Iterator[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
         data, target = _GrowingArray(np.float64), _GrowingArray(np.uint8)
+        at_features = np.searchsorted(self.kept, self.features)
+        at_labels = np.searchsorted(self.kept, self.labels)
         block_rows = max(1, _BLOCK // len(self.attributes))
         while block := list(islice(rows, block_rows)):
-            values = np.array([self._dense_row(text, line) for text, line in block])
-            labels = values[:, self.labels]
-            for row, column in np.argwhere((labels != 0) & (labels != 1)):
-                self._refuse_label(column, labels[row, column], block[row][1])
-            data.extend(values[:, self.features])
+            values = self._load_dense([text for text, _ in block])
+            if values is None:
+                values = np.array([self._dense_row(text, line) for text, line in block])
+            labels = values[:, at_labels]
+            for row, number in np.argwhere((labels != 0) & (labels != 1)):
+                self._refuse_label(number, labels[row, number], block[row][1])
+            data.extend(values[:, at_features])
             target.extend(labels)
         X = data.build().reshape(-1, self.features.size)
         return X, target.build().reshape(len(X), self.labels.size)
 
+    def _load_dense(self, lines: list[str]) -> np.ndarray | None:
+        """Return the values of the columns kept, None where the rows are not plain."""
+        n_commas = len(self.attributes) - 1
+        if any(line.count(",") != n_commas for line in lines):
+            return None
+        values = self._load(
+            lines, delimiter=",", usecols=self.kept, converters=self.converters, ndmin=2
+        )
+        return values if values is not None and self._are_codes(values, self.kept) else None
+
     def _dense_row(self, text: str, line: int) -> list[float]:
-        if _is_plain(text):
-            tokens = text.split(",")
-            if " " in text or "\t" in text:
-                tokens = [token.strip() for token in tokens]
-            try:
-                return [decode(token) for decode, token in zip(self.decoders, tokens, strict=True)]
-            except (KeyError, ValueError):
-                pass  # read again below, where errors are reported
         if text.startswith("{"):
             raise FormatError(self.path, "a sparse row among dense ones", line)
         try:
-            found = list(split_values(text))
+            tokens = list(split_values(text))
         except ValueError as error:
             raise FormatError(self.path, str(error), line) from None
-        if len(found) != len(self.attributes):
+        if len(tokens) != len(self.attributes):
             raise FormatError(
-                self.path, f"{len(found)} values for {len(self.attributes)} attributes", line
+                self.path, f"{len(tokens)} values for {len(self.attributes)} attributes", line
             )
-        return [self._decode(i, token, quoted, line) for i, (token, quoted) in enumerate(found)]
+        kept = ((column, *tokens[column]) for column in self.kept.tolist())
+        return [self._decode(column, token, quoted, line) for column, token, quoted in kept]
 
     # --- sparse rows ------------------------------------------------------------------------
 
@@ -149,12 +182,11 @@ class RowReader:
         places[self.features] = np.arange(n_features)
         places[self.labels] = n_features + np.arange(n_labels)
         while block := list(islice(rows, _SPARSE_ROWS)):
-            entries = [self._sparse_row(text, line) for text, line in block]
-            row = np.repeat(np.arange(len(block)), [len(pairs) for pairs in entries])
-            place = places[np.fromiter(chain.from_iterable(entries), np.intp, row.size)]
-            value = np.fromiter(
-                chain.from_iterable(pairs.values() for pairs in entries), float, row.size
-            )
+            entries = self._load_sparse([text for text, _ in block])
+            if entries is None:
+                entries = self._sparse_entries(block)
+            row, column, value = entries
+            place = places[column]
             is_label = place >= n_features
             for at in np.flatnonzero(is_label & (value != 0) & (value != 1)):
                 self._refuse_label(place[at] - n_features, value[at], block[row[at]][1])
@@ -163,35 +195,37 @@ class RowReader:
             target.extend(len(block), row[is_label], place[is_label] - n_features, value[is_label])
         return data.build(), target.build()
 
+    def _load_sparse(self, lines: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return row, column and value of each entry, None where the rows are not plain."""
+        if self.converters or self.defaults:
+            return None
+        if any(line[0] != "{" or line[-1] != "}" or len(line) == 1 for line in lines):
+            return None
+        inner = [line[1:-1].strip() for line in lines]
+        counts = [pairs.count(",") + 1 if pairs else 0 for pairs in inner]
+        row = np.repeat(np.arange(len(lines)), counts)
+        pairs = np.empty(0, dtype=_PAIR)
+        if row.size:
+            loaded = self._load(",".join(filter(None, inner)).split(","), dtype=_PAIR, ndmin=1)
+            if loaded is None or loaded.size != row.size:
+                return None
+            pairs = loaded
+        column, value = pairs["column"], pairs["value"]
+        d = len(self.attributes)
+        if ((column < 0) | (column >= d)).any() or (np.diff(row * d + column) <= 0).any():
+            return None
+        return (row, column, value) if self._are_codes(value, column) else None
+
+    def _sparse_entries(
+        self, block: list[tuple[str, int]]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows = [sorted(self._sparse_row(text, line).items()) for text, line in block]
+        row = np.repeat(np.arange(len(rows)), [len(entries) for entries in rows])
+        column, value = np.array(list(chain.from_iterable(rows)), dtype=float).reshape(-1, 2).T
+        return row, column.astype(int), value
+
     def _sparse_row(self, text: str, line: int) -> dict[int, float]:
-        """Return the values of a row by column, in ascending order."""
-        entries = self._plain_sparse_row(text)
-        if entries is None:
-            entries = self._tokenized_sparse_row(text, line)
-        if self.defaults:
-            entries = {**self.defaults, **entries}
-        columns = list(entries)
-        ascending = sorted(columns)
-        return entries if columns == ascending else {i: entries[i] for i in ascending}
-
-    def _plain_sparse_row(self, text: str) -> dict[int, float] | None:
-        if not (text[0] == "{" and text[-1] == "}" and _is_plain(text)):
-            return None
-        pairs = text[1:-1].split(",") if len(text) > 2 else []
-        decoders = self.decoders
-        try:
-            tokens = dict(map(str.split, pairs))
-            entries = {
-                i: decoders[i](token)
-                for i, token in zip(map(int, tokens), tokens.values(), strict=True)
-            }
-        except (KeyError, ValueError, IndexError):
-            return None
-        # An index that stands twice or is negative is reported by the other way.
-        is_valid = len(entries) == len(pairs) and min(entries, default=0) >= 0
-        return entries if is_valid else None
-
-    def _tokenized_sparse_row(self, text: str, line: int) -> dict[int, float]:
+        """Return the values of a row by column."""
         if not text.startswith("{"):
             raise FormatError(self.path, "a dense row among sparse ones", line)
         if not text.endswith("}") or len(text) == 1:
@@ -200,8 +234,9 @@ class RowReader:
         for column, token, quoted in self._pairs(text[1:-1], line):
             if column in entries:
                 raise FormatError(self.path, f"index {column} stands twice", line)
-            entries[column] = self._decode(column, token, quoted, line)
-        return entries
+            is_kept = self.is_kept[column]
+            entries[column] = self._decode(column, token, quoted, line) if is_kept else 0.0
+        return {**self.defaults, **entries}
 
     def _pairs(self, text: str, line: int) -> Iterator[tuple[int, str, bool]]:
         """Yield column, token and whether the token was quoted."""
@@ -234,11 +269,9 @@ class RowReader:
     # --- one token, and errors ------------------------------------------------------------
 
     def _decode(self, column: int, token: str, quoted: bool, line: int) -> float:
-        if column not in self.kept:
-            return 0.0
         if token == "?" and not quoted:
             return math.nan
-        codes = self.codes[column]
+        codes = self.codes.get(column)
         try:
             return _number(token) if codes is None else _code(token, codes)
         except ValueError as error:
@@ -284,19 +317,6 @@ class _GrowingCSR:
         indptr = np.append(0, self.counts.build().cumsum())
         shape = (indptr.size - 1, self.n_columns)
         return sparse.csr_matrix((self.values.build(), self.indices.build(), indptr), shape=shape)
-
-
-def _ignore(token: str) -> float:
-    """Decode a value that is not kept; an empty one is left to the error of the other way."""
-    if not token or token.count(" "):
-        raise ValueError
-    return 0.0
-
-
-def _is_plain(text: str) -> bool:
-    """Tell whether splitting at commas, `float` and `int` read a row as ARFF means it."""
-    # float and int also read "1_0" and the digits of other scripts.
-    return "'" not in text and '"' not in text and "_" not in text and text.isascii()
 
 
 def _number(token: str) -> float:
