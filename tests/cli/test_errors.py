@@ -20,7 +20,10 @@ OPTIONS = {"labels": "--labels", "label_column": "--label-column"}
             FormatError("a.csv", "pass labels= or label_column=", 2, "labels", "label_column"),
             "a.csv, line 2: pass --labels or --label-column",
         ),
-        (ArgumentError("pass format=", "format"), "pass format= in Python"),
+        (
+            ArgumentError("pass format=", "format"),
+            "pass format= (format= can be passed in Python only)",
+        ),
         (ValueError("pass labels="), "pass labels="),
     ],
 )

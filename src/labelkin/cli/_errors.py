@@ -38,9 +38,7 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
     if isinstance(error, OSError):
         return _report_os_error(error)
     if isinstance(error, (ValueError, ImportError)):
-        arguments = getattr(error, "arguments", ())
-        names = {name: options.get(name, f"{name}= in Python") for name in arguments}
-        return _print_error(rename_arguments(error, names), 2)
+        return _print_error(_name_options(error, options), 2)
     if isinstance(error, MemoryError):
         return _print_error(f"not enough memory ({error}).".replace(" ()", ""), 1)
     # Typer may carry its own copy of click, so a usage error is recognised by its attributes.
@@ -85,6 +83,15 @@ def _report_os_error(error: OSError) -> int:
         _discard_stdout()
         return _print_error(error.strerror or str(error), 1)
     return _print_error(str(error), 2)
+
+
+def _name_options(error: Exception, options: Mapping[str, str]) -> str:
+    """Return an error's message with the library's arguments as options of the command."""
+    message = rename_arguments(error, options)
+    others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in options]
+    if others:
+        message += f" ({' and '.join(others)} can be passed in Python only)"
+    return message
 
 
 def _print_error(text: str, code: int) -> int:
