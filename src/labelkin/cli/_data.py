@@ -22,8 +22,18 @@ class TrainingData:
     table: "RawTable"
     schema: "Schema"
     labels: "LabelColumns"
+    ignored: tuple[str, ...]
     X: Any
     y: "np.ndarray"
+
+    def details(self) -> dict[str, Any]:
+        """Return what a model file records about its input, for `load_saved_model`."""
+        return {
+            "rows": self.table.n_rows,
+            "schema": self.schema.to_dict(),
+            "labels": {"column": self.labels.column, "separator": self.labels.separator},
+            "ignore": list(self.ignored),
+        }
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that commands print."""
@@ -86,7 +96,7 @@ def read_training_data(path: Path, options: TableOptions, notes: Notes) -> Train
         raise ValueError(f"{path}: no row has any label, so there is nothing to learn.")
     if never:
         notes.pending.append(f"{path}: no row has the label {', '.join(never[:5])}")
-    data = TrainingData(table, schema, labels, schema.read(table, notes.pending), y)
+    data = TrainingData(table, schema, labels, ignore, schema.read(table, notes.pending), y)
     notes.flush()
     notes.print(str(data))
     return data

@@ -24,6 +24,8 @@ labelkin fit digit-scenes --model mlknn --set n_neighbors=5 --out knn.skops
 
 labelkin fit digit-scenes --set n_estimators=10 --out scenes.skops"""
 
+ModelOut = Annotated[Path, options.output_option("--out", "-o", help="Model file to write.")]
+
 
 @options.expand_groups
 def command(
@@ -31,9 +33,7 @@ def command(
     *,
     table: options.TableOptions,
     choice: options.MethodOptions,
-    out: Annotated[Path, options.output_option("--out", "-o", help="Model file to write.")] = Path(
-        "model.skops"
-    ),
+    out: ModelOut = Path("model.skops"),
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -44,10 +44,11 @@ def command(
     named with --text become TF-IDF weights. The model file contains all of this, so that predict
     takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
+    # Refuse what cannot work; scikit-learn is imported after the first of these checks, so that
+    # a mistyped command fails at once.
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
     settings = parse_settings(choice.settings)
-    # Imported after the first checks: a mistyped command fails at once.
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 
@@ -71,16 +72,10 @@ def command(
         "settings": {name: _as_json(value) for name, value in settings.items()},
         "seed": choice.seed,
     }
-    details = {
-        **facts,
-        "rows": training.table.n_rows,
-        "schema": training.schema.to_dict(),
-        "labels": {"column": training.labels.column, "separator": training.labels.separator},
-        "ignore": table.ignore or [],
-    }
+    details = {**facts, **training.details()}
     save_model(pipeline, out, label_names=training.labels.names, details=details)
 
-    # Report.
+    # Report what was done.
     size = out.stat().st_size if out.is_file() else 0
     if as_json:
         written = {"out": str(out), "bytes": size, "seconds": round(seconds, 3)}
