@@ -26,7 +26,8 @@ class Notes:
     def flush(self) -> None:
         """Print the collected remarks, each once."""
         for note in dict.fromkeys(self.pending):
-            self.print(f"note: {note}")
+            # The only argument of the library that remarks name.
+            self.print(f"note: {note.replace('scale=', '--scale ')}")
         self.pending.clear()
 
     def print(self, text: str) -> None:

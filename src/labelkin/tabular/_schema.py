@@ -237,5 +237,5 @@ def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> Non
     if spread[high] > 100 * spread[low]:
         notes.append(
             f"{table.path}: {high!r} varies {spread[high] / spread[low]:,.0f} times as much as "
-            f"{low!r} and dominates all distances; the scale 'standard' makes columns comparable"
+            f"{low!r} and dominates all distances; scale=standard makes columns comparable"
         )
