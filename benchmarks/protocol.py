@@ -84,8 +84,8 @@ def cell(name, repeat, fold, members, device):
         model = VPCMEClassifier(n_estimators=members, random_state=5 * repeat + fold)
         model.fit(X[there_train], Y[train])
         # Probabilities and labels from one search; predict_proba and predict would make two.
-        proba, votes = model._outcome(model._validate_predict(X[there_test]))
-        figures = evaluate(Y_there[there_test], proba, model._vote(proba, votes))
+        proba, votes = model._mean(model._member_outputs(model._validate_predict(X[there_test])))
+        figures = evaluate(Y_there[there_test], proba, model._decide(proba, votes))
         return [figures[m] * (100 if METRICS[m].percent else 1) for m in SHOWN]
 
 

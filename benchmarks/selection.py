@@ -18,7 +18,7 @@ from sklearn.preprocessing import KBinsDiscretizer, MaxAbsScaler, MinMaxScaler
 
 from labelkin import MLkNNClassifier
 from labelkin.metrics import METRICS
-from labelkin.projection._selection import SelectByConstraints
+from labelkin.projection import SelectByConstraints
 
 SHARES = [5, 10, 20, 40, 60, 80, 100]
 SHOWN = ["average_precision", "hamming_loss"]

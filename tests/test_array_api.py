@@ -27,9 +27,9 @@ from labelkin import (
 from labelkin._utils import array_api as _array
 from labelkin._utils.array_api import array_api_dispatch, move_to_device, to_host, to_numpy
 from labelkin._utils.scoring import estimator_labels, estimator_scores
-from labelkin.constraints._sampler import draw_constraints, label_similarity
+from labelkin.constraints import draw_constraints, label_similarity
+from labelkin.ensemble import _parallel as ensemble
 from labelkin.ensemble import _stacked as _stacked_members
-from labelkin.ensemble import _vpcme as ensemble
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
 from labelkin.neighbors._search import make_search
 from support.data import make_data
@@ -280,7 +280,7 @@ def test_staged_predictions(library):
     np.testing.assert_array_equal(to_numpy(labels[-1]), to_numpy(model.predict(library(X))))
 
 
-def test_members_asked_together_or_in_turn(library, monkeypatch):
+def test_members_predict_together_or_in_turn(library):
     """Members of unequal dimension, ties between rows and an even number of votes."""
     rng = np.random.RandomState(0)
     X = rng.randint(0, 3, (300, 8)).astype(float)
@@ -289,18 +289,17 @@ def test_members_asked_together_or_in_turn(library, monkeypatch):
     model = VPCMEClassifier(n_estimators=6, threshold=(0.2, 0.9), random_state=0)
     model.fit(library(X), library(Y))
     assert len({p.components_.shape[0] for p in model.projections_}) > 1
-    asked = [Q @ p.components_.T for p in model.projections_]
-    together = MLkNNClassifier._proba_together(model.estimators_, asked)
-    for proba, estimator, Z in zip(to_numpy(together), model.estimators_, asked, strict=True):
+    projected = [Q @ p.components_.T for p in model.projections_]
+    together = MLkNNClassifier._proba_together(model.estimators_, projected)
+    for proba, estimator, Z in zip(to_numpy(together), model.estimators_, projected, strict=True):
         np.testing.assert_allclose(proba, to_numpy(estimator.predict_proba(Z)), atol=1e-12)
     at_once = to_numpy(model.predict_proba(Q)), to_numpy(model.predict(Q))
     sizes = []
     for least, budget in [(1, 130_000), (4, 60_000), (64, 60_000)]:
         # Some rows at a time; some members at a time; one member after the other.
-        monkeypatch.setattr(_stacked_members, "_LEAST_ROWS", least)
         with working_memory(budget):
-            assert MLkNNClassifier._proba_together(model.estimators_, asked) is None
-            sizes.append(_stacked_members.members_together(model.estimators_, Q))
+            assert MLkNNClassifier._proba_together(model.estimators_, projected) is None
+            sizes.append(_stacked_members.members_together(model.estimators_, 25, least))
             np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
             np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
     assert sizes == [6, 3, 1]
@@ -314,7 +313,7 @@ def test_half_of_the_votes_is_a_tie(library, n_members):
     halves = [np.full(to_numpy(e._posterior).shape, 0.9) for e in model.estimators_]
     for number, (estimator, table) in enumerate(zip(model.estimators_, halves, strict=True)):
         estimator._posterior = library(table if number % 2 else table - 0.6)
-    _, votes = model._outcome(library(X))
+    _, votes = model._mean(model._member_outputs(library(X)))
     assert (to_numpy(votes) == 0.5).all()
     assert (to_numpy(model.predict(library(X))) == 1).all()
 
@@ -378,7 +377,7 @@ def test_stacks_stay_small(library, monkeypatch):
     expected = clone(model).fit(X, Y).predict_proba(X)
     sizes = []
     monkeypatch.setattr(
-        ensemble, "train_stack", lambda *args: sizes.append(len(args[2])) or stack(*args)
+        ensemble, "train_stack", lambda *args: sizes.append(len(args[1])) or stack(*args)
     )
     stack = _stacked_members.train_stack
     with working_memory(8 * 40_000):

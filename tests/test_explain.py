@@ -220,7 +220,7 @@ def test_refusals(scenes):
         MLkNNClassifier().explain(test[0])
     base = MultiOutputClassifier(LogisticRegression())
     model = VPCMEClassifier(base, n_estimators=1, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="MultiOutputClassifier does not look at neighbours"):
+    with pytest.raises(ValueError, match="MultiOutputClassifier does not use neighbours"):
         model.explain(test[0])
 
 

@@ -54,6 +54,7 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin._utils.labels import as_target, check_labels
+from labelkin.distributed import map_predict, map_transform, validate_fit
 
 Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
 Matrix = Any  # a dense array or a SciPy CSR matrix
@@ -167,9 +168,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         X stays on its device; y is on the host, where pairs are drawn.
         """
         if is_dask(X) and self._supports_dask:
-            from labelkin.distributed import _blocks as _dask
-
-            return _dask.validate_fit(self, X, Y)
+            return validate_fit(self, X, Y)
         X = self._validate_numbers(X)
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
@@ -256,6 +255,10 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """Return the labels of validated rows: those of a probability above one half."""
         return self._proba(X) > 0.5
 
+    def _predict_dask(self, X: Any, method: str) -> Any:
+        """Return what ``predict`` or ``predict_proba`` gives for a Dask array, lazily."""
+        return map_predict(self, X, method)
+
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each label.
 
@@ -271,9 +274,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             per class, as scikit-learn's binary classifiers do.) Of a Dask array: a Dask array.
         """
         if is_dask(X):
-            from labelkin.distributed import _blocks as _dask
-
-            return _dask.predict(self, X, "predict_proba")
+            return self._predict_dask(X, "predict_proba")
         return self._as_proba(self._proba(self._validate_predict(X, "predict_proba")))
 
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
@@ -302,9 +303,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             return a sparse matrix.
         """
         if is_dask(X):
-            from labelkin.distributed import _blocks as _dask
-
-            return _dask.predict(self, X, "predict")
+            return self._predict_dask(X, "predict")
         X = self._validate_predict(X)
         if self._sparse_labels:
             return self._predict_sparse(X)
@@ -354,9 +353,7 @@ class LinearProjection(
         """
         check_is_fitted(self)
         if is_dask(X):
-            from labelkin.distributed import _blocks as _dask
-
-            return _dask.transform(self, X)
+            return map_transform(self, X)
         check_same_namespace(X, self, attribute="components_", method="transform")
         return self._validate_rows(X, reset=False) @ self.components_.T
 

@@ -1,5 +1,6 @@
 """What a prediction rests on: the nearest training samples, their labels, the votes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,13 @@ from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
 
-# What a page holds; the arrays hold everything.
+# Rows of a printed table; the arrays hold all.
 _SHOWN = 10
 
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Why a neighbour-based classifier predicts what it does for one sample.
+    """The neighbours and votes behind the prediction of one sample.
 
     ``print`` it, let a notebook show it, or read the arrays. One member is an ML-kNN in its
     own projection; `MLkNNClassifier` by itself is a single member.
@@ -25,29 +26,29 @@ class Explanation:
     Attributes
     ----------
     label_names : list of str
-        Names of the labels; numbers from 0 when Y had none.
+        Names of the labels; numbers from 0 when y had none.
     predicted : ndarray of bool of shape (n_labels,)
         Which labels ``predict`` gives.
     probability : ndarray of shape (n_labels,)
         What ``predict_proba`` gives: the mean of `member_probability`, by `member_weights`;
         calibrated, if the ensemble is.
     votes : ndarray of int of shape (n_labels,)
-        How many members find the label more likely than not.
+        Number of members that predict the label.
     counts : ndarray of int of shape (n_members, n_labels)
-        How many of a member's nearest training samples have the label. In ML-kNN the
-        probability of a label follows from this number alone.
+        Number of a member's nearest training samples that have the label. In ML-kNN the
+        probability of a label depends on this number alone.
     member_probability : ndarray of shape (n_members, n_labels)
-        What each member says.
+        Probabilities of each member.
     member_weights : ndarray of shape (n_members,)
-        What each member weighs in the mean and in the vote; all 1 unless the ensemble learned
+        Weight of each member in the mean and in the vote; all 1 unless the ensemble has
         ``vote_weights="oob"``.
     n_neighbors : int
-        Number of nearest training samples that a member looks at.
+        Number of nearest training samples of a member.
     neighbors : ndarray of int of shape (n_found,)
         Rows of the training data that are among the nearest in at least one member: those in
         most members first, then those of lowest mean rank.
     neighbor_members : ndarray of int of shape (n_found,)
-        In how many members.
+        Number of members that have the sample among their nearest.
     neighbor_rank : ndarray of shape (n_found,)
         Mean rank in these members; 1 is the nearest.
     neighbor_distance : ndarray of shape (n_found,)
@@ -93,8 +94,9 @@ class Explanation:
         Parameters
         ----------
         part : {"labels", "neighbors"}, default="labels"
-            labels: a row a label, the most probable first. neighbors: a row a training
-            sample, indexed by its row in the training data, its labels in the last columns.
+            labels: one row per label, the most probable first. neighbors: one row per
+            training sample, indexed by its row in the training data, its labels in the last
+            columns.
 
         Returns
         -------
@@ -133,7 +135,7 @@ class Explanation:
     def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Return title, header and rows of the two tables, as text."""
         one = self.n_members == 1
-        # Every predicted label is shown, however many they are.
+        # All predicted labels are shown.
         order = self._by_probability()[: max(_SHOWN, self.predicted.sum())]
         mean_counts = self.counts.mean(axis=0)
         label_rows = [
@@ -168,14 +170,13 @@ class Explanation:
 
 
 def explain(model: Any, x: Any) -> Explanation:
-    """Explain what a fitted ML-kNN, or an ensemble of such, predicts for one sample.
+    """Explain the prediction of a fitted ML-kNN for one sample.
 
     Parameters
     ----------
-    model : MLkNNClassifier, VPCMEClassifier or BaggingVPCPClassifier
-        Fitted; an ensemble's members must be neighbour-based, as by default. One fitted on a
-        device is copied to the host first: to explain many samples, do that once, with
-        `labelkin._utils.array_api.to_host`.
+    model : MLkNNClassifier
+        Fitted. One fitted on a device is copied to the host first: to explain many samples, do
+        that once, with `labelkin._utils.array_api.to_host`.
     x : array-like of shape (n_features,) or (1, n_features)
         The sample.
 
@@ -183,33 +184,68 @@ def explain(model: Any, x: Any) -> Explanation:
     -------
     Explanation
     """
+    model, row = validate_one_row(model, x)
+    return explain_members(
+        model,
+        [(model, row)],
+        np.ones(1),
+        lambda probability: (probability[0], probability[0] > 0.5),
+    )
+
+
+def validate_one_row(model: Any, x: Any) -> tuple[Any, Matrix]:
+    """Return a fitted model on the host, and the sample as one validated row."""
     check_is_fitted(model)
     if (here := ensure_on_host(model)) is not model:
         model, x = here, to_host(x)
-    row = _one_row(model, x)
-    members = _members(model, row)
+    if hasattr(x, "to_frame") and np.ndim(x) == 1:  # a row of a DataFrame: keep its names
+        x = x.to_frame().T
+    elif not sparse.issparse(x) and np.ndim(x) == 1:
+        x = np.reshape(x, (1, -1))
+    row = model._validate_predict(x)
+    if row.shape[0] != 1:
+        raise ValueError(
+            f"x must be one sample, got {row.shape[0]}: explain them one after the other."
+        )
+    return model, row
+
+
+def explain_members(
+    model: Any,
+    members: list[tuple[Any, Matrix]],
+    weights: Array,
+    combine: Callable[[Array], tuple[Array, Array]],
+) -> Explanation:
+    """Explain a prediction by the neighbours that members find.
+
+    Parameters
+    ----------
+    model : classifier
+        Names the labels.
+    members : list of (classifier, row)
+        Neighbour-based classifiers, each with the sample in its own space.
+    weights : ndarray of shape (n_members,)
+        Their weights.
+    combine : callable
+        From the members' probabilities, (n_members, n_labels), to the probabilities and
+        labels that the model predicts.
+    """
     nearest = [member._counts.search.query(z, member.n_jobs)[0] for member, z in members]
-    labels_of = members[0][0]._counts.labels_of
-    probability = np.array([member._proba(z)[0] for member, z in members])
-    ballots = probability > 0.5
-    weights, mean, predicted = np.ones(1), probability[0], ballots[0]
-    if hasattr(model, "projections_"):
-        weights = model.vote_weights_
-        # Added up by the ensemble itself, so that the mean agrees to the last digit.
-        *_, (mean, share) = model._running_mean(zip(probability, ballots, strict=True))
-        mean, predicted = model._calibrated(mean), model._decide(mean, share)
     distances = [
         member._counts.search.distances(z, found)
         for (member, z), found in zip(members, nearest, strict=True)
     ]
+    labels_of = members[0][0]._counts.labels_of
+    member_probability = np.array([member._proba(z)[0] for member, z in members])
+    probability, predicted = combine(member_probability)
     samples, occurrences, rank, distance = _summary(np.array(nearest), np.array(distances))
     return Explanation(
         label_names=label_names(model),
         predicted=predicted,
-        probability=mean,
-        votes=ballots.sum(axis=0),
+        probability=probability,
+        votes=(member_probability > 0.5).sum(axis=0),
         counts=np.array([labels_of(found).sum(axis=0, dtype=np.intp) for found in nearest]),
-        member_probability=probability,
+        member_probability=member_probability,
         member_weights=weights,
         n_neighbors=len(nearest[0]),
         neighbors=samples,
@@ -220,36 +256,8 @@ def explain(model: Any, x: Any) -> Explanation:
     )
 
 
-def _one_row(model: Any, x: Any) -> Matrix:
-    """Return the sample as one validated row."""
-    if hasattr(x, "to_frame") and np.ndim(x) == 1:  # a row of a DataFrame: keep its names
-        x = x.to_frame().T
-    elif not sparse.issparse(x) and np.ndim(x) == 1:
-        x = np.reshape(x, (1, -1))
-    row = model._validate_predict(x)
-    if row.shape[0] != 1:
-        raise ValueError(
-            f"x must be one sample, got {row.shape[0]}: explain them one after the other."
-        )
-    return row
-
-
-def _members(model: Any, row: Matrix) -> list[tuple[Any, Matrix]]:
-    """Return the neighbour-based classifiers, each with the row in its own space."""
-    if not hasattr(model, "projections_"):
-        return [(model, row)]
-    if not all(hasattr(member, "_counts") for member in model.estimators_):
-        raise ValueError(
-            f"{type(model.estimators_[0]).__name__} does not look at neighbours, so that there "
-            "are none to show: explain works with MLkNNClassifier or IBLRClassifier as "
-            "estimator."
-        )
-    projected = [row @ projection.components_.T for projection in model.projections_]
-    return list(zip(model.estimators_, projected, strict=True))
-
-
 def _summary(nearest: Array, distances: Array) -> tuple[Array, Array, Array, Array]:
-    """Return samples found, in how many members, their mean rank and mean distance."""
+    """Return the samples found, their numbers of members, mean ranks and mean distances."""
     samples, place = np.unique(nearest, return_inverse=True)
     place = place.ravel()
     rank = np.broadcast_to(np.arange(1, nearest.shape[1] + 1), nearest.shape)

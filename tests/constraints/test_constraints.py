@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -5,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
-from labelkin.constraints import _sampler as constraints
-from labelkin.constraints import _weighted
-from labelkin.constraints._sampler import ConstraintSampler, draw_constraints, label_similarity
+from labelkin.constraints import ConstraintSampler, draw_constraints, label_similarity
+from labelkin.constraints._search import PairSearch, SearchLimits
 
 label_matrices = hnp.arrays(
     np.uint8,
@@ -31,21 +32,16 @@ def all_pairs(Y, threshold):
     return must, set(pairs) - must
 
 
-@pytest.fixture
-def without_table(monkeypatch):
-    """Take the paths meant for very many label sets: rejection, and blocks of one row."""
-    monkeypatch.setattr(constraints, "_TABLE_SETS", 1)
-    monkeypatch.setattr(constraints, "_GRID", 2)
+def draw_limited(Y, *args, limits=None, **kwargs):
+    """Draw as `draw_constraints` does, within other limits of the search."""
+    return ConstraintSampler(Y, limits).draw(*args, **kwargs)
 
 
-@pytest.fixture
-def in_grids(monkeypatch):
-    """Take the path meant for more label sets than can all be compared."""
-    monkeypatch.setattr(constraints, "_TABLE_SETS", 1)
-    monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
-    monkeypatch.setattr(ConstraintSampler, "_can_be_exact", lambda *_: False)
-    monkeypatch.setattr(constraints, "_MOST_SIMILARITIES", 1_000_000)
-    monkeypatch.setattr(constraints, "_GRID", 32)
+# The paths for very many label sets: rejection, and blocks of one row; then without rejection;
+# and the path for more label sets than can all be compared.
+NO_TABLE = SearchLimits(table_sets=1, block=2)
+ENUMERATED = replace(NO_TABLE, rejection_rounds=0)
+IN_BLOCKS = SearchLimits(table_sets=1, rejection_rounds=0, enumerated=0, similarities=1e6, block=32)
 
 
 def test_similarity_by_hand():
@@ -74,7 +70,11 @@ def test_similarity_sparse_and_dense_agree_with_the_definition(Y):
 @settings(deadline=None)
 @given(label_matrices, st.sampled_from([0, 0.3, 0.5, 0.6, 2 / 3, 1]), st.integers(0, 99))
 def test_draw_gives_pairs_of_the_right_kind(Y, threshold, seed):
-    must, cannot = draw_constraints(Y, threshold, 7, 9, random_state=seed)
+    check_kinds(Y, threshold, seed)
+
+
+def check_kinds(Y, threshold, seed, limits=None):
+    must, cannot = draw_limited(Y, threshold, 7, 9, random_state=seed, limits=limits)
     every_must, every_cannot = all_pairs(Y, threshold)
     assert set(map(tuple, must)) <= every_must
     assert set(map(tuple, cannot)) <= every_cannot
@@ -86,15 +86,13 @@ def test_draw_gives_pairs_of_the_right_kind(Y, threshold, seed):
 @settings(deadline=None)
 @given(label_matrices, st.sampled_from([0.3, 0.6, 1]), st.integers(0, 99), st.booleans())
 def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(Y, threshold, seed, dense):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(constraints, "_TABLE_SETS", 1)
-        patch.setattr(constraints, "_SPARSE_PRODUCT", 1e9 if dense else 0)
-        test_draw_gives_pairs_of_the_right_kind.hypothesis.inner_test(Y, threshold, seed)
+    check_kinds(Y, threshold, seed, SearchLimits(table_sets=1, sparse_cost=1e9 if dense else 0))
 
 
-def check_frequencies(Y, weights, threshold, draws=40_000):
+def check_frequencies(Y, weights, threshold, draws=40_000, limits=None, drawn=None):
     """Chi-square of the drawn pairs against w_i · w_j within each kind."""
-    drawn = draw_constraints(Y, threshold, draws, draws, weights, random_state=3)
+    if drawn is None:
+        drawn = draw_limited(Y, threshold, draws, draws, weights, 3, limits=limits)
     for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
         kind = sorted(kind)
         mass = np.array([weights[i] * weights[j] for i, j in kind])
@@ -113,24 +111,24 @@ def test_draw_follows_the_weights():
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
 
 
-def test_draw_follows_the_weights_by_rejection(without_table):
-    check_frequencies(Y_SMALL, W_SMALL, 0.6)
+def test_draw_follows_the_weights_by_rejection():
+    check_frequencies(Y_SMALL, W_SMALL, 0.6, limits=NO_TABLE)
 
 
-@pytest.mark.parametrize("sparse_product", [0, 1e9])
-def test_draw_follows_the_weights_in_blocks(without_table, monkeypatch, sparse_product):
-    monkeypatch.setattr(constraints, "_REJECTION_ROUNDS", 0)
-    monkeypatch.setattr(constraints, "_SPARSE_PRODUCT", sparse_product)
-    check_frequencies(Y_SMALL, W_SMALL, 0.6)
-    check_frequencies(np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)]), W_SMALL, 0.6)
+@pytest.mark.parametrize("sparse_cost", [0, 1e9])
+def test_draw_follows_the_weights_in_blocks(sparse_cost):
+    limits = replace(ENUMERATED, sparse_cost=sparse_cost)
+    check_frequencies(Y_SMALL, W_SMALL, 0.6, limits=limits)
+    with_empty = np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)])
+    check_frequencies(with_empty, W_SMALL, 0.6, limits=limits)
 
 
 @pytest.mark.parametrize("labels", [3, 1000])
 @pytest.mark.parametrize("threshold", [0.5, 0.6, 1.0])
-def test_draw_from_grids_follows_the_weights(in_grids, labels, threshold):
-    """Pairs of a grid share samples, so shares are compared, not tested as independent."""
+def test_draw_from_blocks_follows_the_weights(labels, threshold):
+    """Pairs of a block share samples, so shares are compared, not tested as independent."""
     Y = np.hstack([Y_SMALL, np.zeros((6, labels - 3), dtype=int)])
-    drawn = draw_constraints(Y, threshold, 200_000, 200_000, W_SMALL, random_state=3)
+    drawn = draw_limited(Y, threshold, 200_000, 200_000, W_SMALL, 3, limits=IN_BLOCKS)
     for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
         assert len(pairs) == 200_000
         mass = {(i, j): W_SMALL[i] * W_SMALL[j] for i, j in kind}
@@ -140,55 +138,44 @@ def test_draw_from_grids_follows_the_weights(in_grids, labels, threshold):
             assert seen == pytest.approx(m / sum(mass.values()), rel=0.1, abs=0.01)
 
 
-def test_grids_without_a_pair_of_the_kind_give_none(in_grids):
-    must, cannot = draw_constraints(np.eye(5, dtype=int), 0.6, 10, 10, random_state=0)
+def test_blocks_without_a_pair_of_the_kind_give_none():
+    must, cannot = draw_limited(np.eye(5, dtype=int), 0.6, 10, 10, None, 0, limits=IN_BLOCKS)
     assert len(must) == 0
     assert len(cannot) == 10
 
 
-def test_grids_that_hold_few_pairs_repeat_them(in_grids, monkeypatch):
-    monkeypatch.setattr(constraints, "_GRIDS_AT_A_TIME", 1)
-    monkeypatch.setattr(constraints, "_GRID", 8)
-    monkeypatch.setattr(constraints, "_MOST_SIMILARITIES", 1)
+def test_blocks_that_hold_few_pairs_repeat_them():
+    limits = replace(IN_BLOCKS, blocks_at_once=1, block=8, similarities=1)
     Y = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]])
-    must, _ = draw_constraints(Y, 0.6, 100, 0, random_state=0)
+    must, _ = draw_limited(Y, 0.6, 100, 0, None, 0, limits=limits)
     assert len(must) == 100
     assert {frozenset(p) for p in must.tolist()} == {frozenset({0, 1})}
 
 
-def test_number_of_threads_does_not_change_the_pairs(in_grids):
+def test_number_of_threads_does_not_change_the_pairs():
     from threadpoolctl import threadpool_limits
 
     Y = np.random.RandomState(0).randint(0, 2, (300, 12))
     drawn = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            drawn.append(draw_constraints(Y, 0.7, random_state=0))
+            drawn.append(draw_limited(Y, 0.7, random_state=0, limits=IN_BLOCKS))
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
     np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
 
 
-def test_bits_are_counted_without_numpy_2(without_table, monkeypatch):
-    Y = np.random.RandomState(0).randint(0, 2, (60, 70))
-    expected = draw_constraints(Y, 0.5, random_state=0)
-    monkeypatch.delattr(np, "bitwise_count", raising=False)
-    for pairs, same in zip(expected, draw_constraints(Y, 0.5, random_state=0), strict=True):
-        np.testing.assert_array_equal(pairs, same)
-
-
-def test_a_rare_kind_is_searched_for_once(without_table, monkeypatch):
-    sampler = ConstraintSampler(((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200])
+def test_a_rare_kind_is_searched_for_once(monkeypatch):
+    sampler = ConstraintSampler(((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200], NO_TABLE)
     first = sampler.draw(0.95, 20, 20, None, 0)
-    monkeypatch.setattr(constraints, "_search_grid", None)
+    monkeypatch.setattr(PairSearch, "find", None)
     again = sampler.draw(0.95, 20, 20, None, 0)
     np.testing.assert_array_equal(first[0], again[0])
 
 
-def test_a_uniform_sampler_would_fail_the_frequency_test(monkeypatch):
-    pairs = draw_constraints(Y_SMALL, 0.6, 40_000, 40_000, None, random_state=3)
-    monkeypatch.setitem(globals(), "draw_constraints", lambda *args, **kwargs: pairs)
+def test_a_uniform_sampler_would_fail_the_frequency_test():
+    uniform = draw_constraints(Y_SMALL, 0.6, 40_000, 40_000, None, random_state=3)
     with pytest.raises(AssertionError):
-        check_frequencies(Y_SMALL, W_SMALL, 0.6)
+        check_frequencies(Y_SMALL, W_SMALL, 0.6, drawn=uniform)
 
 
 def test_same_seed_same_pairs_and_another_seed_others():
@@ -311,12 +298,3 @@ def test_bad_labels():
         draw_constraints(sparse.csr_matrix([[1, 2], [0, 1]]))
     with pytest.raises(ValueError, match="same shape"):
         label_similarity([[1, 0]], [[1, 0, 0]])
-
-
-@pytest.mark.parametrize("total", [0.0, 1e-310, 1.0, 1e300])
-def test_many_targets_are_found_where_searchsorted_finds_them(total):
-    rng = np.random.RandomState(0)
-    cumulated = np.cumsum(rng.random_sample(500) * (rng.random_sample(500) > 0.3)) * (total / 300)
-    targets = rng.random_sample(5000) * cumulated[-1] * 1.01
-    expected = np.searchsorted(cumulated, targets, side="right")
-    np.testing.assert_array_equal(_weighted._search(cumulated, targets), expected)

@@ -21,6 +21,8 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
+from labelkin.distributed import RowBlocks
+from labelkin.projection._blocks import BlockRows
 from support.data import make_data
 
 dask = pytest.importorskip("dask", reason="needs the extra labelkin[cluster]")
@@ -102,7 +104,7 @@ def test_a_cluster_gives_what_memory_gives(model, client):
     assert_same_answers(near, far, Q, da.from_array(Q, chunks=(20, 9)))
 
 
-def test_a_worker_that_dies_costs_time_not_results(client, monkeypatch):
+def test_a_worker_that_dies_costs_time_not_results(client):
     """One dies between two members, with the rows it held; one in the middle of a member."""
     X, Y = make_data(600, 12, 5)
     expected = VPCMEClassifier(n_estimators=5, random_state=0).fit(X, Y)
@@ -114,14 +116,14 @@ def test_a_worker_that_dies_costs_time_not_results(client, monkeypatch):
         killed.append(process)
         os.kill(process, signal.SIGKILL)
 
-    def after_member(model, number, error):
+    def after_member(number, error):
         if number == 1:
             kill()
         if number == 3:
             threading.Timer(0.02, kill).start()
 
-    monkeypatch.setattr(VPCMEClassifier, "_after_member", after_member)
     model = VPCMEClassifier(n_estimators=5, random_state=0)
+    model._callback = after_member
     model.fit(da.from_array(X, chunks=(60, 12)), da.from_array(Y, chunks=(60, 5)))
     assert len(killed) == 2
     assert_same_model(expected, model)
@@ -173,15 +175,11 @@ def test_every_joblib_backend_gives_the_same(model, backend, request):
 def test_members_really_go_to_the_backend(client):
     """The worker that fits is another process, and progress is told here."""
     seen = []
-
-    class Told(BaggingVPCPClassifier):
-        def _after_member(self, number, error):
-            seen.append((number, os.getpid()))
-
     X, Y = make_data(80, 4, 3)
-    base = Where()
+    model = BaggingVPCPClassifier(Where(), n_estimators=3, random_state=0)
+    model._callback = lambda number, error: seen.append((number, os.getpid()))
     with joblib.parallel_config("dask"):
-        model = Told(base, n_estimators=3, random_state=0).fit(X, Y)
+        model.fit(X, Y)
     assert seen == [(i, os.getpid()) for i in (1, 2, 3)]
     assert os.getpid() not in {member.pid for member in model.estimators_}
 
@@ -308,12 +306,10 @@ def test_projection(here):
 
 def test_tasks_hold_a_bounded_number_of_rows(here):
     """All weight on one row: its block owns all pairs, and still takes them in pieces."""
-    from labelkin.distributed import _blocks as _dask
-
     X, _ = make_data(100, 3, 2)
-    rows = _dask.RowBlocks.of(da.from_array(X, chunks=(20, 3)))
+    rows = RowBlocks.from_dask(da.from_array(X, chunks=(20, 3)))
     pairs = np.column_stack([np.zeros(99, dtype=int), np.arange(1, 100)])
-    pieces = list(_dask.BlockTraining(rows)._pieces(pairs, np.ones(99, dtype=bool)))
+    pieces = list(BlockRows(rows)._partial_sums(pairs[:0], pairs))
     assert len(pieces) == 5
     total = sum(dask.compute(*pieces))
     difference = X[:1] - X[1:]

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 import labelkin.ensemble._threshold
-import labelkin.ensemble._vpcme
-from labelkin import BaggingVPCPClassifier, VPCMEClassifier
-from labelkin.constraints._sampler import ConstraintSampler, label_similarity
+from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin.constraints import LabelSets, label_similarity
 from labelkin.ensemble._threshold import (
     Trial,
     candidate_thresholds,
     clearly_better,
-    gain,
-    halve,
+    score_difference,
     similarity_values,
+    successive_halving,
 )
 from support.data import make_data
 
@@ -32,16 +31,15 @@ def all_similarities(Y):
 def test_values_and_shares_of_similarities():
     _, Y = make_data(40)
     expected, counts = np.unique(all_similarities(Y), return_counts=True)
-    values, share = similarity_values(ConstraintSampler(Y), RNG)
+    values, share = similarity_values(LabelSets.from_matrix(Y), RNG)
     np.testing.assert_array_equal(values, expected)
     np.testing.assert_allclose(share, counts / counts.sum())
 
 
-def test_many_label_sets_are_sampled(monkeypatch):
+def test_many_label_sets_are_sampled():
     _, Y = make_data(400, q=8)
-    exact, expected = similarity_values(ConstraintSampler(Y), RNG)
-    monkeypatch.setattr("labelkin.ensemble._threshold._MOST_SIMILARITIES", 4000)
-    values, share = similarity_values(ConstraintSampler(Y), RNG)
+    exact, expected = similarity_values(LabelSets.from_matrix(Y), RNG)
+    values, share = similarity_values(LabelSets.from_matrix(Y), RNG, most=4000)
     assert set(values) <= set(exact)
     np.testing.assert_allclose(share, expected[np.isin(exact, values)], atol=0.05)
 
@@ -49,7 +47,7 @@ def test_many_label_sets_are_sampled(monkeypatch):
 def test_candidates_are_all_that_split_differently():
     _, Y = make_data(60, q=3)
     similar = all_similarities(Y)
-    candidates = candidate_thresholds(ConstraintSampler(Y), 100)
+    candidates = candidate_thresholds(LabelSets.from_matrix(Y), 100)
     must_links = [(similar >= theta).sum() for theta in candidates]
     assert len(set(must_links)) == len(candidates)
     assert min(must_links) > 0
@@ -62,8 +60,8 @@ def test_candidates_are_all_that_split_differently():
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8])
 def test_few_candidates_spread_over_the_pairs(most):
     _, Y = make_data(200, q=10)
-    everything = candidate_thresholds(ConstraintSampler(Y), 1000)
-    few = candidate_thresholds(ConstraintSampler(Y), most)
+    everything = candidate_thresholds(LabelSets.from_matrix(Y), 1000)
+    few = candidate_thresholds(LabelSets.from_matrix(Y), most)
     assert len(everything) > 8
     assert 1 <= len(few) <= most
     assert set(few) <= set(everything)
@@ -77,12 +75,12 @@ def test_few_candidates_spread_over_the_pairs(most):
 
 def test_without_a_choice():
     same = np.ones((10, 2), dtype=int)
-    assert candidate_thresholds(ConstraintSampler(same), 5).tolist() == [0.6]
+    assert candidate_thresholds(LabelSets.from_matrix(same), 5).tolist() == [0.6]
     one_label = np.array([[0], [1], [1], [0]])
-    assert candidate_thresholds(ConstraintSampler(one_label), 5).tolist() == [0.6]
+    assert candidate_thresholds(LabelSets.from_matrix(one_label), 5).tolist() == [0.6]
     # At 0.6 every pair is a must-link.
     alike = np.array([[1, 1], [1, 0], [1, 1]])
-    assert candidate_thresholds(ConstraintSampler(alike), 5).tolist() == [1.0]
+    assert candidate_thresholds(LabelSets.from_matrix(alike), 5).tolist() == [1.0]
 
 
 # --------------------------------------------------------------------------------- halving
@@ -103,7 +101,7 @@ def scripted_halving(good, candidates, n_trials, metric="average_precision", noi
             proba = np.clip(np.abs(Y[rows] - wrong) + jitter, 0, 1)
             yield rows, proba, proba > 0.5
 
-    best, scores = halve(
+    best, scores = successive_halving(
         np.array(candidates),
         n_trials,
         members,
@@ -153,7 +151,7 @@ def test_without_a_clear_winner_it_stays_with_the_papers():
         while True:
             yield np.arange(6), Y * theta, Y * theta > 0.5
 
-    best, _ = halve(
+    best, _ = successive_halving(
         np.array([0.1, 0.6, 1.0]),
         9,
         members,
@@ -180,7 +178,7 @@ def trial(n, n_members, seed, effect=0.0, by_row=0.0, by_member=0.0, by_both=0.0
         + by_both * own.standard_normal((n_members, n))
     )
     made = Trial(np.zeros((n, 1), dtype=np.uint8), "linear", above_half)
-    made.said = [(np.arange(n), e[:, None], np.zeros((n, 1))) for e in error]
+    made.outside = [(np.arange(n), e[:, None], np.zeros((n, 1))) for e in error]
     return made
 
 
@@ -202,7 +200,7 @@ def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by
     effects = {"by_row": by_row, "by_member": by_member, "by_both": by_both}
     found = np.array(
         [
-            gain(
+            score_difference(
                 trial(200, 8, seed, effect=0.3, strangers=1, **effects),
                 trial(200, 8, seed, strangers=2, **effects),
                 groups,
@@ -219,7 +217,7 @@ def test_a_gain_must_be_two_standard_errors(monkeypatch):
     monkeypatch.setitem(labelkin.ensemble._threshold.METRICS, "linear", Linear())
     two = [trial(200, 8, 0, strangers=s, by_row=1, by_member=0.1) for s in (1, 2)]
     rows = np.array_split(np.random.default_rng(0).permutation(200), 10)
-    mean, variance = gain(*two, rows)
+    mean, variance = score_difference(*two, rows)
     # Of five, one chance in 44 divided by five: 2.6 standard errors.
     for factor, many, expected in [
         (1.9, 1, False),
@@ -266,20 +264,23 @@ def test_auto_is_the_ensemble_with_its_threshold_given(Ensemble, bag):
     assert hasattr(auto, "oob_score_") == (bag is not None)
 
 
+class Counted(MLkNNClassifier):
+    """ML-kNN that counts how often it is fitted."""
+
+    trained: list = []
+
+    def fit_loo_proba(self, X, y, strict=False):
+        self.trained.append(1)
+        return super().fit_loo_proba(X, y, strict=strict)
+
+
 @BOTH
 @pytest.mark.parametrize("S", [1, 2, 5, 20])
-def test_auto_trains_no_more_than_twice_as_many(Ensemble, S, monkeypatch):
-    trained = []
-
-    class Counted(labelkin.ensemble._vpcme.Member):
-        def __init__(self, *args, **kwargs):
-            trained.append(1)
-            super().__init__(*args, **kwargs)
-
-    monkeypatch.setattr(labelkin.ensemble._vpcme, "Member", Counted)
+def test_auto_trains_no_more_than_twice_as_many(Ensemble, S):
+    Counted.trained.clear()
     X, Y = make_data(60, q=6)
-    model = Ensemble(threshold="auto", n_estimators=S, n_jobs=1, random_state=0).fit(X, Y)
-    assert len(trained) == S + model.threshold_scores_["n_members"].sum() <= 2 * S
+    model = Ensemble(Counted(), S, threshold="auto", n_jobs=1, random_state=0).fit(X, Y)
+    assert len(Counted.trained) == S + model.threshold_scores_["n_members"].sum() <= 2 * S
     assert len(model.estimators_) == S
 
 

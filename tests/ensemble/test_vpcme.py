@@ -18,11 +18,11 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin.constraints._sampler import ConstraintSampler, draw_constraints
+from labelkin.constraints import ConstraintSampler, draw_constraints
 from labelkin.datasets import load_digit_scenes
-from labelkin.ensemble._vpcme import reweight
+from labelkin.ensemble._weights import reweight
 from labelkin.metrics import average_precision
-from labelkin.projection._selection import feature_importances
+from labelkin.projection import feature_importances
 from support.data import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from labelkin.constraints._sampler import draw_constraints
+from labelkin.constraints import draw_constraints
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._learners import (
     ProjectionLearner,

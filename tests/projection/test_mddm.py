@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from labelkin import MLkNNClassifier
-from labelkin.projection._mddm import MDDM
+from labelkin.projection import MDDM
 
 
 def data(n=60, k=12, q=4, seed=0):

@@ -9,14 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
+from labelkin.projection import SelectByConstraints, feature_importances
+from labelkin.projection._features import draw_features, feature_shares, subset_size
 from labelkin.projection._scatter import scatter_difference
-from labelkin.projection._selection import (
-    SelectByConstraints,
-    draw_features,
-    feature_importances,
-    feature_shares,
-    subset_size,
-)
 from support.data import make_data
 
 

@@ -13,7 +13,7 @@ from labelkin import (
     VPCMEClassifier,
     __version__,
 )
-from labelkin.constraints._sampler import label_similarity
+from labelkin.constraints import label_similarity
 from labelkin.datasets import describe, load_digit_scenes
 from labelkin.metrics import evaluate, hamming_loss
 from labelkin.model_selection import IterativeStratifiedKFold, train_test_split

@@ -37,8 +37,10 @@ class FitProgress:
         with self._lock:
             self.done += 1
             if self.done % self.every == 0 or self.done == self.total:
-                seconds = time.perf_counter() - self._started
-                print(
-                    f"[{self.name}] {self.done} of {self.total} {self.unit}, {seconds:.1f} s",
-                    flush=True,
-                )
+                self.print(f"{self.done} of {self.total} {self.unit}")
+
+    def print(self, text: str) -> None:
+        """Print one line with the seconds so far, unless silent."""
+        if self.verbose:
+            seconds = time.perf_counter() - self._started
+            print(f"[{self.name}] {text}, {seconds:.1f} s", flush=True)

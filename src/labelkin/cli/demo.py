@@ -118,4 +118,4 @@ def _follow(model: Any, progress: Any, task: Any) -> None:
         shown = f"training error {errors[0]:.2f} → {error:.2f}"
         progress.update(task, completed=number, error=shown)
 
-    model._after_member = advance
+    model._callback = advance

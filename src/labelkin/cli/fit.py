@@ -91,17 +91,17 @@ def _shown_progress(pipeline: Any, description: str, *, hidden: bool) -> Iterato
     """Show a bar that advances with each member of an ensemble."""
     classifier = pipeline.steps[-1][1]
     total = getattr(classifier, "n_estimators", None)
-    if not hasattr(classifier, "_after_member") or not isinstance(total, int):
+    if not hasattr(classifier, "_callback") or not isinstance(total, int):
         yield
         return
     with progress_bar(description, total, hidden=hidden) as update:
-        classifier._after_member = lambda number, error: update(completed=number)
+        classifier._callback = lambda number, error: update(completed=number)
         try:
             yield
         finally:
             # The bar is no part of the model; fitted on a device, the last step is a copy.
             for model in (classifier, pipeline.steps[-1][1]):
-                vars(model).pop("_after_member", None)
+                vars(model).pop("_callback", None)
 
 
 def _as_json(value: Any) -> Any:

@@ -22,11 +22,10 @@ def draw_bag(n_samples: int, share: float, seed: int) -> Array:
     n_samples : int
         Number of samples.
     share : float
-        Share of them in the bag. It holds two samples at least, to make a pair, and leaves
+        Share of them in the bag. It holds at least two samples, to make a pair, and leaves
         one outside, where there are enough.
     seed : int
-        The member's seed. The bag has a stream of its own, so that it depends on nothing
-        else that the member draws.
+        Seed of a separate stream: the bag depends on no other draw of a member.
 
     Returns
     -------
@@ -39,7 +38,7 @@ def draw_bag(n_samples: int, share: float, seed: int) -> Array:
 class BagSampler(ConstraintSampler):
     """Draws pairs inside a bag, as `ConstraintSampler` does among all samples.
 
-    It knows the labels in the bag only: those outside cannot change a pair.
+    Labels outside the bag cannot change a pair.
 
     Parameters
     ----------
@@ -56,14 +55,14 @@ class BagSampler(ConstraintSampler):
     def draw(
         self,
         threshold: float,
-        n_must_link: int,
-        n_cannot_link: int,
+        n_must_link: int | None = None,
+        n_cannot_link: int | None = None,
         sample_weight: ArrayLike | None = None,
         random_state: Any = None,
     ) -> tuple[Array, Array]:
-        """Draw pairs of the bag; weights go by, and pairs are, rows among all samples."""
+        """Draw pairs of the bag; weights and pairs are those of rows among all samples."""
         weights = None if sample_weight is None else np.asarray(sample_weight)[self.rows]
-        if weights is not None and not weights.any():  # no sample that counts is in the bag
+        if weights is not None and not weights.any():  # no sample of positive weight in the bag
             weights = None
         pairs = super().draw(threshold, n_must_link, n_cannot_link, weights, random_state)
         return self.rows[pairs[0]], self.rows[pairs[1]]

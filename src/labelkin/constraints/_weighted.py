@@ -1,4 +1,4 @@
-"""Draws by weight: samples within groups, and anything by cumulated mass."""
+"""Draws by weight: samples within groups, and indices by cumulated mass."""
 
 from typing import Any
 
@@ -6,12 +6,8 @@ import numpy as np
 
 from labelkin.base import Array
 
-# From so many targets on it pays to sort them before they are looked up.
-_MANY = 1024
-_DIGITS = 2**16 - 1
 
-
-class WeightedSets:
+class WeightedGroups:
     """Samples in groups, to be drawn by weight within their group.
 
     Parameters
@@ -29,32 +25,31 @@ class WeightedSets:
         w = weights[order]
         g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.mass = np.add.reduceat(w, starts[:-1])
-        # A pair within a group: w_i times what the others weigh, exactly 0 without others.
+        # Pairs within a group: w_i times the weight of the others, exactly 0 without others.
         paired = w * np.maximum(self.mass[g] - w, 0)
         self.mass_within = np.add.reduceat(paired, self._start[:-1])
-        # Shares of the group, so that a group of tiny weight is drawn from as exactly as a
-        # heavy one.
+        # Shares of the group: groups of tiny weight lose no digits against heavy ones.
         self._share = _divide(w, self.mass[g])
         self._cumulated = np.concatenate([[0.0], np.cumsum(self._share)])
         self._cumulated_within = np.concatenate(
             [[0.0], np.cumsum(_divide(paired, self.mass_within[g]))]
         )
 
-    def mass_of_pairs(self, rows: Array) -> Array:
-        """Total weight of the pairs between the groups in `rows` and every group."""
-        mass = np.multiply.outer(self.mass[rows], self.mass)
-        mass[np.arange(len(rows)), rows] = self.mass_within[rows]
+    def mass_of_all_pairs(self) -> Array:
+        """Return the total weight of the pairs between any two groups."""
+        mass = np.multiply.outer(self.mass, self.mass)
+        np.fill_diagonal(mass, self.mass_within)
         return mass
 
     def mass_of(self, left: Array, right: Array) -> Array:
-        """Total weight of the samples' pairs, for each pair of groups."""
+        """Return the total weight of the samples' pairs, for each pair of groups."""
         within = left == right
         mass = self.mass[left] * self.mass[right]
         mass[within] = self.mass_within[left[within]]
         return mass
 
     def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
-        """Draw one pair (i, j), i ≠ j, for each pair of groups; nothing if none has a pair."""
+        """Draw one pair (i, j), i ≠ j, for each pair of groups; no pairs if a group has none."""
         within = left == right
         if within.any() and not self.mass_within[left[within]].all():
             return no_pairs()
@@ -66,7 +61,7 @@ class WeightedSets:
             (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
             if chosen is within:
                 first = self._position(self._cumulated_within, a, u_first)
-                second = self._position_but(first, a, u_second)
+                second = self._position_without(first, a, u_second)
             else:
                 first = self._position(self._cumulated, a, u_first)
                 second = self._position(self._cumulated, b, u_second)
@@ -74,39 +69,28 @@ class WeightedSets:
         return pairs
 
     def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
+        """Return one position of each group, drawn by the cumulated shares."""
         low, high = self._start[group], self._start[group + 1]
         target = cumulated[low] + u * (cumulated[high] - cumulated[low])
-        return np.clip(_search(cumulated, target) - 1, low, high - 1)
+        return np.clip(np.searchsorted(cumulated, target, side="right") - 1, low, high - 1)
 
-    def _position_but(self, excluded: Array, group: Array, u: Array) -> Array:
-        """Position in the group by weight, jumping over the excluded sample's interval."""
+    def _position_without(self, excluded: Array, group: Array, u: Array) -> Array:
+        """Return positions by weight, as `_position` does, skipping the excluded sample."""
         low, high = self._start[group], self._start[group + 1]
         total = self._cumulated[high] - self._cumulated[low] - self._share[excluded]
         target = self._cumulated[low] + u * total
         target = target + np.where(target >= self._cumulated[excluded], self._share[excluded], 0)
-        found = _search(self._cumulated, target) - 1
+        found = np.searchsorted(self._cumulated, target, side="right") - 1
         found = np.clip(found, low, high - 1)
         # Rounding can still end on the excluded sample; its neighbour in the group is next.
         beside = np.where(excluded + 1 < high, excluded + 1, excluded - 1)
         return np.where(found == excluded, beside, found)
 
 
-def draw_from(cumulated: Array, u: Array) -> Array:
+def draw_by_mass(cumulated: Array, u: Array) -> Array:
     """Draw indices by cumulated mass; never one without mass."""
-    hit = _search(cumulated, u * cumulated[-1])
-    return np.minimum(hit, np.searchsorted(cumulated, cumulated[-1], side="left"))
-
-
-def _search(cumulated: Array, targets: Array) -> Array:
-    """Return `np.searchsorted` from the right; many targets are looked up in order, in cache."""
-    if targets.ndim > 1 or len(targets) < _MANY or not targets.max() > 0:
-        return np.searchsorted(cumulated, targets, side="right")
-    # Their leading digits will do: sixteen bits are sorted in a few passes.
-    digits = (targets / targets.max() * _DIGITS).astype(np.uint16)
-    order = np.argsort(digits, kind="stable")
-    found = np.empty(len(targets), dtype=np.intp)
-    found[order] = np.searchsorted(cumulated, targets[order], side="right")
-    return found
+    drawn = np.searchsorted(cumulated, u * cumulated[-1], side="right")
+    return np.minimum(drawn, np.searchsorted(cumulated, cumulated[-1], side="left"))
 
 
 def _divide(part: Array, whole: Array) -> Array:
@@ -114,4 +98,5 @@ def _divide(part: Array, whole: Array) -> Array:
 
 
 def no_pairs() -> Array:
+    """Return an empty list of pairs."""
     return np.empty((0, 2), dtype=np.intp)

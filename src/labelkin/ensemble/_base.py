@@ -1,40 +1,51 @@
-"""What VPCME and Bagging_VPCP share: their parameters, checks and fit, but for the loop."""
+"""What VPCME and Bagging_VPCP share: parameters, validation, fitted attributes, prediction."""
 
-import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.array_api import is_device_array, to_device_of, to_numpy
-from labelkin.base import Array, Matrix, is_dask
+from labelkin._utils.array_api import astype, is_device_array, to_device_of, to_numpy
+from labelkin._utils.progress import FitProgress
+from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.ensemble._bags import OutOfBag, precision_weights
-from labelkin.ensemble._member import Member, TrainingData
+from labelkin.ensemble._explain import explain_ensemble
+from labelkin.ensemble._member import Member, TrainingSet
+from labelkin.ensemble._oob import OutOfBag, precision_weights
 from labelkin.ensemble._threshold import choose_threshold
-from labelkin.ensemble._voting import VotingMembers
+from labelkin.ensemble._voting import WeightedVotes, member_outputs, vote
+from labelkin.explain import Explanation
 from labelkin.metrics import METRICS
-from labelkin.neighbors._mlknn import MLkNNClassifier
-from labelkin.projection._features import feature_importances
+from labelkin.neighbors import MLkNNClassifier
+from labelkin.neighbors._blocks import BlockCounts, predict_blocks
+from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import warn_if_missing
 
 
-class ConstraintEnsemble(VotingMembers):
-    """Members in constraint projections: parameters, and the fit around Table 1's loop.
+class ConstraintEnsemble(MultiLabelClassifier):
+    """Members in constraint projections that vote.
 
-    The loop itself is `_fit_members`, in `labelkin.ensemble._vpcme`.
+    A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.
     """
 
+    projections_: list[Any]
+    estimators_: list[Any]
+    vote_weights_: Array
+    calibration_: SlopeCalibration | None
     sample_weights_: Array
     _supports_dask = True
     _fitted_array = "sample_weights_"
+    # Called with the number and the training error of each member when it is trained. Set it
+    # on an instance to follow a long fit; it is no parameter, and a clone does not have it.
+    _callback: Callable[[int, float], None] | None = None
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -92,44 +103,50 @@ class ConstraintEnsemble(VotingMembers):
         self.max_features = max_features
         self.feature_draw = feature_draw
 
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
-    ) -> "ConstraintEnsemble":
-        """Train the members.
+    @abstractmethod
+    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
+        """Train a member per seed; yield each, and the sample weights after it."""
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Table 1's w at the start: samples are drawn into pairs in proportion to it, and
-            one of weight 0 is in no pair. The base classifiers learn from all samples alike.
+    def _prepare(
+        self, X: Matrix, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
+        """Check the parameters, prepare the data, and choose Θ if it is "auto".
 
         Returns
         -------
-        self
+        data : TrainingSet
+        seeds : ndarray of int of shape (n_estimators,)
+        report : callable
+            To be called with the number of each member, from 1, and the member.
         """
-        X, y = self._validate_fit(X, y)
         self._check_threshold()
         self._check_bag()
-        self._check_blocks(X)
+        base = self._base(X)
+        self._check_dask(X, base)
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(2**31 - 1, size=self.n_estimators)
-        data = TrainingData(X, y, self._base(X), self._threshold_range(), self.bag, sample_weight)
-        self._started = time.perf_counter()
+        seeds = rng.randint(MAX_SEED, size=self.n_estimators)
+        data = TrainingSet.prepare(self, X, y, base, sample_weight)
+        progress = FitProgress(self, "members", self.n_estimators, self.verbose)
         if self.threshold == "auto":
-            # The members' seeds come first: they are what they are with this Θ given.
+            # Drawn after the members' seeds, which are those of an ensemble with Θ given.
             self.threshold_, self.threshold_scores_ = choose_threshold(self, data, rng)
-            data = data.with_settings((self.threshold_, self.threshold_), self.bag)
-            self._after_choice()
-        members = self._fit_members(data, seeds)
-        if sample_weight is not None:
-            drawn_by = data.draw_by(to_numpy(self.sample_weights_))
-            self.sample_weights_ = drawn_by / drawn_by.sum()
-        del self._started
+            data = data.with_threshold(self.threshold_, self.bag)
+            n_tried = len(self.threshold_scores_["threshold"])
+            progress.print(f"threshold {self.threshold_:.3g} of {n_tried} tried")
+
+        def report(number: int, member: Member) -> None:
+            error = f"training error {member.error:.3f}"
+            progress.print(f"member {number} of {self.n_estimators}, {error}")
+            if self._callback is not None:
+                self._callback(number, member.error)
+
+        return data, seeds, report
+
+    def _finish(self, data: TrainingSet, members: list[Member]) -> Any:
+        """Set the fitted attributes; ``sample_weights_`` are those after the last member."""
+        if data.sample_weight is not None:
+            weights = data.sample_weight * self.sample_weights_
+            self.sample_weights_ = weights / weights.sum()
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]
         self.thresholds_ = np.array([p.threshold for p in self.projections_])
@@ -137,44 +154,130 @@ class ConstraintEnsemble(VotingMembers):
         self.vote_weights_ = np.ones(len(members))
         self.calibration_ = None
         if self.bag is not None:
-            self._judge_outside(members, to_numpy(y), X)
+            self._set_out_of_bag(members, data)
         for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
-            setattr(self, name, to_device_of(getattr(self, name), X))
+            setattr(self, name, to_device_of(getattr(self, name), data.X))
         warn_if_missing(self.projections_[0])
         return self
 
-    def _judge_outside(self, members: list[Member], Y: Array, X: Matrix) -> None:
-        """Set ``oob_proba_`` and ``oob_score_`` from what the members say outside their bags."""
+    def _set_out_of_bag(self, members: list[Member], data: TrainingSet) -> None:
+        """Set the attributes that are learned from predictions outside the bags."""
+        Y, outside = data.Y, [member.outside for member in members if member.outside is not None]
         if self.vote_weights == "oob":
-            self.vote_weights_ = precision_weights([m.outside for m in members], Y)
+            self.vote_weights_ = precision_weights(outside, Y)
         oob = OutOfBag(Y)
-        for member, weight in zip(members, self.vote_weights_, strict=True):
-            oob.add(*member.outside, weight)
-        if not oob.judged.all():
+        for predictions, weight in zip(outside, self.vote_weights_, strict=True):
+            oob.add(*predictions, weight)
+        if not oob.predicted.all():
             warnings.warn(
-                f"{np.count_nonzero(~oob.judged)} of {len(Y)} samples are in the bag of every "
+                f"{np.count_nonzero(~oob.predicted)} of {len(Y)} samples are in the bag of every "
                 "member and have no out-of-bag prediction; more members or a smaller bag give "
                 "them one.",
                 stacklevel=3,
             )
         proba = oob.proba()
-        self.oob_score_ = oob.score(self.oob_metric, self._vote(proba, oob.votes()))
-        self.oob_proba_ = to_device_of(self._as_proba(proba), X)
-        if self.calibrate and oob.judged.any():
-            self.calibration_ = SlopeCalibration().fit(proba[oob.judged], Y[oob.judged])
+        self.oob_score_ = oob.score(self.oob_metric, vote(proba, oob.votes(), self.voting))
+        self.oob_proba_ = to_device_of(self._as_proba(proba), data.X)
+        if self.calibrate and oob.predicted.any():
+            self.calibration_ = SlopeCalibration().fit(proba[oob.predicted], Y[oob.predicted])
+
+    def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
+        """Yield (probabilities, labels) of each member in turn."""
+        n_labels = 1 if self._one_target else self.classes_.shape[0]
+        return member_outputs(self.projections_, self.estimators_, X, n_labels, self.n_jobs)
+
+    def _mean(self, outputs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return mean probability and share of votes from the outputs of all members."""
+        total = WeightedVotes()
+        weights = to_numpy(self.vote_weights_).tolist()
+        for (proba, labels), weight in zip(outputs, weights, strict=True):
+            total.add(proba, labels, weight)
+        return total.mean()
+
+    def _staged_means(self, X: ArrayLike, method: str) -> Iterator[tuple[Array, Array]]:
+        """Yield mean probability and share of votes after each member."""
+        total = WeightedVotes()
+        weights = to_numpy(self.vote_weights_).tolist()
+        outputs = self._member_outputs(self._validate_predict(X, method))
+        for (proba, labels), weight in zip(outputs, weights, strict=True):
+            total.add(proba, labels, weight)
+            yield total.mean()
+
+    def _decide(self, proba: Array, votes: Array) -> Array:
+        """Return labels: by the vote, or by calibrated probabilities if there are any."""
+        if self.calibration_ is None:
+            return vote(proba, votes, self.voting)
+        return self._calibrated(proba) > 0.5
+
+    def _calibrated(self, proba: Array) -> Array:
+        if self.calibration_ is None:
+            return proba
+        return astype(to_device_of(self.calibration_(to_numpy(proba)), proba), proba.dtype)
+
+    def _proba(self, X: Matrix) -> Array:
+        return self._calibrated(self._mean(self._member_outputs(X))[0])
+
+    def _labels(self, X: Matrix) -> Array:
+        return self._decide(*self._mean(self._member_outputs(X)))
+
+    def _predict_dask(self, X: Any, method: str) -> Any:
+        members = getattr(self, "estimators_", [None])
+        if not isinstance(getattr(members[0], "_counts", None), BlockCounts):
+            return super()._predict_dask(X, method)
+        without_rows = copy(self)
+        del without_rows.estimators_, without_rows.projections_, without_rows.sample_weights_
+        answer = _mean_proba if method == "predict_proba" else _voted_labels
+        return predict_blocks(without_rows, members, X, answer)
+
+    def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
+        """Yield the result of ``predict_proba`` with one member, with two, and so on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_labels)
+        """
+        for proba, _ in self._staged_means(X, "staged_predict_proba"):
+            yield self._as_proba(self._calibrated(proba))
+
+    def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
+        """Yield the result of ``predict`` with one member, with two, and so on.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Yields
+        ------
+        ndarray of int of shape (n_samples, n_labels)
+        """
+        for proba, votes in self._staged_means(X, "staged_predict"):
+            yield self._as_target(self._decide(proba, votes))
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Return the training samples and votes on which the prediction for one sample rests.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+
+        Returns
+        -------
+        Explanation
+            Print it, or read its arrays.
+        """
+        return explain_ensemble(self, x)
 
     @property
     def feature_importances_(self) -> Array:
         """Mean share of each feature in the value of the members' projections."""
         return feature_importances(self)
-
-    @abstractmethod
-    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        """Train a member for each seed, and set ``sample_weights_``."""
-
-    @abstractmethod
-    def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        """Train a member at each step; yield it, and the sample weights after it."""
 
     def _keeps_sparse_labels(self) -> bool:
         known = self.estimator is None or type(self.estimator) is MLkNNClassifier
@@ -214,46 +317,45 @@ class ConstraintEnsemble(VotingMembers):
                     "bag=0.6."
                 )
 
-    def _check_blocks(self, X: Matrix) -> None:
+    def _check_dask(self, X: Matrix, base: Any) -> None:
+        if not is_dask(X):
+            return
+        if not isinstance(base, MLkNNClassifier):
+            raise ValueError(
+                f"estimator={type(base).__name__} cannot be fitted to Dask arrays, only "
+                "MLkNNClassifier can; bring the data into memory with X.compute()."
+            )
         in_memory = {
             "bag": self.bag is not None,
             "threshold='auto'": self.threshold == "auto",
             "max_features": self.max_features is not None,
         }
-        needed = [setting for setting, is_set in in_memory.items() if is_set]
-        if is_dask(X) and needed:
-            raise ValueError(
-                f"{needed[0]} needs the rows in memory: give X and y as NumPy arrays, or leave "
-                f"{needed[0].partition('=')[0]} at its default."
-            )
+        for setting, is_set in in_memory.items():
+            if is_set:
+                raise ValueError(
+                    f"{setting} needs the rows in memory: give X and y as NumPy arrays, or "
+                    f"leave {setting.partition('=')[0]} at its default."
+                )
 
     def _threshold_range(self) -> Any:
-        """Low and high Θ; with "auto" not known before the trials."""
+        """Return the lowest and highest Θ; with "auto" it is not known before the trials."""
         number = isinstance(self.threshold, Real)
         return (self.threshold, self.threshold) if number else self.threshold
-
-    def _after_choice(self) -> None:
-        """Show progress; called once Θ is chosen."""
-        if self.verbose:
-            print(
-                f"[{type(self).__name__}] threshold {self.threshold_:.3g} of "
-                f"{len(self.threshold_scores_['threshold'])} tried, "
-                f"{time.perf_counter() - self._started:.1f} s",
-                flush=True,
-            )
-
-    def _after_member(self, number: int, error: float) -> None:
-        """Show progress; called after each member."""
-        if self.verbose:
-            seconds = time.perf_counter() - self._started
-            print(
-                f"[{type(self).__name__}] member {number} of {self.n_estimators}, "
-                f"training error {error:.3f}, {seconds:.1f} s",
-                flush=True,
-            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = self.estimator
         tags.array_api_support = base is None or get_tags(base).array_api_support
         return tags
+
+
+def _mean_proba(model: ConstraintEnsemble, probabilities: list[Array]) -> Array:
+    """Turn the members' probabilities into the result of ``predict_proba``."""
+    proba, _ = model._mean((proba, proba > 0.5) for proba in probabilities)
+    return model._as_proba(model._calibrated(proba))
+
+
+def _voted_labels(model: ConstraintEnsemble, probabilities: list[Array]) -> Array:
+    """Turn the members' probabilities into the result of ``predict``."""
+    means = model._mean((proba, proba > 0.5) for proba in probabilities)
+    return model._as_target(model._decide(*means))

@@ -1,8 +1,7 @@
-"""One member of an ensemble over constraint projections: a round of Table 1."""
+"""One member of the ensemble: one pass of the loop in Table 1."""
 
 import inspect
-from copy import copy
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,245 +19,243 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.base import Array, Matrix, is_dask, set_random_states
-from labelkin.constraints._bags import BagSampler, draw_bag
-from labelkin.constraints._sampler import ConstraintSampler
-from labelkin.neighbors._iblr import IBLRClassifier
-from labelkin.neighbors._mlknn import MLkNNClassifier
-from labelkin.projection._features import draw_features, feature_shares
-from labelkin.projection._pairwise import PairwiseConstraintProjection
+from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
+from labelkin.constraints._blocks import BlockLabelSets
+from labelkin.ensemble._oob import Outside
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
+from labelkin.projection import PairwiseConstraintProjection
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
 from labelkin.projection._scatter import TrainingRows
 
-# Bases that are given validated arrays, on whatever device; a subclass may do anything.
-_DIRECT = (MLkNNClassifier, IBLRClassifier)
 
-
+@dataclass
 class Member:
-    """One round of Table 1: draw pairs, learn the projection, train in it.
+    """A trained member."""
 
-    Parameters
-    ----------
-    ensemble : estimator
-        Its parameters say how many pairs to draw.
-    data : TrainingData
-        What all members share.
-    seed : int
-        Source of all that the member draws.
-    weights : ndarray of shape (n_samples,), optional
-        Samples are drawn into pairs in proportion to them, times the user's own weights.
-
-    Attributes
-    ----------
-    projection : PairwiseConstraintProjection
-    estimator : fitted base classifier
-    wrong : ndarray of bool of shape (n_samples,)
-        Which training samples it misclassifies: the predicted label set is not the true one.
-        With a bag, samples in it are not judged, and not wrong.
-    error : float
-        Share of wrong ones among the samples it is judged by.
-    outside : tuple of ndarray (rows, probabilities, labels)
-        With a bag, what it says of the samples outside.
-    """
-
-    def __init__(
-        self,
-        ensemble: Any,
-        data: "TrainingData",
-        seed: int,
-        weights: Array | None = None,
-    ) -> None:
-        rng, bag, sampler = self._begin(ensemble, data, seed)
-        weights = data.draw_by(weights)
-        columns = self._draw_columns(ensemble, data, sampler, weights, rng)
-        training = data.training if columns is None else data.training_in(columns)
-        W = self.projection._learn(training, *self.projection._draw_pairs(sampler, weights, rng))
-        if columns is not None:
-            # In the space of all features, so that whoever projects need not know.
-            self.projection.components_ = spread_columns(
-                self.projection.components_, columns, ensemble.n_features_in_
-            )
-        self.estimator = set_random_states(clone(data.base), rng)
-        Z = training.project(W)
-        if bag is None:
-            self.wrong = _fit_and_judge(self.estimator, Z, data)
-            self.error = self.wrong.mean()
-        else:
-            rows = np.setdiff1d(np.arange(data.Y.shape[0]), bag)
-            proba, labels = _fit_and_predict_outside(self.estimator, Z, data.labels, bag, rows)
-            self._judge_outside(data.Y, rows, to_numpy(proba), to_numpy(labels))
-
-    def _begin(
-        self, ensemble: Any, data: "TrainingData", seed: int
-    ) -> tuple[np.random.RandomState, Array | None, ConstraintSampler]:
-        """Make the projection; return the source of the draws, the bag and who draws pairs."""
-        rng = np.random.RandomState(seed)
-        self.projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*data.thresholds)),
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            random_state=int(seed),
-        )
-        self.projection.n_features_in_ = ensemble.n_features_in_
-        if data.bag is None:
-            return rng, None, data.sampler
-        bag = draw_bag(data.Y.shape[0], data.bag, seed)
-        return rng, bag, BagSampler(data.Y, bag)
-
-    def _judge_outside(self, Y: Array, rows: Array, proba: Array, labels: Array) -> None:
-        """Judge the member by what it says of the rows outside its bag."""
-        self.wrong = np.zeros(len(Y), dtype=bool)
-        self.wrong[rows] = (labels != Y[rows]).any(axis=1)
-        self.error = self.wrong.sum() / max(1, len(rows))
-        self.outside = rows, proba, labels
-
-    def _draw_columns(
-        self, ensemble: Any, data: "TrainingData", sampler: Any, weights: Any, rng: Any
-    ) -> Array | None:
-        """Draw the features this member sees; None: all, and nothing is drawn."""
-        if ensemble.max_features is None:
-            return None
-        scores = np.ones(ensemble.n_features_in_)
-        if ensemble.feature_draw == "importance":
-            # Pairs of its own, of the same bag: what is outside stays unseen.
-            guide = clone(self.projection)
-            guide._learn(data.training, *guide._draw_pairs(sampler, weights, rng))
-            scores = feature_shares(guide)
-        return draw_features(scores, ensemble.max_features, ensemble.feature_draw, rng)
+    projection: PairwiseConstraintProjection
+    estimator: Any
+    """The base classifier, fitted to the projected samples."""
+    wrong: Array
+    """Which training samples it misclassifies: the predicted label set is not the true one.
+    With a bag, only samples outside it can be wrong."""
+    error: float
+    """Share of wrong samples; with a bag, among those outside it."""
+    outside: Outside | None = None
+    """With a bag: rows outside it, and their predicted probabilities and labels."""
 
 
-class TrainingData:
+@dataclass(frozen=True)
+class TrainingSet:
     """What all members share, prepared once.
 
     Pairs and weights are drawn and kept on the host, from `Y`; `labels` are the same where the
-    samples lie. Between two members only the pairs, and who is misclassified, cross over.
+    samples are. Between two members only the pairs and the misclassified samples are copied.
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        Y: Array,
-        base: Any,
-        thresholds: Any,
-        bag: float | None = None,
-        sample_weight: Any = None,
-    ) -> None:
-        self.X = X
-        self.Y: Any = Y
-        self.base = base
-        self.thresholds = thresholds
-        self.bag = bag
-        self.training: Any
-        self.in_blocks = is_dask(X)
-        if self.in_blocks:
-            from labelkin.distributed import _blocks as _dask
+    X: Matrix
+    rows: Any
+    """`TrainingRows` of X, or `BlockRows` of rows on Dask workers."""
+    Y: Any
+    """Labels on the host: an array, a CSR array or `BlockLabelSets`."""
+    labels: Any
+    sampler: ConstraintSampler
+    base: Any
+    """The base classifier, not fitted."""
+    thresholds: tuple[float, float]
+    bag: float | None
+    sample_weight: Array | None
+    """The user's weights, by which those of boosting are multiplied."""
+    n_must_link: int | None
+    n_cannot_link: int | None
+    max_features: int | float | None
+    feature_draw: str
 
-            self.labels = Y
-            self.training, self.sampler = _dask.training_data(X, Y, base)
+    @classmethod
+    def prepare(cls, ensemble: Any, X: Matrix, Y: Any, base: Any, sample_weight: Any) -> Any:
+        """Prepare validated data for the members of an ensemble."""
+        rows: Any
+        if is_dask(X):
+            Y = labels = BlockLabelSets.from_target(Y)
+            rows, sampler = BlockRows(X.persist()), ConstraintSampler(Y)
         else:
-            self.labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
-            self.training, self.sampler = TrainingRows(X), ConstraintSampler(Y)
+            labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
+            rows, sampler = TrainingRows(X), ConstraintSampler(Y)
         if sample_weight is not None:
-            sample_weight = self.sampler.check_weights(sample_weight)
-        self.sample_weight = sample_weight
+            sample_weight = sampler.check_weights(sample_weight)
+        return cls(
+            X=X,
+            rows=rows,
+            Y=Y,
+            labels=labels,
+            sampler=sampler,
+            base=base,
+            thresholds=ensemble._threshold_range(),
+            bag=ensemble.bag,
+            sample_weight=sample_weight,
+            n_must_link=ensemble.n_must_link,
+            n_cannot_link=ensemble.n_cannot_link,
+            max_features=ensemble.max_features,
+            feature_draw=ensemble.feature_draw,
+        )
 
-    def draw_by(self, weights: Array | None) -> Array:
-        """Return by what samples are drawn: the user's weights times those of boosting."""
-        if self.sample_weight is None:
-            return weights
-        return self.sample_weight if weights is None else self.sample_weight * weights
+    def with_threshold(self, threshold: float, bag: float | None) -> "TrainingSet":
+        """Return the same data with another threshold and bag."""
+        return replace(self, thresholds=(threshold, threshold), bag=bag)
 
-    def training_in(self, columns: Array) -> TrainingRows:
-        """Return the training rows with some of their features only."""
-        if is_device_array(self.X):
-            xp, _ = namespace_and_device(self.X)
-            return TrainingRows(xp.take(self.X, to_device_of(columns, self.X), axis=1))
-        return TrainingRows(self.X[:, columns])
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.Y.shape[0]
 
-    @cached_property
-    def present(self) -> Array:
-        """Which labels the samples have."""
-        return astype(self.labels, "bool")
+    def equal_weights(self) -> Array:
+        """Return w_i = 1/n (Table 1, line 4)."""
+        return np.full(self.n_samples, 1 / self.n_samples)
 
     def misclassified(self, labels: Any) -> Array:
-        """Tell which samples' label sets are not the true ones."""
-        if self.in_blocks:
+        """Return which samples' predicted label sets are not the true ones, on the host."""
+        if isinstance(self.Y, BlockLabelSets):
             return self.Y.misclassified(labels)
         if sparse.issparse(labels):
             return np.diff(sparse.csr_array(labels != self.labels).indptr) > 0
         xp, _ = namespace_and_device(labels)
-        return to_numpy(xp.any(astype(labels, "bool") != self.present, axis=1))
+        return to_numpy(xp.any(astype(labels, "bool") != astype(self.labels, "bool"), axis=1))
 
-    def with_settings(self, thresholds: Any, bag: float | None) -> "TrainingData":
-        """Return the same data with other thresholds and another bag."""
-        other = copy(self)
-        other.thresholds, other.bag = thresholds, bag
-        return other
+    def start_round(self, seed: int, weights: Array | None = None) -> "Round":
+        """Draw from a seed what a member has of its own: Θ, and a bag and features if set.
+
+        Parameters
+        ----------
+        seed : int
+            Source of all draws of the member.
+        weights : ndarray of shape (n_samples,), optional
+            Samples are drawn into pairs in proportion to them; None: all equal.
+        """
+        rng = np.random.RandomState(seed)
+        projection = PairwiseConstraintProjection(
+            threshold=float(rng.uniform(*self.thresholds)),
+            n_must_link=self.n_must_link,
+            n_cannot_link=self.n_cannot_link,
+            random_state=int(seed),
+        )
+        projection.n_features_in_ = self.rows.n_features
+        if self.sample_weight is not None:
+            weights = self.sample_weight if weights is None else self.sample_weight * weights
+        bag, sampler = None, self.sampler
+        if self.bag is not None:
+            bag = draw_bag(self.n_samples, self.bag, seed)
+            sampler = BagSampler(self.Y, bag)
+        member_round = Round(self, rng, projection, self.rows, sampler, weights, bag)
+        if self.max_features is not None:
+            member_round.draw_features(self.max_features, self.feature_draw)
+        return member_round
 
 
-def spread_columns(components: Array, columns: Array, n_features: int) -> Array:
-    """Return directions of some features, (d, len(columns)), as directions of all."""
-    xp, device = namespace_and_device(components)
-    shape = components.shape[0], n_features
-    if not is_device_array(components):
-        wide = np.zeros(shape, dtype=components.dtype)
-        wide[:, columns] = components
-        return wide
-    # The standard has no assignment to several columns: each takes its own, or a last one of 0.
-    nothing = xp.zeros((shape[0], 1), dtype=components.dtype, device=device)
-    source = np.full(n_features, len(columns))
-    source[columns] = np.arange(len(columns))
-    return xp.take(
-        xp.concat([components, nothing], axis=1), to_device_of(source, components), axis=1
-    )
+@dataclass
+class Round:
+    """One pass of the loop: the steps of one member, in order."""
+
+    data: TrainingSet
+    rng: np.random.RandomState
+    projection: PairwiseConstraintProjection
+    rows: Any
+    """The rows as this member sees them: all features, or a `FeatureSubset`."""
+    sampler: ConstraintSampler
+    """Of all samples, or of the bag."""
+    weights: Array | None
+    bag: Array | None
+
+    def draw_features(self, size: int | float, how: str) -> None:
+        """Restrict the member to a random subset of the features."""
+        n_features = self.rows.n_features
+        scores = np.ones(n_features)
+        if how == "importance":
+            # From separate pairs, drawn in the same bag: labels outside stay unseen.
+            guide = clone(self.projection)
+            guide._learn(self.rows, *self.draw_pairs())
+            scores = feature_shares(guide)
+        columns = draw_features(scores, size, how, self.rng)
+        self.rows = FeatureSubset(self.data.X, columns)
+
+    def draw_pairs(self) -> tuple[Array, Array]:
+        """Draw must-links and cannot-links by the weights (lines 6–13)."""
+        projection = self.projection
+        return self.sampler.draw(
+            projection.threshold,
+            projection.n_must_link,
+            projection.n_cannot_link,
+            self.weights,
+            self.rng,
+        )
+
+    def learn_projection(self, must_link: Array, cannot_link: Array) -> Array:
+        """Learn W from the pairs (line 14, a)."""
+        return self.projection._learn(self.rows, must_link, cannot_link)
+
+    def train(self, Z: Matrix) -> Member:
+        """Train the base classifier on projected samples (line 16, c)."""
+        estimator = set_random_states(clone(self.data.base), self.rng)
+        if self.bag is None:
+            wrong = _fit_misclassified(estimator, Z, self.data)
+            return Member(self.projection, estimator, wrong, wrong.mean())
+        proba, labels = _fit_predict_outside(estimator, Z, self.data, self.bag, self.rows_outside)
+        return self.judge_outside(estimator, to_numpy(proba), to_numpy(labels))
+
+    @property
+    def rows_outside(self) -> Array:
+        """The rows outside the bag; none without one."""
+        in_bag = np.arange(self.data.n_samples) if self.bag is None else self.bag
+        return np.setdiff1d(np.arange(self.data.n_samples), in_bag)
+
+    def judge_outside(self, estimator: Any, proba: Array, labels: Array) -> Member:
+        """Return the member, judged by its predictions of the rows outside its bag."""
+        rows = self.rows_outside
+        wrong = np.zeros(self.data.n_samples, dtype=bool)
+        wrong[rows] = (labels != self.data.Y[rows]).any(axis=1)
+        error = wrong.sum() / max(1, len(rows))
+        return Member(self.projection, estimator, wrong, error, (rows, proba, labels))
 
 
-def _fit_and_judge(estimator: Any, Z: Array, data: TrainingData) -> Array:
-    """Fit, and tell which training samples are misclassified."""
-    if type(estimator) is MLkNNClassifier and not (data.in_blocks or is_device_array(Z)):
+def train_member(data: TrainingSet, seed: int) -> Member:
+    """Train a member that does not depend on others: samples weigh as the user's weights."""
+    member_round = data.start_round(seed)
+    W = member_round.learn_projection(*member_round.draw_pairs())
+    return member_round.train(member_round.rows.project(W))
+
+
+def _fit_misclassified(estimator: Any, Z: Matrix, data: TrainingSet) -> Array:
+    """Fit, and return which training samples are misclassified: left out, where possible."""
+    in_memory = not (is_dask(Z) or is_device_array(Z))
+    if type(estimator) is MLkNNClassifier and in_memory:
+        # Labels, not probabilities, which would be dense where the labels are sparse.
         estimator._validate_params()
         estimator._set_shapes(Z, data.labels)
         return data.misclassified(estimator._fit_loo_labels(Z, data.labels))
-    return data.misclassified(_fit_and_predict(estimator, Z, data.labels))
-
-
-def _fit_and_predict(estimator: Any, Z: Array, Y: Array) -> Array:
-    """Fit, and predict the training samples: each without itself, where the base can."""
-    if type(estimator) in _DIRECT:
-        return _fit_direct(estimator, Z, Y) > 0.5
     if hasattr(estimator, "fit_loo_proba"):
-        return estimator.fit_loo_proba(Z, Y) > 0.5
+        return data.misclassified(estimator.fit_loo_proba(Z, data.Y) > 0.5)
     if is_device_array(Z):
-        return estimator.fit(Z, Y).predict(Z)
-    return estimator_labels(estimator.fit(Z, _target(estimator, Y)), Z)
+        return data.misclassified(estimator.fit(Z, data.labels).predict(Z))
+    return data.misclassified(estimator_labels(estimator.fit(Z, _target(estimator, data.Y)), Z))
 
 
-def _fit_direct(estimator: Any, Z: Array, Y: Array, **options: Any) -> Array:
-    """Fit one of ours; what the ensemble has validated is not looked through again."""
-    estimator._validate_params()
-    estimator._set_shapes(Z, Y)
-    return estimator._fit_loo_proba(Z, Y, **options)
-
-
-def _fit_and_predict_outside(
-    estimator: Any, Z: Array, Y: Array, bag: Array, rows: Array
+def _fit_predict_outside(
+    estimator: Any, Z: Matrix, data: TrainingSet, bag: Array, rows: Array
 ) -> tuple[Array, Array]:
-    """Fit, and return honest probabilities and labels of the rows outside the bag.
+    """Fit, and return out-of-bag probabilities and labels of the rows outside the bag.
 
     A base that can strictly leave a sample out of its own prediction learns from all
-    samples. Any other one learns from the bag, or it would have seen the labels it is asked
-    for.
+    samples. Any other one learns from the bag: it must not see the labels it predicts.
     """
     if _leaves_out_strictly(estimator):
-        if type(estimator) in _DIRECT:
-            proba = _fit_direct(estimator, Z, Y, strict=True)
-        else:
-            proba = estimator.fit_loo_proba(Z, Y, strict=True)
+        proba = estimator.fit_loo_proba(Z, data.Y, strict=True)
         proba = take_rows(proba, to_device_of(rows, proba))
         return proba, proba > 0.5
-    bag, rows = to_device_of(bag, Z), to_device_of(rows, Z)
-    inside = take_rows(Y, bag)
+    Y = data.Y
     if is_device_array(Z):
-        estimator.fit(take_rows(Z, bag), inside)
+        bag, rows = to_device_of(bag, Z), to_device_of(rows, Z)
+        estimator.fit(take_rows(Z, bag), take_rows(data.labels, bag))
         return proba_and_labels(estimator, take_rows(Z, rows), Y.shape[1])
+    inside = Y[bag]
     try:
         estimator.fit(Z[bag], _target(estimator, inside))
     except ValueError as error:
@@ -267,7 +264,7 @@ def _fit_and_predict_outside(
             raise
         raise ValueError(
             f"{type(estimator).__name__} cannot be trained in a bag where label {vanished[0]} is "
-            f"constant ({error}); use a larger bag, or a base that takes constant labels, such "
+            f"constant ({error}); use a larger bag, or a base that accepts constant labels, such "
             "as OneVsRestClassifier."
         ) from error
     return proba_and_labels(estimator, Z[rows], Y.shape[1])
@@ -279,17 +276,17 @@ def _leaves_out_strictly(estimator: Any) -> bool:
 
 
 def _target(estimator: Any, Y: Array) -> Array:
-    """Labels in the form that the base takes."""
-    target = Y.astype(np.int64)  # some bases write −1 into a copy
+    """Return labels in the form that the base classifier accepts."""
+    target = Y.astype(np.int64)  # a signed copy: some bases write −1 into it
     single = Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output
     return target.ravel() if single else target
 
 
-def proba_and_labels(estimator: Any, Z: Array, n_labels: int) -> tuple[Array, Array]:
-    """Probabilities, or labels in their place, and labels of a fitted base."""
-    if type(estimator) in _DIRECT:
+def proba_and_labels(estimator: Any, Z: Matrix, n_labels: int) -> tuple[Array, Array]:
+    """Return probabilities, or labels in their place, and labels of a fitted base classifier."""
+    if type(estimator) in (MLkNNClassifier, IBLRClassifier):
         proba = estimator._proba(Z)
-        return proba, proba > 0.5  # what its predict would say, without a second search
+        return proba, proba > 0.5  # what predict returns, without a second neighbour search
     if is_device_array(Z):
         return estimator.predict_proba(Z), estimator.predict(Z)
     if not hasattr(estimator, "predict_proba"):

@@ -1,15 +1,17 @@
-"""Independent members trained together on a device: a stack of matrices in place of a loop.
+"""Members together on a device: stacks of matrices in place of a loop.
 
-A GPU is told what to do piece by piece, and with a thousand samples telling takes longer than
-doing. Members that do not depend on each other, those of Bagging_VPCP, are therefore learned in
-stacks: one product, one ``eigh`` and one search for all of them. Their projections differ in
-dimension; columns of zeros fill them up, which change no distance.
+With a thousand samples, starting an operation on a GPU takes longer than the operation. Members
+that do not depend on each other, those of Bagging_VPCP, are therefore trained in stacks: one
+product, one ``eigh`` and one search for all of them. Projections differ in dimension; columns of
+zeros, which change no distance, make them equal. All members predict in stacks.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import (
     astype,
@@ -22,7 +24,7 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin.base import Array
-from labelkin.ensemble._member import Member, TrainingData
+from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
 from labelkin.neighbors._counts import NeighborCounts, TrainingCounts, sum_labels
 from labelkin.neighbors._device import (
     DeviceSearch,
@@ -34,81 +36,86 @@ from labelkin.neighbors._device import (
 )
 from labelkin.neighbors._mlknn import MLkNNClassifier
 from labelkin.neighbors._smallest import k_smallest_on_device
-from labelkin.projection._pairwise import count_positive
+from labelkin.projection._pairwise import (
+    PairwiseConstraintProjection,
+    count_positive,
+    largest_entry_signs,
+)
 from labelkin.projection._scatter import TrainingRows
 
-# Members are asked together if that leaves room for so many rows at a time.
+# Members predict together if memory allows this many rows at a time.
 _LEAST_ROWS = 256
 
 
-def can_be_stacked(ensemble: Any, data: TrainingData) -> bool:
-    """Whether members can be trained together: exact ML-kNN, unweighted, on a device."""
+def can_be_stacked(data: TrainingSet) -> bool:
+    """Return whether members can be trained together: exact ML-kNN, unweighted, on a device."""
     return (
         is_device_array(data.labels)
         and type(data.base) is MLkNNClassifier
         and data.base.neighbors == "exact"
-        and ensemble.max_features is None
+        and data.max_features is None
         and data.sample_weight is None
     )
 
 
-def stack_size(ensemble: Any, data: TrainingData) -> int:
-    """Return how many members may be trained at a time, for their arrays to stay bounded."""
-    rows = data.training.rows
+def stack_size(data: TrainingSet) -> int:
+    """Return how many members can be trained at a time in bounded memory."""
+    rows = data.rows.rows
     n, k = rows.shape
-    n_pairs = max(ensemble.n_must_link or n, ensemble.n_cannot_link or n)
+    n_pairs = max(data.n_must_link or n, data.n_cannot_link or n)
     q = data.labels.shape[1]
     # Both ends of the pairs and their differences; the scatter, its eigenvectors and those
     # kept; the projected rows, moved, and as columns; counts and probabilities.
-    cells = 3 * n_pairs * k + 4 * k**2 + 3 * n * k + 4 * n * q
-    return rows_per_block(cells, itemsize(rows), rows.device, least=1, most=2**10)
+    entries = 3 * n_pairs * k + 4 * k**2 + 3 * n * k + 4 * n * q
+    return rows_per_block(entries, itemsize(rows), rows.device, least=1, most=2**10)
 
 
-def train_stack(ensemble: Any, data: TrainingData, seeds: Array) -> list[Member]:
+def train_stack(data: TrainingSet, seeds: Array) -> list[Member]:
     """Train a member for each seed, all at once.
 
     Parameters
     ----------
-    ensemble, data
-        As for `Member`; `can_be_stacked`.
+    data : TrainingSet
+        What all members share; `can_be_stacked`.
     seeds : sequence of int
         The members' seeds.
 
     Returns
     -------
     list of Member
-        What training one after the other gives, but for rounding.
+        The members of `train_member`, but for rounding.
     """
-    members: list[Member] = [object.__new__(Member) for _ in seeds]
-    bags: list[Any] = []
-    pairs = []
-    for member, seed in zip(members, seeds, strict=True):
-        rng, bag, sampler = member._begin(ensemble, data, seed)
-        bags.append(bag)
-        pairs.append(member.projection._draw_pairs(sampler, None, rng))
-        member.estimator = clone(data.base)  # it draws nothing
-    if any(not len(p) for kinds in pairs for p in kinds):
-        # Pairs of a kind do not exist: a defined projection takes their place.
-        return [Member(ensemble, data, seed) for seed in seeds]
-    Z, dimensions = _learn(members, data.training, pairs)
-    proba = _fit(members, Z, dimensions, data, strict=data.bag is not None)
-    xp, _ = namespace_and_device(proba)
-    said = proba > 0.5
+    rounds = [data.start_round(seed) for seed in seeds]
+    pairs = [member_round.draw_pairs() for member_round in rounds]
+    if any(not len(p) for both_kinds in pairs for p in both_kinds):
+        # Pairs of a kind do not exist: the projection is defined without them.
+        return [train_member(data, seed) for seed in seeds]
+    projections = [member_round.projection for member_round in rounds]
+    Z, dimensions = _learn(projections, data.rows, pairs)
+    estimators = [clone(data.base) for _ in seeds]  # ML-kNN draws nothing
+    proba = _fit(estimators, Z, dimensions, data, strict=data.bag is not None)
+    labels = proba > 0.5
     if data.bag is None:
-        wrong = to_numpy(xp.any(said != data.present[:, None, :], axis=2))
-        for number, member in enumerate(members):
-            member.wrong = wrong[:, number]
-            member.error = member.wrong.mean()
-        return members
-    proba, said = to_numpy(proba), to_numpy(said)
-    for number, (member, bag) in enumerate(zip(members, bags, strict=True)):
-        rows = np.setdiff1d(np.arange(len(data.Y)), bag)
-        member._judge_outside(data.Y, rows, proba[rows, number], said[rows, number])
+        xp, _ = namespace_and_device(labels)
+        wrong = to_numpy(xp.any(labels != astype(data.labels, "bool")[:, None, :], axis=2))
+        return [
+            Member(projection, estimator, own, own.mean())
+            for projection, estimator, own in zip(projections, estimators, wrong.T, strict=True)
+        ]
+    proba, labels = to_numpy(proba), to_numpy(labels)
+    members = []
+    for number, (member_round, estimator) in enumerate(zip(rounds, estimators, strict=True)):
+        rows = member_round.rows_outside
+        members.append(
+            member_round.judge_outside(estimator, proba[rows, number], labels[rows, number])
+        )
     return members
 
 
 def _learn(
-    members: list[Member], training: TrainingRows, pairs: list[tuple[Array, Array]]
+    projections: list[PairwiseConstraintProjection],
+    training: TrainingRows,
+    pairs: list[tuple[Array, Array]],
 ) -> tuple[Array, list[int]]:
     """Learn the projections; return the projected rows, (S, n, d), and each one's dimension.
 
@@ -121,35 +128,34 @@ def _learn(
     )
     difference, scaling = training.scatter_difference(must_link, cannot_link)
     values, vectors = xp.linalg.eigh(astype(difference, "float64"))
-    on_host, scalings = to_numpy(values), to_numpy(scaling).tolist()
+    scalings = to_numpy(scaling).tolist()
     eps = float(xp.finfo(rows.dtype).eps)
-    dimensions = [count_positive(v, eps) for v in on_host]
+    dimensions = [count_positive(own, eps) for own in to_numpy(values)]
     k, d = values.shape[-1], max(dimensions)
-    # Largest first, after as many zeros as are needed.
+    # Largest eigenvalue first, after as many zeros as are needed.
     column = np.arange(d) - (d - np.array(dimensions))[:, None]
     place = to_device_of((k - 1 - np.maximum(column, 0))[:, None, :], rows)
-    kept = to_device_of((column >= 0).astype(on_host.dtype)[:, None, :], rows)
-    vectors = take_along_axis(vectors, xp.broadcast_to(place, (len(members), k, d)), axis=2)
+    kept = to_device_of((column >= 0)[:, None, :], rows)
+    vectors = take_along_axis(vectors, xp.broadcast_to(place, (len(pairs), k, d)), axis=2)
     vectors = astype(vectors, rows.dtype)
     directions = training.in_features(vectors)
-    largest = xp.argmax(xp.abs(directions), axis=1, keepdims=True)
-    entries = take_along_axis(directions, largest, axis=1)
-    signs = entries / xp.abs(entries) * astype(kept, rows.dtype)
-    W = vectors * signs
-    components = xp.matrix_transpose(W if training.basis is None else directions * signs)
-    for number, member in enumerate(members):
-        own = dimensions[number]
-        projection = member.projection
+    signs = largest_entry_signs(directions) * astype(kept, rows.dtype)
+    components = xp.matrix_transpose(directions * signs)
+    for number, (projection, own) in enumerate(zip(projections, dimensions, strict=True)):
         projection.must_link_ = _copy(must_link[number, :, :])
         projection.cannot_link_ = _copy(cannot_link[number, :, :])
         projection.scaling_ = scalings[number]
         projection.eigenvalues_ = xp.flip(values[number, k - own :])
         projection.components_ = _copy(components[number, d - own :, :])
-    return rows @ W, dimensions
+    return rows @ (vectors * signs), dimensions
 
 
 def _fit(
-    members: list[Member], Z: Array, dimensions: list[int], data: TrainingData, strict: bool
+    estimators: list[MLkNNClassifier],
+    Z: Array,
+    dimensions: list[int],
+    data: TrainingSet,
+    strict: bool,
 ) -> Array:
     """Fit the members' ML-kNN; return the probabilities of the samples left out, (n, S, q).
 
@@ -168,8 +174,8 @@ def _fit(
     training = TrainingCounts([(counts, xp.tile(data.labels, (1, S)))], k)
     joint._estimate(training.histogram(), Z.dtype)
     proba = joint._loo_proba(training, strict)
-    for number, member in enumerate(members):
-        labels, model = slice(number * q, (number + 1) * q), member.estimator
+    for number, model in enumerate(estimators):
+        labels = slice(number * q, (number + 1) * q)
         model._validate_params()
         model._set_shapes(Z[number, :, d - dimensions[number] :], data.labels)
         model._counts = NeighborCounts(searches[number], data.labels, model.n_jobs)
@@ -206,20 +212,36 @@ def _query_own(columns: Array, n: int, k: int) -> Array:
     return found[0] if len(found) == 1 else xp.concat(found, axis=1)
 
 
-def members_together(models: list[Any], X: Array) -> int:
-    """Return how many of the members' models it is best to ask at a time; 1: none together."""
+def outputs_on_device(
+    projections: list[Any], estimators: list[Any], X: Array, n_labels: int
+) -> Iterator[tuple[Array, Array]]:
+    """Yield (probabilities, labels) of each member, computed for several members at a time."""
+    size = members_together(estimators, X.shape[0])
+    for batch in gen_batches(len(estimators), size):
+        projected = [X @ projection.components_.T for projection in projections[batch]]
+        if size == 1:
+            yield proba_and_labels(estimators[batch][0], projected[0], n_labels)
+            continue
+        stack = _proba_together(estimators[batch], projected)
+        for number in range(stack.shape[0]):
+            proba = stack[number, :, :]
+            yield proba, proba > 0.5
+
+
+def members_together(models: list[Any], n_queries: int, least_rows: int = _LEAST_ROWS) -> int:
+    """Return how many members predict together: all, or fewer to have `least_rows` at a time."""
     if any(type(model) is not MLkNNClassifier for model in models):
         return 1
     searches = [model._counts.search for model in models]
     if searches[0].n_neighbors == 0 or not all(type(s) is DeviceSearch for s in searches):
         return 1
-    size, least = len(models), max(1, min(X.shape[0], _LEAST_ROWS))
+    size, least = len(models), max(1, min(n_queries, least_rows))
     while size > 1 and joint_query_rows(searches, size) < least:
         size //= 2
     return size
 
 
-def proba_together(models: list[MLkNNClassifier], queries: list[Array]) -> Array:
+def _proba_together(models: list[MLkNNClassifier], queries: list[Array]) -> Array:
     """Return the probabilities of several models' own queries, (S, n, q), in bounded memory."""
     m = queries[0].shape[0]
     rows = joint_query_rows([model._counts.search for model in models], len(models))

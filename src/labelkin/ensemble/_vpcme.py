@@ -1,22 +1,15 @@
-"""VPCME and Bagging_VPCP: ensembles over constraint projections (Table 1)."""
+"""VPCME: the boosting-like ensemble over constraint projections (Table 1)."""
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
-import numpy as np
-from sklearn.utils import gen_batches
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 
-from labelkin._utils.array_api import is_device_array
-from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array
-from labelkin.ensemble._bags import bound_weights
 from labelkin.ensemble._base import ConstraintEnsemble
-from labelkin.ensemble._member import Member, TrainingData
-from labelkin.ensemble._stacked import can_be_stacked, stack_size, train_stack
-
-MOST_WEIGHT = 5.0
-"""With a bag, no sample weighs more than so many times the mean (`reweight_outside`)."""
+from labelkin.ensemble._member import Member, TrainingSet
+from labelkin.ensemble._weights import MOST_WEIGHT, reweight, reweight_outside
 
 
 class VPCMEClassifier(ConstraintEnsemble):
@@ -25,21 +18,22 @@ class VPCMEClassifier(ConstraintEnsemble):
     Each member draws must-link and cannot-link pairs of samples by the sample weights,
     learns the projection that pulls must-links together and pushes cannot-links apart, and
     trains the base classifier in it. Then the weight of every sample whose label set it
-    got wrong is multiplied by 1 + θ, θ being the share of such samples in the round before
-    (in the first round: in the same), so that the next pairs dwell on hard samples. The
+    misclassifies is multiplied by 1 + θ, θ being the share of such samples in the previous
+    round (in the first round: in the same), so that hard samples are drawn more often. The
     members vote.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        Any scikit-learn classifier that takes multi-label targets; None:
-        ``MLkNNClassifier(n_neighbors=10)``. When it offers ``fit_loo_proba``, a sample is
-        misclassified by the prediction made without it; else by the training prediction.
+        Any scikit-learn classifier that accepts multi-label targets; None:
+        ``MLkNNClassifier(n_neighbors=10)``. When it has a method ``fit_loo_proba``, whether a
+        sample is misclassified is decided by the prediction made without it; else by the
+        training prediction.
     n_estimators : int, default=30
         S, the number of members.
     threshold : float, (low, high) or "auto", default=0.6
-        Θ: a pair whose label sets overlap by at least so much is a must-link. From a range
-        each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
+        Θ: a pair whose label sets have at least this similarity is a must-link. From a
+        range each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
         of bag, among those that split the pairs differently: small trial ensembles, fewer
         members in all than `n_estimators`, so that the fit costs no more than twice as
         much. It stays at 0.6 unless another is better by two standard errors over samples
@@ -57,30 +51,29 @@ class VPCMEClassifier(ConstraintEnsemble):
     random_state : int, RandomState instance or None, default=None
         Source of the draws.
     verbose : int, default=0
-        Above 0: a line after each member.
+        Above 0: one line after each member.
     bag : float, default=None
         Share of the samples inside which a member draws its pairs, anew for each member;
-        0.6 is a good one. None, as in the paper: all. Of the samples outside the bag the
-        projection has not seen the labels, so the member's predictions there are honest:
-        they make ``oob_proba_``, and they alone decide who is misclassified. Samples in the
-        bag keep their weight in that round, and none ever weighs more than five times the
-        mean, so that weights cannot run away onto a few hard samples. A base whose
-        ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from all samples, the one
-        asked for left out; any other learns from the bag only.
+        0.6 is a good choice. None, as in the paper: all. The projection has not seen the
+        labels of samples outside the bag, so the member's predictions there are
+        out-of-sample: they make ``oob_proba_``, and they alone decide which samples are
+        misclassified. Samples in the bag keep their weight in that round, and no weight
+        exceeds five times the mean, so that weights cannot run away onto a few hard
+        samples. A base whose ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from
+        all samples, the predicted one left out; any other learns from the bag only.
     oob_metric : str, default="average_precision"
         Metric of ``oob_score_`` and of the choice of Θ, a name in
         `labelkin.metrics.METRICS`.
     vote_weights : {"equal", "oob"}, default="equal"
-        What a member weighs in the vote and in the mean probability. oob, with a bag: one
-        over its mean squared error out of bag. Members that differ little weigh much the
-        same.
+        Weight of a member in the vote and in the mean probability. oob, with a bag: one
+        over its mean squared error out of bag. Similar members have similar weights.
     calibrate : bool, default=False
-        With a bag: pass the mean probabilities through a logistic curve a label, learned
-        out of bag, rare labels leaning on the others. A label is then predicted when its
-        calibrated probability is above one half, whatever `voting` says.
+        With a bag: pass the mean probabilities through one logistic curve per label, learned
+        out of bag, the curves of rare labels shrunk towards the others. A label is then
+        predicted when its calibrated probability is above one half, for either `voting`.
     max_features : int or float, default=None
         Features that a member sees: a number, or a share of them; anew for each member.
-        None, as in the paper: all. Fewer make a member cheaper, and members that differ more.
+        None, as in the paper: all. Fewer make members cheaper and more diverse.
     feature_draw : {"uniform", "importance"}, default="uniform"
         With `max_features`, how they are drawn. importance: in proportion to their share in
         a first projection, from pairs of its own; that one sees all features, so that
@@ -91,7 +84,7 @@ class VPCMEClassifier(ConstraintEnsemble):
     estimators_ : list of n_estimators classifiers
         Each fitted on what the projection of the same index gives.
     projections_ : list of n_estimators PairwiseConstraintProjection
-        The projections, of all features; with `max_features` those that a member did not
+        The projections, of all features; with `max_features` those that a member does not
         see have zeros in its ``components_``.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
@@ -112,14 +105,14 @@ class VPCMEClassifier(ConstraintEnsemble):
         had.
     oob_score_ : float
         With a bag: the value of `oob_metric` for these predictions, an estimate of what new
-        samples will give. (A little low: fewer members speak than for a new sample.)
+        samples will give. (A little low: fewer members vote than for a new sample.)
     vote_weights_ : ndarray of shape (n_estimators,)
-        What each member weighs; the mean is 1.
+        Weight of each member; the mean is 1.
     calibration_ : callable or None
         From mean to calibrated probabilities.
     feature_importances_ : ndarray of shape (n_features,)
         Mean share of each feature in the value of the projections; they add up to 1. See
-        `labelkin.projection._selection.feature_importances`.
+        `labelkin.projection.feature_importances`.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
@@ -137,14 +130,14 @@ class VPCMEClassifier(ConstraintEnsemble):
     -----
     X and y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
     the rows stay there, in the workers' memory, and the model is the one that the same data
-    give in memory. Dask arrays are then answered lazily, with Dask arrays. Blocks of some
+    give in memory. Predictions of Dask arrays are lazy Dask arrays. Blocks of some
     ten thousand rows are a good size. Pickling such a model brings its rows into memory.
     Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
     computed on the cluster.
 
     With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse y stays sparse, and
     ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
-    ``predict_proba`` is dense: ask for a block of samples at a time.
+    ``predict_proba`` is dense: call it for a block of samples at a time.
 
     References
     ----------
@@ -161,146 +154,58 @@ class VPCMEClassifier(ConstraintEnsemble):
     (100, 10)
     """
 
-    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        members: list[Member] = []
+    _most_weight = MOST_WEIGHT
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> "VPCMEClassifier":
+        """Train the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Table 1's w at the start: samples are drawn into pairs in proportion to it, and
+            one of weight 0 is in no pair. The base classifiers learn from all samples alike.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._validate_fit(X, y)
+        data, seeds, report = self._prepare(X, y, sample_weight)
+        members = []
         for member, weights in self._rounds(data, seeds):
             members.append(member)
             self.sample_weights_ = weights
-            self._after_member(len(members), member.error)
-        return members
+            report(len(members), member)
+        return self._finish(data, members)
 
-    def _rounds(self, data: TrainingData, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        n = data.Y.shape[0]
-        weights = np.full(n, 1 / n)
-        previous = None
-        for seed in seeds:
-            member = Member(self, data, seed, weights)
-            theta = member.error if previous is None else previous
-            previous = member.error
-            if data.bag is None:
+    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
+        """Run Table 1; yield each member, and the sample weights after it."""
+        weights = data.equal_weights()  # line 4, INITIALIZE: w_i = 1/n
+        previous_error = None
+        for seed in seeds:  # line 5, FOR l = 1, ..., S
+            member_round = data.start_round(seed, weights)
+            # 1. Draw must-links M and cannot-links C by the weights (lines 6-13; Eq. 1-2).
+            must_link, cannot_link = member_round.draw_pairs()
+            # 2. Compute the projection matrix W from M and C (line 14, a; Eq. 3-7).
+            W = member_round.learn_projection(must_link, cannot_link)
+            # 3. Represent the samples by z = Wᵀx (line 15, b).
+            Z = member_round.rows.project(W)
+            # 4. Learn the base classifier, and find the samples it misclassifies (line 16, c).
+            member = member_round.train(Z)
+            # 5. Raise their weights, w ← w(1 + θ), by the misclassification rate θ of the
+            #    previous round (lines 16-17).
+            theta = member.error if previous_error is None else previous_error
+            if member.outside is None:
                 weights = reweight(weights, member.wrong, theta)
             else:
-                weights = reweight_outside(weights, member.wrong, member.outside[0], theta)
+                rows = member.outside[0]
+                weights = reweight_outside(weights, member.wrong, rows, theta, self._most_weight)
+            previous_error = member.error
             yield member, weights
-
-
-class BaggingVPCPClassifier(ConstraintEnsemble):
-    """Bagging over variable pairwise constraint projections: VPCME without the weights.
-
-    Every sample is as likely in a pair as any other, in every member, so the members are
-    independent and are trained in parallel.
-
-    Parameters
-    ----------
-    estimator : estimator, default=None
-        Any scikit-learn classifier that takes multi-label targets; None:
-        ``MLkNNClassifier(n_neighbors=10)``.
-    n_estimators : int, default=30
-        S, the number of members.
-    threshold : float, (low, high) or "auto", default=0.6
-        As in `VPCMEClassifier`.
-    n_must_link, n_cannot_link : int, default=None
-        Pairs drawn for a member; None: as many as there are samples.
-    voting : {"hard", "soft"}, default="hard"
-        As in `VPCMEClassifier`.
-    n_jobs : int, default=None
-        Threads, over members; None: as many as BLAS would use. The results are the same
-        for every value.
-    random_state : int, RandomState instance or None, default=None
-        Source of the draws.
-    verbose : int, default=0
-        Above 0: a line after each member.
-    bag, oob_metric, vote_weights, calibrate, max_features, feature_draw
-        As in `VPCMEClassifier`; there are no sample weights to drive.
-
-    Attributes
-    ----------
-    estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
-    oob_score_, vote_weights_, calibration_, feature_importances_, classes_, label_names_
-        As in `VPCMEClassifier`.
-    sample_weights_ : ndarray of shape (n_samples,)
-        All equal; or in proportion to the weights that ``fit`` was given.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names seen in ``fit``, when X was a DataFrame with string columns.
-
-    See Also
-    --------
-    VPCMEClassifier : The same with samples reweighted after each member.
-    """
-
-    def _fit_members(self, data: TrainingData, seeds: Array) -> list[Member]:
-        n = data.Y.shape[0]
-        self.sample_weights_ = np.full(n, 1 / n)
-        number = count(1)
-
-        def train(seed: int) -> Member:
-            return Member(self, data, seed)
-
-        def tell(member: Member) -> None:
-            self._after_member(next(number), member.error)
-
-        if is_device_array(data.labels):
-            members = []
-            for member, _ in self._rounds(data, seeds):
-                members.append(member)
-                tell(member)
-            return members
-        run = map_threads if data.in_blocks else map_parallel
-        return run(train, seeds, self.n_jobs, tell)
-
-    def _rounds(self, data: TrainingData, seeds: Any) -> Iterator[tuple[Member, Array]]:
-        equal = np.full(data.Y.shape[0], 1 / data.Y.shape[0])
-        if can_be_stacked(self, data):
-            for batch in gen_batches(len(seeds), stack_size(self, data)):
-                yield from ((member, equal) for member in train_stack(self, data, seeds[batch]))
-            return
-        for seed in seeds:
-            yield Member(self, data, seed), equal
-
-
-def reweight(weights: Array, wrong: Array, error: float) -> Array:
-    """Raise the weight of misclassified samples by 1 + error, then normalise (Table 1, c).
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Weights before.
-    wrong : ndarray of bool of shape (n_samples,)
-        Which samples are misclassified.
-    error : float
-        θ, the misclassification rate of the previous round.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1.
-    """
-    raised = np.where(wrong, weights * (1 + error), weights)
-    return raised / raised.sum()
-
-
-def reweight_outside(weights: Array, wrong: Array, rows: Array, error: float) -> Array:
-    """Reweight the samples outside the bag, which alone have a verdict.
-
-    They share anew what they weighed together, and the samples in the bag keep their
-    weight. Were the wrong ones simply raised, as all samples are without a bag, a sample
-    would gain on the others by being outside more often: with many errors chance alone
-    would soon put nearly all weight on a few.
-
-    Parameters
-    ----------
-    weights, wrong, error
-        As in `reweight`.
-    rows : ndarray of int
-        The samples outside the bag.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1, none above `MOST_WEIGHT` times their mean.
-    """
-    weights = weights.copy()
-    weights[rows] = weights[rows].sum() * reweight(weights[rows], wrong[rows], error)
-    return bound_weights(weights, MOST_WEIGHT)

@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 
 from labelkin.base import Array, Matrix
-from labelkin.constraints._bags import BagSampler
+from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
 from labelkin.projection._scatter import TrainingRows
 

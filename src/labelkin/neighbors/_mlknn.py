@@ -1,5 +1,6 @@
 """ML-kNN: the posterior of each label given its count among the nearest neighbours."""
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelkin._utils.array_api import astype, namespace_and_device, take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.explain import Explanation, explain
+from labelkin.neighbors._blocks import BlockCounts, fit_blocks, predict_blocks
 from labelkin.neighbors._counts import (
     TrainingCounts,
     likely_labels,
@@ -184,9 +186,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     def _fit_valid(self, X: Matrix, Y: Matrix) -> Any:
         """Fit to validated data; return the counts around the training samples."""
         if is_dask(X):
-            from labelkin.distributed import _blocks as _dask
-
-            return _dask.fit_mlknn(self, X, Y)
+            return fit_blocks(self, X, Y)
         self._counts = make_counts(
             X,
             Y,
@@ -269,6 +269,14 @@ class MLkNNClassifier(MultiLabelClassifier):
     def _proba(self, X: Matrix) -> Array:
         return look_up(self._posterior, self._counts(X))
 
+    def _predict_dask(self, X: Any, method: str) -> Any:
+        if not isinstance(getattr(self, "_counts", None), BlockCounts):
+            return super()._predict_dask(X, method)
+        without_rows = copy(self)
+        del without_rows._counts
+        answer = _proba_answer if method == "predict_proba" else _label_answer
+        return predict_blocks(without_rows, [self], X, answer)
+
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
         counts = self._counts(X)
         if not sparse.issparse(counts):  # fitted by fit_loo_proba, which is dense
@@ -313,3 +321,13 @@ class MLkNNClassifier(MultiLabelClassifier):
         sums = sum_labels(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
         posteriors = xp.stack([model._posterior.T for model in models])
         return take_along_axis(posteriors, xp.reshape(sums, (S, m, -1)), axis=1)
+
+
+def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:
+    """Turn the probabilities of `predict_blocks` into the result of ``predict_proba``."""
+    return model._as_proba(probabilities[0])
+
+
+def _label_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:
+    """Turn the probabilities of `predict_blocks` into the result of ``predict``."""
+    return model._as_target(probabilities[0] > 0.5)

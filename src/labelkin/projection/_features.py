@@ -13,12 +13,19 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import to_numpy
-from labelkin.base import Array
+from labelkin._utils.array_api import (
+    is_device_array,
+    matrix_transpose,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
+from labelkin.base import Array, Matrix
+from labelkin.projection._scatter import TrainingRows
 
 
 def feature_shares(projection: Any) -> Array:
-    """Share of each feature in the value of a fitted projection.
+    """Return the share of each feature in the value of a fitted projection.
 
     Parameters
     ----------
@@ -38,12 +45,12 @@ def feature_shares(projection: Any) -> Array:
 
 
 def feature_importances(ensemble: Any) -> Array:
-    """Mean share of each feature over the projections of an ensemble.
+    """Return the mean share of each feature over the projections of an ensemble.
 
     Parameters
     ----------
     ensemble : VPCMEClassifier or BaggingVPCPClassifier
-        Fitted; anything with ``projections_`` will do.
+        Fitted; any object with ``projections_``.
 
     Returns
     -------
@@ -52,16 +59,15 @@ def feature_importances(ensemble: Any) -> Array:
 
     Notes
     -----
-    The projections see the features as they are, so that shares depend on their units.
-    Standardise first where those mean nothing.
+    Shares depend on the units of the features: standardise first where those mean nothing.
 
     Examples
     --------
-    Only the first feature has to do with the labels:
+    Only the first feature is related to the labels:
 
     >>> import numpy as np
     >>> from labelkin import VPCMEClassifier
-    >>> from labelkin.projection._selection import feature_importances
+    >>> from labelkin.projection import feature_importances
     >>> X = np.random.RandomState(0).standard_normal((200, 3))
     >>> Y = np.column_stack([X[:, 0] > 0, X[:, 0] < 0]).astype(int)
     >>> model = VPCMEClassifier(n_estimators=5, random_state=0).fit(X, Y)
@@ -80,7 +86,7 @@ def subset_size(size: int | float | None, n_features: int) -> int:
     size : int, float or None
         A number, at most all; a share, at least one feature; None: all.
     n_features : int
-        How many there are.
+        Number of features.
     """
     if size is None:
         return n_features
@@ -97,12 +103,12 @@ def draw_features(
     Parameters
     ----------
     scores : array-like of shape (n_features,)
-        Importances, not negative; "uniform" only looks at their number.
+        Importances, not negative; "uniform" uses their number only.
     size : int, float or None
-        How many: a number, a share of them, or all.
+        Number of features, a share of them, or None for all.
     how : {"uniform", "importance"}, default="uniform"
         "importance": one after the other, each time in proportion to the scores. Features with
-        score 0 come only when no others are left, and then uniformly.
+        score 0 are drawn only when no others are left, and then uniformly.
     random_state : int, RandomState instance or None, default=None
         Source of the draw.
 
@@ -113,7 +119,7 @@ def draw_features(
 
     Examples
     --------
-    >>> from labelkin.projection._selection import draw_features
+    >>> from labelkin.projection._features import draw_features
     >>> draw_features([0.0, 0.7, 0.3, 0.0], 2, "importance", random_state=0)
     array([1, 2])
     """
@@ -132,3 +138,53 @@ def draw_features(
     # In logarithms, so that tiny scores do not overflow; a score of 0 never arrives.
     rates = np.log(scores, out=np.full_like(scores, -np.inf), where=scores > 0)
     return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])
+
+
+class FeatureSubset:
+    """Training rows with some of their features, with the methods of `TrainingRows`.
+
+    Directions have zeros for the other features, so that they project all of them.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        Samples.
+    columns : ndarray of int
+        The features, rising.
+    """
+
+    def __init__(self, X: Matrix, columns: Array) -> None:
+        self.n_features = X.shape[1]
+        self.columns = columns
+        if is_device_array(X):
+            xp, _ = namespace_and_device(X)
+            self._part = TrainingRows(xp.take(X, to_device_of(columns, X), axis=1))
+        else:
+            self._part = TrainingRows(X[:, columns])
+        self.rows = self._part.rows
+        self.project = self._part.project
+        self.scatter_difference = self._part.scatter_difference
+
+    def in_features(self, vectors: Array) -> Array:
+        """Return directions of the coordinates, (p, d), as directions of all features, (k, d)."""
+        return self._spread(self._part.in_features(vectors))
+
+    def restrict(self, must_link: Array, cannot_link: Array) -> tuple[Any, Array, Array]:
+        """Return the rows that occur in a pair, if they are few, and the pairs among them."""
+        paired, *pairs = self._part.restrict(must_link, cannot_link)
+        return self if paired is self._part else paired, *pairs
+
+    def identity(self) -> tuple[Array, Array]:
+        """Return the projection onto these features."""
+        W, eye = self._part.identity()
+        return W, matrix_transpose(self._spread(eye))
+
+    def _spread(self, directions: Array) -> Array:
+        """Return (len(columns), d) directions of these features as (n_features, d) of all."""
+        xp, device = namespace_and_device(directions)
+        # A last row of zeros for the other features: the standard has no assignment to rows.
+        zeros = xp.zeros((1, directions.shape[1]), dtype=directions.dtype, device=device)
+        source = np.full(self.n_features, len(self.columns))
+        source[self.columns] = np.arange(len(self.columns))
+        padded = xp.concat([directions, zeros], axis=0)
+        return xp.take(padded, to_device_of(source, directions), axis=0)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_consistent_length
 
 from labelkin._utils.array_api import (
     ascontiguousarray,
@@ -18,8 +19,11 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
-from labelkin.base import Array, LinearProjection, is_dask
-from labelkin.constraints._sampler import ConstraintSampler
+from labelkin.base import Array, LinearProjection, is_dask, label_set_matrix
+from labelkin.constraints import ConstraintSampler, LabelSets
+from labelkin.constraints._blocks import BlockLabelSets
+from labelkin.distributed import RowBlocks, with_known_length
+from labelkin.projection._blocks import BlockRows
 from labelkin.projection._scatter import TrainingRows
 
 
@@ -115,16 +119,11 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
-        if is_dask(X):
-            from labelkin.distributed import _blocks as _dask
-
-            _dask.fit_projection(self, X, y, sample_weight)
-            warn_if_missing(self)
-            return self
-        rows = self._validate_rows(X, reset=True)
-        sampler = ConstraintSampler(self._validate_label_sets(rows, y))
-        pairs = self._draw_pairs(sampler, sample_weight, self.random_state)
-        self._learn(TrainingRows(rows), *pairs)
+        training, label_sets = self._validate_training(X, y)
+        pairs = ConstraintSampler(label_sets).draw(
+            self.threshold, self.n_must_link, self.n_cannot_link, sample_weight, self.random_state
+        )
+        self._learn(training, *pairs)
         warn_if_missing(self)
         return self
 
@@ -156,18 +155,17 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(TrainingRows(rows), *pairs)
         return self
 
-    def _draw_pairs(
-        self, sampler: ConstraintSampler, weights: Any, random_state: Any
-    ) -> tuple[Array, Array]:
-        """Draw must-links and cannot-links by the label sets (Eq. 1–2)."""
-        n = sampler.n_samples
-        return sampler.draw(
-            self.threshold,
-            n if self.n_must_link is None else self.n_must_link,
-            n if self.n_cannot_link is None else self.n_cannot_link,
-            weights,
-            random_state,
-        )
+    def _validate_training(self, X: Any, y: Any) -> tuple[Any, LabelSets]:
+        """Validate; return the rows to learn from and the label sets, in memory or in blocks."""
+        if is_dask(X):
+            rows = RowBlocks.from_dask(X)
+            self.n_features_in_ = rows.shape[1]
+            y = with_known_length(y)
+            y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))
+            check_consistent_length(rows, y)
+            return BlockRows(rows), BlockLabelSets.from_target(y)
+        rows = self._validate_rows(X, reset=True)
+        return TrainingRows(rows), LabelSets.from_matrix(self._validate_label_sets(rows, y))
 
     def _learn(self, training: Any, must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7).

@@ -14,19 +14,12 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelkin.base import Array, DocLinkMixin, Matrix, floats
-from labelkin.projection._features import (
-    draw_features,
-    feature_importances,
-    feature_shares,
-    subset_size,
-)
+from labelkin.projection._features import feature_shares, subset_size
 from labelkin.projection._pairwise import PairwiseConstraintProjection
-
-__all__ = ["SelectByConstraints", "draw_features", "feature_importances"]
 
 
 class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
-    """Keep the features that tell must-links from cannot-links.
+    """Keep the features that separate must-links from cannot-links.
 
     Pairs are drawn by their label sets as in `PairwiseConstraintProjection`, the projection is
     learned from them, and a feature's score is its share in the projection's value:
@@ -38,10 +31,10 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
     n_features_to_select : int, float or None, default=None
         How many: a number, a share of the features, or half of them.
     threshold : float, default=0.6
-        Θ: two samples are a must-link when their label sets overlap by at least so much.
+        Θ: two samples are a must-link when the similarity of their label sets is at least Θ.
     n_draws : int, default=10
-        So many times as many pairs of each kind as there are samples. They make one projection:
-        more of them cost little, and the noise of a single draw is averaged out.
+        Pairs of each kind over the number of samples. They make one projection: more of them
+        cost little, and the noise of a single draw is averaged out.
     scale : float, default=0.5
         In [0, 1]: features are divided by their standard deviation to this power before they are
         compared. 0: as they are, so that shares depend on their units. 1: standardised; with
@@ -73,7 +66,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.projection._selection import SelectByConstraints
+    >>> from labelkin import SelectByConstraints
     >>> X = np.random.RandomState(0).standard_normal((200, 4))
     >>> Y = np.column_stack([X[:, 1] > 0, X[:, 3] > 0]).astype(int)
     >>> selector = SelectByConstraints(n_features_to_select=2, random_state=0).fit(X, Y)
@@ -131,7 +124,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        # Pairs see differences only: there is no need to centre, and sparse rows stay sparse.
+        # Only differences matter: without centring, sparse rows stay sparse.
         scaler = StandardScaler(with_mean=False).fit(rows)
         scaler.scale_ **= self.scale
         n_pairs = self.n_draws * rows.shape[0]
@@ -148,13 +141,14 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
         return self
 
     def _order(self) -> Array:
-        """Features, the best first; the first of equal ones."""
+        """Return the features, the best first, equal ones in their order."""
         by_share = np.argsort(-self.scores_, kind="stable")
         if self.ranking == "share":
             return by_share
         weights = np.sqrt(np.maximum(self.projection_.eigenvalues_, 0))
         root = (weights[:, None] * self.projection_.components_)[:, by_share]
-        # Columns of P's root: pivoting takes the longest of what is orthogonal to those taken.
+        # Columns of the root of P: pivoting takes the one with the longest part orthogonal to
+        # those taken.
         triangle, pivots = linalg.qr(root, mode="r", pivoting=True)
         left = np.abs(np.diag(triangle))
         taken = pivots[: np.count_nonzero(left > len(left) * np.finfo(root.dtype).eps * left[0])]

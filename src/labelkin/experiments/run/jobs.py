@@ -109,8 +109,8 @@ def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:
     """Fit; return the seconds until each member was fitted, where it reports that, then in all."""
     seconds: list[float] = []
     started = time.perf_counter()
-    if hasattr(model, "_after_member"):
-        model._after_member = lambda *_: seconds.append(time.perf_counter() - started)
+    if hasattr(model, "_callback"):
+        model._callback = lambda *_: seconds.append(time.perf_counter() - started)
     model.fit(X, Y)
     return [*seconds, time.perf_counter() - started]
 

@@ -1,10 +1,4 @@
-"""Bags and what lies outside them: honest predictions of the training samples.
-
-A projection learned from pairs has seen the labels of the samples in them, so what it makes of
-those samples flatters it, even where the base classifier leaves each one out. Hence the bag: a
-random share of the samples, inside which a member draws its pairs. Of all other samples it has
-seen neither features nor labels, and its predictions there are those of new samples.
-"""
+"""Out-of-bag predictions: of each training sample by the members that had it outside their bag."""
 
 from collections.abc import Sequence
 
@@ -13,9 +7,12 @@ import numpy as np
 from labelkin.base import Array
 from labelkin.metrics import METRICS
 
+# Rows outside a bag, a member's probabilities and its labels of them.
+Outside = tuple[Array, Array, Array]
+
 
 class OutOfBag:
-    """What members say of the samples outside their bags, added up.
+    """Predictions of members for the samples outside their bags, added up.
 
     Parameters
     ----------
@@ -36,8 +33,8 @@ class OutOfBag:
         self._weight[rows] += weight
 
     @property
-    def judged(self) -> Array:
-        """Which samples were outside a bag at least once."""
+    def predicted(self) -> Array:
+        """Which samples were outside at least one bag."""
         return self._weight[:, 0] > 0
 
     def proba(self) -> Array:
@@ -54,7 +51,7 @@ class OutOfBag:
         )
 
     def score(self, metric: str, labels: Array, rows: Array | None = None) -> float:
-        """Value of a metric over the judged samples, NaN if there are none.
+        """Return the value of a metric over the predicted samples, NaN if there are none.
 
         Parameters
         ----------
@@ -63,9 +60,9 @@ class OutOfBag:
         labels : ndarray of shape (n_samples, n_labels)
             The predicted labels, for a metric of label sets.
         rows : ndarray of int, optional
-            Judged samples to look at; None: all.
+            Predicted samples to score; None: all.
         """
-        rows = np.flatnonzero(self.judged) if rows is None else rows
+        rows = np.flatnonzero(self.predicted) if rows is None else rows
         if not len(rows):
             return float("nan")
         chosen = METRICS[metric]
@@ -73,38 +70,13 @@ class OutOfBag:
         return chosen(self.Y[rows], given[rows])
 
 
-def bound_weights(weights: Array, most: float) -> Array:
-    """Let no sample weigh more than `most` times the mean; the others share what is cut.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Positive weights that add up to 1.
-    most : float
-        At least 1.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1, in the same order of size.
-    """
-    limit = most / len(weights)
-    bounded, cut = weights, np.zeros(len(weights), dtype=bool)
-    while (over := bounded > limit * (1 + 1e-12)).any():
-        cut |= over
-        rest = weights[~cut].sum()
-        scale = (1 - limit * np.count_nonzero(cut)) / rest if rest > 0 else 0.0
-        bounded = np.where(cut, limit, weights * scale)
-    return bounded
-
-
-def precision_weights(outside: Sequence[tuple[Array, Array, Array]], Y: Array) -> Array:
+def precision_weights(outside: Sequence[Outside], Y: Array) -> Array:
     """Weigh each member by one over its mean squared error outside its bag.
 
     Parameters
     ----------
     outside : sequence of (rows, probabilities, labels)
-        What each member says of the samples outside its bag.
+        Predictions of each member for the samples outside its bag.
     Y : ndarray of shape (n_samples, n_labels)
         The true labels.
 
@@ -113,7 +85,7 @@ def precision_weights(outside: Sequence[tuple[Array, Array, Array]], Y: Array) -
     ndarray of shape (n_members,)
         Weights of mean 1.
     """
-    # A member without an error in few samples is not infinitely good: one half error more.
+    # Half an error more: a member without an error in few samples has a finite weight.
     errors = np.array(
         [(np.sum((proba - Y[rows]) ** 2) + 0.5) / (proba.size + 1) for rows, proba, _ in outside]
     )

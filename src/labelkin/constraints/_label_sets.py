@@ -1,0 +1,122 @@
+"""Label sets and how similar two of them are (section 3.1, Eq. 1–2)."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.array_api import to_device_of, to_numpy
+from labelkin._utils.labels import check_labels
+from labelkin.base import Array
+
+
+def label_similarity(Y_left: Any, Y_right: Any) -> Array:
+    """Similarity of label sets, row by row: shared labels over the mean size (Eq. 1–2).
+
+    Parameters
+    ----------
+    Y_left, Y_right : {array-like, sparse matrix} of shape (n_pairs, n_labels)
+        0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        2 |A ∩ B| / (|A| + |B|), from 0 (disjoint) to 1 (equal; two empty sets are equal).
+
+    Examples
+    --------
+    >>> label_similarity([[1, 1, 0], [0, 0, 0]], [[0, 1, 1], [0, 0, 0]])
+    array([0.5, 1. ])
+    """
+    left, right = label_rows(Y_left), label_rows(Y_right)
+    if left.shape != right.shape:
+        raise ValueError(
+            f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
+        )
+    sizes = np.diff(left.indptr) + np.diff(right.indptr)
+    return to_device_of(dice(shared_labels(left, right), sizes), Y_left)
+
+
+class LabelSets:
+    """The label sets of all samples: the distinct ones, and which of them each sample has.
+
+    Parameters
+    ----------
+    distinct : CSR array of shape (n_sets, n_labels)
+        The distinct label sets, every stored entry 1.
+    set_of_sample : ndarray of shape (n_samples,)
+        The row of each sample's label set.
+    """
+
+    def __init__(self, distinct: sparse.csr_array, set_of_sample: Array) -> None:
+        self.distinct = distinct
+        self.set_of_sample = set_of_sample
+        self.shape = len(set_of_sample), distinct.shape[1]
+
+    @classmethod
+    def from_matrix(cls, Y: Any) -> "LabelSets":
+        """Find the distinct rows of an (n, q) matrix of 0 and 1."""
+        return cls(*distinct_rows(label_rows(Y)))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_sets(self) -> int:
+        """Number of distinct label sets."""
+        return self.distinct.shape[0]
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Number of labels of each distinct set."""
+        return np.diff(self.distinct.indptr)
+
+    @cached_property
+    def similarity_table(self) -> Array:
+        """Similarities of all pairs of distinct sets, (n_sets, n_sets)."""
+        return self.similarities(np.arange(self.n_sets))
+
+    def similarities(self, sets: Array) -> Array:
+        """Return the similarities of some distinct sets to all."""
+        shared = (self.distinct[sets] @ self.distinct.T).toarray()
+        return dice(shared, np.add.outer(self.sizes[sets], self.sizes))
+
+    def are_must_links(self, left: Array, right: Array, threshold: float) -> Array:
+        """Return which pairs of distinct sets have a similarity of at least the threshold."""
+        shared = shared_labels(self.distinct[left], self.distinct[right])
+        return dice(shared, self.sizes[left] + self.sizes[right]) >= threshold
+
+
+def label_rows(Y: Any) -> sparse.csr_array:
+    """Validate an (n, q) matrix of 0 and 1; return it as CSR, every stored entry 1."""
+    return sparse.csr_array(check_labels(to_numpy(Y), "y"), dtype=np.int64)
+
+
+def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
+    """Return the distinct rows of Y, and for each row which of them it is.
+
+    Rows are grouped by random 64-bit sums, and every row is compared with the first of its
+    group: a collision of the sums only costs another round.
+    """
+    rng = np.random.default_rng(0)
+    sizes = np.diff(Y.indptr)
+    while True:
+        codes = rng.integers(1, 2**63, size=(Y.shape[1], 2), dtype=np.uint64)[:, 0]
+        sums = Y.astype(np.uint64) @ codes
+        _, first, which = np.unique(sums, return_index=True, return_inverse=True)
+        which = which.ravel()
+        if (sizes[first[which]] != sizes).any():
+            continue
+        if (Y[first[which]].indices == Y.indices).all():
+            return Y[first], which
+
+
+def shared_labels(left: sparse.csr_array, right: sparse.csr_array) -> Array:
+    """Count the common labels of two lists of label sets, row by row."""
+    return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+
+
+def dice(shared: Array, sizes: Array) -> Array:
+    """Return 2 · shared / sizes, and 1 for two empty sets."""
+    return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))

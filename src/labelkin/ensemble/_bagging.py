@@ -1,0 +1,90 @@
+"""Bagging_VPCP: VPCME without the sample weights."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+
+from labelkin.base import Array
+from labelkin.ensemble._base import ConstraintEnsemble
+from labelkin.ensemble._member import Member, TrainingSet
+from labelkin.ensemble._parallel import train_in_turn, train_independently
+
+
+class BaggingVPCPClassifier(ConstraintEnsemble):
+    """Bagging over variable pairwise constraint projections: VPCME without the weights.
+
+    All samples have equal weights in every member, so the members are independent and are
+    trained in parallel.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        Any scikit-learn classifier that accepts multi-label targets; None:
+        ``MLkNNClassifier(n_neighbors=10)``.
+    n_estimators : int, default=30
+        S, the number of members.
+    threshold : float, (low, high) or "auto", default=0.6
+        As in `VPCMEClassifier`.
+    n_must_link, n_cannot_link : int, default=None
+        Pairs drawn for a member; None: as many as there are samples.
+    voting : {"hard", "soft"}, default="hard"
+        As in `VPCMEClassifier`.
+    n_jobs : int, default=None
+        Threads, over members; None: as many as BLAS would use. The results are the same
+        for every value.
+    random_state : int, RandomState instance or None, default=None
+        Source of the draws.
+    verbose : int, default=0
+        Above 0: one line after each member.
+    bag, oob_metric, vote_weights, calibrate, max_features, feature_draw
+        As in `VPCMEClassifier`; there are no sample weights to update.
+
+    Attributes
+    ----------
+    estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
+    oob_score_, vote_weights_, calibration_, feature_importances_, classes_, label_names_
+        As in `VPCMEClassifier`.
+    sample_weights_ : ndarray of shape (n_samples,)
+        All equal; or in proportion to the weights that ``fit`` was given.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, when X was a DataFrame with string columns.
+
+    See Also
+    --------
+    VPCMEClassifier : The same with samples reweighted after each member.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
+    ) -> "BaggingVPCPClassifier":
+        """Train the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training samples.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            Samples are drawn into pairs in proportion to it, and one of weight 0 is in no
+            pair. The base classifiers learn from all samples alike.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._validate_fit(X, y)
+        data, seeds, report = self._prepare(X, y, sample_weight)
+        members = train_independently(data, seeds, self.n_jobs, report)
+        self.sample_weights_ = data.equal_weights()
+        return self._finish(data, members)
+
+    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
+        """Train the members one after the other; yield each, and the equal sample weights."""
+        weights = data.equal_weights()
+        return ((member, weights) for member in train_in_turn(data, seeds))
