@@ -9,8 +9,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.calibration import _logistic
-from labelkin.calibration._logistic import logistic_coefficients
 from labelkin.metrics import evaluate
 from labelkin.neighbors import IBLRClassifier
 from support.data import make_data
@@ -93,54 +91,6 @@ def test_left_out_probabilities():
     assert np.abs(left_out - model.predict_proba(X)).max() > 0.01
     boosted = VPCMEClassifier(IBLRClassifier(5), n_estimators=2, random_state=0).fit(X, Y)
     assert boosted.predict(X).shape == Y.shape
-
-
-# ------------------------------------------------------------------------ the regression
-
-
-def regression_data(n=80, p=6, seed=0):
-    rng = np.random.RandomState(seed)
-    A = np.hstack([rng.standard_normal((n, p)), np.ones((n, 1))])
-    return A, (A @ rng.standard_normal(p + 1) + rng.standard_normal(n) > 0).astype(np.uint8)
-
-
-@pytest.mark.parametrize("formed", [300, 0])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_the_gradient_vanishes(form, formed, monkeypatch):
-    monkeypatch.setattr(_logistic, "_FORMED", formed)
-    A, y = regression_data()
-    w = logistic_coefficients(form(A), y, 0.1, 1e-9)
-    gradient = A.T @ (expit(A @ w) - y) + 2 * 0.1 * w * (np.arange(7) < 6)
-    assert np.abs(gradient).max() < 1e-6
-
-
-@pytest.mark.parametrize("formed", [300, 0])
-@pytest.mark.parametrize("ridge", [1e-8, 1e-12])
-def test_separable_classes_end_somewhere_finite(ridge, formed, monkeypatch):
-    monkeypatch.setattr(_logistic, "_FORMED", formed)
-    A, _ = regression_data()
-    y = (A[:, 0] > 0).astype(np.uint8)
-    w = logistic_coefficients(A, y, ridge, 1e-6)
-    assert np.isfinite(w).all()
-    assert np.abs(expit(A @ w) - y).max() < 1e-4
-    # Columns that depend on each other, and one that is constant.
-    wide = np.hstack([A[:, :-1], A[:, :-1], np.zeros((80, 1)), A[:, -1:]])
-    w = logistic_coefficients(wide, y, ridge, 1e-6)
-    assert np.isfinite(w).all()
-    assert np.abs(expit(wide @ w) - y).max() < 1e-4
-
-
-def test_a_single_outlier_among_separable_samples():
-    """Newton's full steps would overshoot here; the line search holds them."""
-    A, _ = regression_data(200, 10)
-    A[:, 0] *= 100
-    y = (A[:, 0] > 0).astype(np.uint8)
-    y[np.argmax(A[:, 0])] = 0
-    w = logistic_coefficients(A, y, 1e-8, 1e-6)
-    p = expit(A @ w)
-    gradient = A.T @ (p - y) + 2e-8 * w * (np.arange(11) < 10)
-    loss = -np.log(np.where(y, p, 1 - p)).sum()
-    assert np.abs(gradient).max() < 1e-4 * max(1, loss)
 
 
 # ----------------------------------------------------------------------------- awkward data

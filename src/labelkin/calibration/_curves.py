@@ -11,7 +11,7 @@ from labelkin.base import Array
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
-# Likelihoods below this are not told apart: one sample does not decide between curves.
+# Smaller likelihoods count as this one: a single sample must not decide between curves.
 _LEAST_LIKELIHOOD = 1e-12
 # Newton's method: steps, and halvings of each step.
 _STEPS = 100

@@ -14,14 +14,12 @@ from scipy.special import expit, log_expit
 
 from labelkin.base import Array, Matrix
 
-# Up to so many columns the Hessian is formed; beyond, only its products with vectors.
-_FORMED = 300
 _CG_STEPS = 50
 _HALVINGS = 60
 
 
-def logistic_coefficients(
-    A: Matrix, y: Array, ridge: float, tol: float, max_iter: int = 200
+def fit_logistic(
+    A: Matrix, y: Array, ridge: float, tol: float, max_iter: int = 200, max_formed: int = 300
 ) -> Array:
     """Minimise −log likelihood + ridge · |w|², the last entry of w free.
 
@@ -42,6 +40,8 @@ def logistic_coefficients(
         Tolerance of the gradient.
     max_iter : int
         Bound on the Newton steps.
+    max_formed : int
+        Columns up to which the Hessian is formed; beyond, only its products with vectors.
 
     Returns
     -------
@@ -67,7 +67,8 @@ def logistic_coefficients(
         gradient = A.T @ (p - y) + penalty * w
         if np.abs(gradient).max() <= tol * max(1.0, value):
             break
-        step = _newton_step(A, p * expit(-odds), penalty, gradient)
+        formed = width <= max_formed and not sparse.issparse(A)
+        step = _newton_step(A, p * expit(-odds), penalty, gradient, formed)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
             new = objective(odds - length * change, w - length * step)
@@ -80,9 +81,9 @@ def logistic_coefficients(
     return w
 
 
-def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array) -> Array:
+def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array, formed: bool) -> Array:
     """Solve (Aᵀ diag(weights) A + diag(penalty)) step = gradient."""
-    if A.shape[1] <= _FORMED and not sparse.issparse(A):
+    if formed:
         hessian = (A * weights[:, None]).T @ A
         diagonal = np.einsum("ii->i", hessian)
         # Rounding in the sums is of this order; it also keeps the intercept's entry positive.

@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit, logit
 
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, split_parts
-from labelkin.calibration._logistic import logistic_coefficients
+from labelkin.calibration._logistic import fit_logistic
 from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge, loo_errors
 from labelkin.kin._limits import Limits
 
@@ -220,7 +220,7 @@ def fit_member_weights(
 def _fit_pooled(design: Array, y: Array, penalty: float) -> Array:
     """Fit one logistic regression to all rows and labels; the last coefficient is free."""
     columns = design.reshape(len(design), -1).T
-    return logistic_coefficients(columns, y.ravel(), penalty * y.size / 2, tol=1e-4)
+    return fit_logistic(columns, y.ravel(), penalty * y.size / 2, tol=1e-4)
 
 
 def _most_shrunk(losses: Array) -> int:

@@ -21,7 +21,7 @@ from labelkin._utils.array_api import (
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._logistic import logistic_coefficients
+from labelkin.calibration._logistic import fit_logistic
 from labelkin.neighbors._counts import make_counts
 
 
@@ -176,7 +176,7 @@ class IBLRClassifier(MultiLabelClassifier):
         progress = FitProgress(self, "labels", Y.shape[1], self.verbose)
 
         def coefficients(label: int) -> Array:
-            w = logistic_coefficients(design, Y[:, label], self.ridge, self.tol)
+            w = fit_logistic(design, Y[:, label], self.ridge, self.tol)
             progress.step()
             return w
 
