@@ -205,6 +205,11 @@ def add_columns(X: Matrix | PresortedMatrix, columns: Array) -> Matrix | Presort
     return np.hstack([X, columns], dtype=X.dtype)
 
 
+def first_columns(X: Matrix | PresortedMatrix, n_columns: int) -> Matrix | PresortedMatrix:
+    """Return the first columns of `X`, without a copy where it is dense or sorted."""
+    return X.first_columns(n_columns) if isinstance(X, PresortedMatrix) else X[:, :n_columns]
+
+
 def class_proba(member: Any, X: Matrix) -> Array:
     """Return class probabilities of validated rows, columns as in the member's ``classes_``.
 

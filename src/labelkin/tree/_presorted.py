@@ -41,8 +41,8 @@ def row_lookup(X: Any) -> tuple[NDArray[Any], ...]:
 class PresortedMatrix:
     """A training matrix with every column sorted once, for many trees.
 
-    A subset of the rows is chosen with weights of zero, and columns are added with
-    `with_columns`: neither sorts anything again.
+    A subset of the rows is chosen with weights of zero; columns are added with `with_columns`
+    and left out with `first_columns`. None of these sorts anything again.
 
     Attributes
     ----------
@@ -84,6 +84,16 @@ class PresortedMatrix:
             np.concatenate((self.indptr, self.indptr[-1] + indptr[1:])),
             np.concatenate((self.rows, rows)),
             np.concatenate((self.values, values)),
+        )
+
+    def first_columns(self, n_columns: int) -> Self:
+        """Return a matrix of the first columns; the sorted entries are not copied."""
+        end = self.indptr[n_columns]
+        return type(self)(
+            self.X[:, :n_columns],
+            self.indptr[: n_columns + 1],
+            self.rows[:end],
+            self.values[:end],
         )
 
     @cached_property
