@@ -28,7 +28,6 @@ NAMES = [
     *("mulan/yeast", "mulan/scene-train", "mulan/enron", "mulan/genbase", "mulan/medical"),
     *("meka/Yeast", "meka/Scene", "meka/Enron"),
 ]
-TARGET = 5.0
 
 
 def cpu_seconds(call: Callable[[], object], repeats: int) -> float:
@@ -154,11 +153,7 @@ def main() -> None:
         print(f"{'file':18s} {'MB':>6s} " + f"{'labelkin':>9s} {'liac':>9s} {'ratio':>7s} " * 2)
         ratios = [compare(name, options.repeats) for name in NAMES]
         mean = float(np.exp(np.mean(np.log(ratios))))
-        met = sum(ratio >= TARGET for ratio in ratios)
-        print(
-            f"geometric mean of the speed ratios {mean:.1f}; "
-            f"{met} of {len(ratios)} files at {TARGET:.0f} times or more"
-        )
+        print(f"speed ratios: geometric mean {mean:.1f}, least {min(ratios):.1f}")
     else:
         print(f"no real files at {SHARED}; only the generated one is read")
     if options.large:

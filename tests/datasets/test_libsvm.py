@@ -36,7 +36,7 @@ def test_labels_and_features_can_be_declared(tmp_path):
 def test_extreme_classification_head(tmp_path):
     got = svm(tmp_path, "2 4 3\n0,2 0:1 3:2\n1 1:5\n")
     assert_same(got, [[1, 0, 0, 2], [0, 5, 0, 0]], [[1, 0, 1], [0, 1, 0]])
-    with pytest.raises(FormatError, match="promises 3 rows, 2 follow"):
+    with pytest.raises(FormatError, match="declares 3 rows, but 2 follow"):
         svm(tmp_path, "3 4 3\n0,2 0:1 3:2\n1 1:5\n")
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
+
+from labelkin._utils.labels import check_labels
 
 
 @dataclass(frozen=True)
@@ -196,12 +197,7 @@ def as_label_matrix(y: ArrayLike) -> sp.csr_array:
         raise ValueError(
             f"y must be a matrix with at least one row and one label; its shape is {shape}."
         )
-    checked = check_array(y, accept_sparse="csr", dtype=None, input_name="y")
-    labels = sp.csr_array(checked)
-    if not np.isin(labels.data, (0, 1)).all():
-        raise ValueError("y must hold only 0 and 1 (or booleans).")
-    labels = labels.astype(np.int64)
-    labels.sum_duplicates()
+    labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
     labels.eliminate_zeros()
     labels.sort_indices()
     return labels

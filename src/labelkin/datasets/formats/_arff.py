@@ -42,10 +42,9 @@ def read_arff(
 ) -> Bunch:
     """Read a multi-label ARFF file of Mulan or MEKA.
 
-    Which attributes are labels is told, in this order, by `labels`, by `xml`, by the XML
-    beside the file (``enron.xml`` for ``enron.arff`` and ``enron-train.arff``, also
-    compressed), and by MEKA's ``-C n`` in the relation's name. So an XML wins over a ``-C``
-    left over from a file's past.
+    The labels are, in this order, those given by `labels`, by `xml`, by the XML beside the file
+    (``enron.xml`` for ``enron.arff`` and ``enron-train.arff``, also compressed), and by MEKA's
+    ``-C n`` in the relation's name. So an XML takes precedence over a ``-C``.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def read_arff(
     -------
     Bunch
         ``data``: float64, dense for dense rows and CSR for sparse rows; missing values are
-        NaN. ``target``: uint8 of shape (n, q), dense (CSR above 100 million cells of a
+        NaN. ``target``: uint8 of shape (n, q), dense (CSR above 100 million entries of a
         sparse file), in the order of the ARFF file's attributes, whatever the XML's.
         ``feature_names``, ``label_names``; ``feature_n_values``: 0 for a numeric feature, k
         for a nominal one with k values, coded by their index (for a yes/no pair: no is 0,
@@ -246,7 +245,7 @@ def write_arff(
     with open_for_writing(path) as file:
         for piece in _pieces(content, relation, meka, sparse):
             file.write(piece.encode("utf-8"))
-        if with_xml:  # still inside: the ARFF file appears only once its XML is there
+        if with_xml:  # inside, so that the ARFF file appears only after its XML
             xml_path = strip_compression(path).with_suffix(".xml")
             write_labels_xml(xml_path, content.label_names)
 

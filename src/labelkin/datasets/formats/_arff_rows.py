@@ -151,6 +151,7 @@ class RowReader:
         n_commas = len(self.attributes) - 1
         if any(line.count(",") != n_commas for line in lines):
             return None
+        lines = [line.replace(", ", ",") for line in lines]  # converters do not strip
         values = self._load(
             lines, delimiter=",", usecols=self.kept, converters=self.converters, ndmin=2
         )

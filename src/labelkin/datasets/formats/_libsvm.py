@@ -22,7 +22,7 @@ _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 
 @dataclass
 class _Head:
-    """What a file's first line says: our comment, or ``rows features labels``."""
+    """The first line of a file: our comment, or ``rows features labels``."""
 
     n_rows: int | None = None
     n_features: int | None = None
@@ -33,14 +33,14 @@ class _Head:
 
 
 class _Lines:
-    """A file for scikit-learn's reader that knows which line it is at."""
+    """The lines of a file for scikit-learn's reader, counted for error messages."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.number = file, 1
         self.first = file.readline()
 
     def read(self, size: int = -1) -> bytes:
-        """Exist: scikit-learn takes for a file what can be read. It iterates."""
+        """Make this a file for scikit-learn, which then iterates over the lines."""
         return self.file.read(size)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -56,9 +56,10 @@ def read_libsvm(
 ) -> Bunch:
     """Read a multi-label LibSVM (SVMlight) file with scikit-learn's reader.
 
-    The format names neither columns nor their number. Files by `write_libsvm` say both in a
-    comment; those of the extreme classification repository start with ``rows features
-    labels``; for others the largest index counts, and the labels are the ids that occur.
+    The format has no place for the names and number of columns. Files by `write_libsvm` hold
+    both in a comment; those of the extreme classification repository start with ``rows features
+    labels``; in others the largest index is the number of features, and the labels are the ids
+    that occur.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def read_libsvm(
         Names of the label ids in order, or how many ids there are. Ids count from 0, or from
         1 where 0 does not occur and the last one does.
     n_features : int, optional
-        Number of features, where the file does not say.
+        Number of features, where the file does not hold it.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def read_libsvm(
             raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
     if head.n_rows is not None and head.n_rows != data.shape[0]:
         raise FormatError(
-            path, f"the first line promises {head.n_rows} rows, {data.shape[0]} follow"
+            path, f"the first line declares {head.n_rows} rows, but {data.shape[0]} follow"
         )
     target, names = _indicator(ids, labels, head, path)
     data = sparse.csr_matrix(data)
@@ -108,12 +109,12 @@ def _read_head(first: bytes, path: str | Path) -> _Head:
     if not first.startswith(_MARK):
         return _Head()
     try:
-        said = json.loads(first[len(_MARK) :])
+        found = json.loads(first[len(_MARK) :])
         head = _Head(
-            n_features=int(said["n_features"]), n_labels=int(said["n_labels"]), zero_based=False
+            n_features=int(found["n_features"]), n_labels=int(found["n_labels"]), zero_based=False
         )
         for key, count in (("feature_names", head.n_features), ("label_names", head.n_labels)):
-            names = said.get(key)
+            names = found.get(key)
             if names is None:
                 continue
             if not all(isinstance(name, str) for name in names) or len(names) != count:
@@ -128,7 +129,7 @@ def _read_head(first: bytes, path: str | Path) -> _Head:
 
 
 def _declared(labels: Labels | None, head: _Head) -> tuple[int | None, list[str] | None]:
-    """Return the number and the names of the labels, as far as the caller or the file say."""
+    """Return the number and the names of the labels, where the caller or the file gives them."""
     if labels is None:
         return head.n_labels, head.label_names
     if isinstance(labels, str) and labels.strip().isdecimal():
@@ -142,7 +143,7 @@ def _declared(labels: Labels | None, head: _Head) -> tuple[int | None, list[str]
 def _indicator(
     ids: list[tuple[float, ...]], labels: Labels | None, head: _Head, path: str | Path
 ) -> tuple[sparse.csr_matrix, list[str] | None]:
-    """Make the indicator matrix of the label ids, and the columns' names."""
+    """Return the indicator matrix of the label ids, and the names of its columns."""
     flat = np.array([value for row in ids for value in row], dtype=np.float64)
     if not (np.isfinite(flat) & (flat == np.floor(flat)) & (np.abs(flat) < 2**53)).all():
         raise FormatError(path, "a label id is not an integer")
@@ -158,8 +159,10 @@ def _indicator(
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
         column = (distinct - first)[column]
     if n_labels < 1:
-        raise FormatError(path, "no label occurs; pass labels= (their names or number)")
-    row = np.repeat(np.arange(len(ids)), [len(marks) for marks in ids])
+        raise FormatError(
+            path, "no label occurs; pass labels= (their names or number)", None, "labels"
+        )
+    row = np.repeat(np.arange(len(ids)), [len(row_ids) for row_ids in ids])
     target = sparse.csr_matrix(
         (np.ones(row.size, dtype=np.uint8), (row, column)), shape=(len(ids), n_labels)
     )
@@ -177,8 +180,8 @@ def write_libsvm(
 ) -> None:
     """Write a multi-label LibSVM file: label ids from 0, feature indices from 1.
 
-    A comment in the first line keeps what the format cannot say: the number of features and
-    labels, and their names. scikit-learn's own writer is not used, for it rounds to 16 digits.
+    A comment in the first line holds what the format has no place for: the number of features
+    and labels, and their names. Scikit-learn's writer is not used, since it rounds to 16 digits.
 
     Parameters
     ----------
@@ -209,6 +212,6 @@ def _row(features: sparse.csr_matrix, target: sparse.csr_matrix, row: int) -> st
             features.indices[entries].tolist(), features.data[entries].tolist(), strict=True
         )
     ]
-    # A row with nothing at all would be a blank line, which readers skip.
+    # A row without labels and features would be a blank line, which readers skip.
     pieces = [",".join(map(str, labels))] * bool(labels) + (pairs or ["1:0"])
     return " ".join(pieces) + "\n"

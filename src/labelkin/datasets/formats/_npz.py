@@ -16,8 +16,8 @@ from labelkin.datasets.formats._content import check_content, make_bunch
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
 _KINDS = {"X_data": "biuf", "X_indices": "iu", "X_indptr": "iu"}
-#: Features with a smaller share of non-zeros stay sparse.
-DENSE_SHARE = 0.5
+# Features with a smaller share of non-zeros stay sparse.
+_DENSE_SHARE = 0.5
 
 
 def read_npz(path: str | Path) -> Bunch:
@@ -39,24 +39,24 @@ def read_npz(path: str | Path) -> Bunch:
         raw = io.BytesIO(file.read())
     try:
         with np.load(raw, allow_pickle=False) as archive:
-            # A member that is no array comes back as its bytes; asarray gives it a kind to refuse.
+            # A member that is no array is returned as bytes; asarray gives it a dtype to refuse.
             known = [key for key in archive.files if key in _REQUIRED + _OPTIONAL]
             arrays = {key: np.asarray(archive[key]) for key in known}
-    except Exception as error:  # zip, deflate and array headers each have their own kinds
+    except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         raise FormatError(path, f"not a readable .npz file ({reason(error)})") from error
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
     data, target = _features(arrays, path), arrays["Y"]
     if target.ndim != 2 or target.dtype.kind not in "biuf" or not np.isin(target, (0, 1)).all():
-        raise FormatError(path, "Y is not a table of 0 and 1")
+        raise FormatError(path, "Y is not a matrix of 0 and 1")
     n, d = data.shape
     if target.shape[0] != n:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
     n_values = _vector(arrays, "feature_n_values", d, "iu", path)
     split = _vector(arrays, "split", n, "biu", path)
     return make_bunch(
-        data if data.nnz < DENSE_SHARE * n * d else data.toarray(),
+        data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
         target.astype(np.uint8),
         feature_names=_names(arrays, "feature_names", d, path),
         label_names=_names(arrays, "label_names", target.shape[1], path),
@@ -69,7 +69,7 @@ def read_npz(path: str | Path) -> Bunch:
 def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_matrix:
     for key, kinds in _KINDS.items():
         if arrays[key].dtype.kind not in kinds:
-            raise FormatError(path, f"{key} is no array of numbers of its kind")
+            raise FormatError(path, f"{key} is not an array of numbers of the right type")
     try:
         shape = tuple(int(size) for size in arrays["X_shape"])
         data = sparse.csr_matrix(
@@ -77,8 +77,8 @@ def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_mat
             shape=shape,
         )
         data.check_format(full_check=True)
-    except Exception as error:  # a wrong dtype, length, index: scipy's kinds vary
-        raise FormatError(path, f"the X arrays are no CSR matrix ({reason(error)})") from error
+    except Exception as error:  # SciPy raises errors of many kinds
+        raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
     if not data.has_canonical_format:
         data.sum_duplicates()
     return data
@@ -89,7 +89,7 @@ def _vector(
 ) -> np.ndarray | None:
     array = arrays.get(key)
     if array is not None and (array.shape != (size,) or array.dtype.kind not in kinds):
-        raise FormatError(path, f"{key} is not a vector of {size} entries of its kind")
+        raise FormatError(path, f"{key} is not a vector of {size} entries of the right type")
     return array
 
 

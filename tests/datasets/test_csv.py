@@ -1,10 +1,11 @@
+"""CSV tables."""
+
 import sys
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from labelkin.datasets import FormatError, read, read_csv, read_parquet, write, write_parquet
+from labelkin.datasets import FormatError, read_csv, write_parquet
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -76,40 +77,6 @@ def test_csv_drop(tmp_path):
     assert got.feature_names == ["a"]
 
 
-def test_parquet_remembers_labels_kinds_and_sparsity(tmp_path):
-    path = tmp_path / "t.parquet"
-    data = sparse.random(25_000, 3, density=0.1, format="csr", random_state=0)
-    data.data = np.ceil(data.data)
-    target = np.arange(25_000)[:, None] % 2
-    write(path, data, target, label_names=["l"], feature_n_values=[0, 2, 2])
-    got = read(path)
-    assert sparse.issparse(got.data)
-    assert_same(got, data, target)
-    np.testing.assert_array_equal(got.feature_n_values, [0, 2, 2])
-    assert read_parquet(path, labels="x3").label_names == ["x3"]
-
-
-def test_foreign_parquet(tmp_path):
-    import pyarrow.parquet
-
-    columns = {"a": [1, None], "b": [1.5, 2.5], "y": [True, False], "t": ["x", "y"]}
-    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "f.parquet")
-    got = read_parquet(tmp_path / "f.parquet", labels="y", drop="t")
-    assert_same(got, [[1, 1.5], [np.nan, 2.5]], np.array([[1], [0]]))
-    with pytest.raises(FormatError, match="column 't' holds string values"):
-        read_parquet(tmp_path / "f.parquet", labels="y")
-    with pytest.raises(FormatError, match="does not say which columns are labels"):
-        read_parquet(tmp_path / "f.parquet")
-    pyarrow.parquet.write_table(pyarrow.table([[1], [2]], names=["a", "a"]), tmp_path / "d.parquet")
-    with pytest.raises(FormatError, match="two columns are named 'a'"):
-        read_parquet(tmp_path / "d.parquet", labels="a")
-    for metadata in ("{", "[]", '{"label_names": [1]}', '{"feature_n_values": {"a": -1}}'):
-        foreign = pyarrow.table(columns).replace_schema_metadata({"labelkin": metadata})
-        pyarrow.parquet.write_table(foreign, tmp_path / "m.parquet")
-        with pytest.raises(FormatError, match=r"m\.parquet"):
-            read_parquet(tmp_path / "m.parquet", drop="t")
-
-
 def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -117,3 +84,13 @@ def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
         read_csv(tmp_path / "x.csv", labels="y")
     with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
         write_parquet(tmp_path / "x.parquet", [[1.0]], [[1]])
+
+
+def test_csv_in_another_encoding(tmp_path):
+    text = "größe,y\n1,1\n2,0\n".encode("latin-1")
+    assert table(tmp_path, text, labels="y", encoding="latin-1").feature_names == ["größe"]
+    with pytest.raises(FormatError, match=r"the text is not utf-8.*encoding=latin-1") as caught:
+        table(tmp_path, text, labels="y")
+    assert caught.value.arguments == ("encoding",)
+    with pytest.raises(ValueError, match="encoding=klingon is unknown"):
+        table(tmp_path, text, labels="y", encoding="klingon")

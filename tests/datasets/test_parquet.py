@@ -1,0 +1,45 @@
+"""Parquet tables."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelkin.datasets import FormatError, read, read_parquet, write
+from support.datasets import assert_same
+
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
+
+
+def test_parquet_remembers_labels_kinds_and_sparsity(tmp_path):
+    path = tmp_path / "t.parquet"
+    data = sparse.random(25_000, 3, density=0.1, format="csr", random_state=0)
+    data.data = np.ceil(data.data)
+    target = np.arange(25_000)[:, None] % 2
+    write(path, data, target, label_names=["l"], feature_n_values=[0, 2, 2])
+    got = read(path)
+    assert sparse.issparse(got.data)
+    assert_same(got, data, target)
+    np.testing.assert_array_equal(got.feature_n_values, [0, 2, 2])
+    assert read_parquet(path, labels="x3").label_names == ["x3"]
+
+
+def test_foreign_parquet(tmp_path):
+    import pyarrow.parquet
+
+    columns = {"a": [1, None], "b": [1.5, 2.5], "y": [True, False], "t": ["x", "y"]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "f.parquet")
+    got = read_parquet(tmp_path / "f.parquet", labels="y", drop="t")
+    assert_same(got, [[1, 1.5], [np.nan, 2.5]], np.array([[1], [0]]))
+    with pytest.raises(FormatError, match="column 't' holds string values"):
+        read_parquet(tmp_path / "f.parquet", labels="y")
+    with pytest.raises(FormatError, match="does not say which columns are labels"):
+        read_parquet(tmp_path / "f.parquet")
+    pyarrow.parquet.write_table(pyarrow.table([[1], [2]], names=["a", "a"]), tmp_path / "d.parquet")
+    with pytest.raises(FormatError, match="two columns are named 'a'"):
+        read_parquet(tmp_path / "d.parquet", labels="a")
+    for metadata in ("{", "[]", '{"label_names": [1]}', '{"feature_n_values": {"a": -1}}'):
+        foreign = pyarrow.table(columns).replace_schema_metadata({"labelkin": metadata})
+        pyarrow.parquet.write_table(foreign, tmp_path / "m.parquet")
+        with pytest.raises(FormatError, match=r"m\.parquet"):
+            read_parquet(tmp_path / "m.parquet", drop="t")
