@@ -35,7 +35,7 @@ PARTS = {
     "tabular.AsStrings": "labelkin.tabular._pipeline.StringConverter",
     "transformation.LabelSetModel": "labelkin.transformation._powerset.LabelSetModel",
     "transformation.LabelSetTree": "labelkin.transformation._powerset.LabelSetTree",
-    "tree.C45Tree": "labelkin.tree._classifier.C45Tree",
+    "tree.C45Tree": "labelkin.tree._tree.C45Tree",
 }
 """Stable name of each part of a model → where it is now."""
 

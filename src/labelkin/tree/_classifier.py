@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
 from types import ModuleType
@@ -19,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from labelkin.base import DocLinkMixin
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
+from labelkin.tree._tree import C45Tree
 
 # Above this total weight a table of k·log2(k) no longer fits the processor's cache.
 _LARGEST_TABLE = 2**17
@@ -42,52 +42,6 @@ def _log_table(size: int) -> NDArray[np.float64]:
     table = k * np.log2(np.maximum(k, 1.0))
     table.flags.writeable = False
     return table
-
-
-@dataclass(frozen=True)
-class C45Tree:
-    """A fitted tree as parallel arrays, in preorder, named as in scikit-learn.
-
-    Attributes
-    ----------
-    feature : ndarray of shape (node_count,)
-        Column tested at a node; -2 in leaves.
-    threshold : ndarray of shape (node_count,)
-        A sample goes left when its value is at most this; -2 in leaves.
-    children_left, children_right : ndarray of shape (node_count,)
-        -1 in leaves.
-    value : ndarray of shape (node_count, n_classes)
-        Weight of the training samples of each class.
-    """
-
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    children_left: NDArray[np.int32]
-    children_right: NDArray[np.int32]
-    value: NDArray[np.float64]
-
-    @property
-    def node_count(self) -> int:
-        """Number of nodes, leaves included."""
-        return len(self.feature)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return int(np.sum(self.children_left < 0))
-
-    @property
-    def max_depth(self) -> int:
-        """Number of tests on the longest path from the root to a leaf."""
-        depth = np.zeros(self.node_count, dtype=int)
-        for node in np.flatnonzero(self.children_left >= 0):
-            depth[self.children_left[node]] = depth[self.children_right[node]] = depth[node] + 1
-        return int(depth.max())
-
-    @property
-    def weighted_n_node_samples(self) -> NDArray[np.float64]:
-        """Weight of the training samples at each node."""
-        return self.value.sum(axis=1)
 
 
 class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
@@ -390,27 +344,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 f"feature_names has {len(names)} names, but the tree was fitted on "
                 f"{self.n_features_in_} features."
             )
-        tree, lines = self.tree_, []
-
-        def leaf_text(node: int) -> str:
-            value = tree.value[node]
-            total, wrong = value.sum(), value.sum() - value.max()
-            errors = f"/{wrong:.6g}" if wrong > 0 else ""
-            return f": {self.classes_[value.argmax()]} ({total:.6g}{errors})"
-
-        # A stack of (node, depth, the test that leads there).
-        stack = [(0, -1, "")]
-        while stack:
-            node, depth, test = stack.pop()
-            is_leaf = tree.children_left[node] < 0
-            if test or is_leaf:
-                lines.append("|   " * depth + test + (leaf_text(node) if is_leaf else ""))
-            if not is_leaf:
-                name, point = names[tree.feature[node]], f"{tree.threshold[node]:.6g}"
-                right, left = tree.children_right[node], tree.children_left[node]
-                stack.append((right, depth + 1, f"{name} > {point}"))
-                stack.append((left, depth + 1, f"{name} <= {point}"))
-        return "\n".join(lines)
+        return self.tree_.export_text(names, self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
