@@ -1,6 +1,6 @@
 """The paper's figures, drawn from what was measured."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 
 def draw_sweep(sweep: Sweep) -> "Figure | None":
-    """Draw each metric against the values of a parameter, with the printed figures.
+    """Draw each metric against the values of a parameter, with the published figures.
 
     Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band is one
     standard deviation to each side.
@@ -128,29 +128,26 @@ def draw_sweep(sweep: Sweep) -> "Figure | None":
     if not shown:
         return None
     with figure_style():
-        figure, axes, spare = _panels(len(shown))
-        for place, measure in zip(axes, shown, strict=True):
-            _draw_curve(place, sweep, measure)
-        _legend(spare, axes[0])
+        figure = _draw_panels(shown, lambda axes, measure: _draw_curve(axes, sweep, measure))
         title = f"{method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}"
         figure.suptitle(shorten(title, 80), fontsize=11)
     return figure
 
 
-def _panels(n: int) -> tuple["Figure", list["Axes"], "Axes"]:
-    """Return a figure of n small axes and an empty one for the legend."""
+def _draw_panels(measures: list[Measure], draw: Callable[["Axes", Measure], None]) -> "Figure":
+    """Draw one panel per measure, and the legend of the first in the place after the last."""
+    n = len(measures)
     columns = min(n + 1, 4)
     rows = -(-(n + 1) // columns)
     figure = new_figure(2.35 * columns, 2.05 * rows + 0.3)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for place in grid[n:]:
-        place.axis("off")
-    return figure, list(grid[:n]), grid[n]
-
-
-def _legend(spare: "Axes", shown: "Axes") -> None:
-    handles, labels = shown.get_legend_handles_labels()
-    spare.legend(handles, labels, loc="center left", frameon=False, fontsize=9)
+    for axes, measure in zip(grid, measures, strict=False):
+        draw(axes, measure)
+    for axes in grid[n:]:
+        axes.axis("off")
+    handles, labels = grid[0].get_legend_handles_labels()
+    grid[n].legend(handles, labels, loc="center left", frameon=False, fontsize=9)
+    return figure
 
 
 def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
@@ -158,8 +155,8 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     values = [sweep.values(setting, measure) * measure.scale for setting in settings]
     mean = np.array([found.mean() for found in values])
     std = np.array([found.std(ddof=1) if len(found) > 1 else 0.0 for found in values])
-    there = np.isfinite(mean)
-    at, mean, std = at[there], mean[there], std[there]
+    known = np.isfinite(mean)
+    at, mean, std = at[known], mean[known], std[known]
     axes.fill_between(at, mean - std, mean + std, color=_BLUE, alpha=0.18, linewidth=0)
     axes.plot(at, mean, color=_BLUE, marker="o", markersize=3.5, label="measured (± std)")
     printed = [published(sweep.dataset, sweep.variant(s), measure.name) for s in settings]
@@ -190,11 +187,7 @@ def draw_bars(comparison: Comparison) -> "Figure | None":
     if not shown:
         return None
     with figure_style():
-        figure, axes, spare = _panels(len(shown))
-        for place, measure in zip(axes, shown, strict=True):
-            _draw_groups(place, comparison, measure)
-        _legend(spare, axes[0])
-    return figure
+        return _draw_panels(shown, lambda axes, measure: _draw_groups(axes, comparison, measure))
 
 
 def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None:
