@@ -107,7 +107,6 @@ COMPOSITIONS = {
         n_estimators=12, bag=0.6, calibrate=True, vote_weights="oob", random_state=0
     ),
     "powerset": LabelPowersetClassifier(LogisticRegression()),
-    "approximate neighbours": MLkNNClassifier(neighbors="approximate"),
     "landmarks": KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),
 }
 
@@ -126,6 +125,14 @@ def test_more_features_than_samples(tmp_path):
     assert_same(KinEnsembleClassifier(random_state=0).fit(counts, Y), tmp_path / "m.skops", counts)
 
 
+def test_approximate_neighbours(tmp_path):
+    """Up to 16,000 rows the search is exact."""
+    X, Y = make_data(16_500, 2, 2)
+    model = MLkNNClassifier(3, neighbors="approximate", n_candidates=1).fit(X, Y)
+    assert_same(model, tmp_path / "m.skops", X[:100])
+    assert ("labelkin", "neighbors.ApproximateSearch") in names_in(tmp_path / "m.skops")
+
+
 @pytest.mark.parametrize("method", ["vpcme", "kin"])
 def test_pipelines_of_the_command_line(method, tmp_path):
     """A table of texts, categories and numbers."""
@@ -136,7 +143,7 @@ def test_pipelines_of_the_command_line(method, tmp_path):
     options = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", method]
     assert main(["fit", str(films), *options, "--out", str(path)]) == 0
     assert_stable(path)
-    assert ("labelkin", "tabular.AsStrings") in names_in(path)
+    assert ("labelkin", "tabular.StringConverter") in names_in(path)
 
 
 # ----------------------------------------------------------------------------- the table
