@@ -25,19 +25,19 @@ FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full 
 
 
 @pytest.fixture(scope="module")
-def kitchen(tmp_path_factory):
+def samples(tmp_path_factory):
     """Return a folder with good files, good models and every bad file named below."""
-    folder = tmp_path_factory.mktemp("kitchen")
+    folder = tmp_path_factory.mktemp("samples")
     before = os.getcwd()
     os.chdir(folder)
     try:
-        _cook()
+        _write_samples()
     finally:
         os.chdir(before)
     return folder
 
 
-def _cook():
+def _write_samples():
     write_films("films.csv", 40)
     write_films("new.csv", 10, seed=1, labels=False)
     write_posts("posts.csv", 40)
@@ -319,15 +319,15 @@ def state(folder):
 
 
 @pytest.fixture
-def untouched(kitchen, monkeypatch):
-    """Run in the kitchen and see that nothing in it changed."""
-    monkeypatch.chdir(kitchen)
+def untouched(samples, monkeypatch):
+    """Run in the folder of samples and check that nothing in it changed."""
+    monkeypatch.chdir(samples)
     monkeypatch.setenv("COLUMNS", "200")
-    before = state(kitchen)
-    yield kitchen
-    after = state(kitchen)
+    before = state(samples)
+    yield samples
+    after = state(samples)
     for name in set(after) - set(before):
-        (kitchen / name).unlink()
+        (samples / name).unlink()
     assert after == before
 
 
@@ -461,9 +461,9 @@ class Failing:
 @pytest.mark.parametrize(
     "words", ["fit locked.csv --labels a,b", "predict locked.skops n.csv", "fit n.csv --labels a,b"]
 )
-def test_permissions(words, tmp_path, kitchen, monkeypatch, capsys):
+def test_permissions(words, tmp_path, samples, monkeypatch, capsys):
     for name, source in (("locked.csv", "n.csv"), ("locked.skops", "n.skops"), ("n.csv", "n.csv")):
-        (tmp_path / name).write_bytes((kitchen / source).read_bytes())
+        (tmp_path / name).write_bytes((samples / source).read_bytes())
     (tmp_path / "locked.csv").chmod(0)
     (tmp_path / "locked.skops").chmod(0)
     monkeypatch.chdir(tmp_path)
@@ -475,8 +475,8 @@ def test_permissions(words, tmp_path, kitchen, monkeypatch, capsys):
     assert "ermission denied" in capsys.readouterr().err
 
 
-def test_overwriting_when_asked(kitchen, tmp_path, monkeypatch):
-    monkeypatch.chdir(kitchen)
+def test_overwriting_on_request(samples, tmp_path, monkeypatch):
+    monkeypatch.chdir(samples)
     out = tmp_path / "m.skops"
     out.write_text("old")
     assert main(["fit", "n.csv", *AB.split(), "--out", str(out)]) == 2
@@ -540,7 +540,7 @@ def test_stdout_on_a_full_disk(untouched):
 
 LONG = ["fit", "films.csv", "--text", "plot", "--ignore", "id", "--labels", "-3"]
 LONG += ["--set", "n_estimators=3000"]
-TOLD = (130, "", "interrupted\n")
+INTERRUPTED = (130, "", "interrupted\n")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -553,8 +553,8 @@ def test_ctrl_c_at_any_moment(seed, untouched):
     process.send_signal(number)
     out, error = process.communicate(timeout=120)
     # Interrupted inside exec(), Python ends itself by SIGINT after all: 130 to a shell.
-    told = (TOLD, (-signal.SIGINT, *TOLD[1:]), (-number, "", ""))
-    assert (process.returncode, out, error) in told
+    expected = (INTERRUPTED, (-signal.SIGINT, *INTERRUPTED[1:]), (-number, "", ""))
+    assert (process.returncode, out, error) in expected
 
 
 @pytest.mark.parametrize(
@@ -571,14 +571,14 @@ def test_ctrl_c_while_fitting(command, number, untouched):
     assert process.returncode == 130
 
 
-def test_killed_the_old_file_is_whole(tmp_path, kitchen):
+def test_killed_the_old_file_is_whole(tmp_path, samples):
     """Even ``kill -9`` leaves the model that was there."""
     out = tmp_path / "m.skops"
-    out.write_bytes((kitchen / "n.skops").read_bytes())
+    out.write_bytes((samples / "n.skops").read_bytes())
     before = out.read_bytes()
     words = [
         "fit",
-        str(kitchen / "films.csv"),
+        str(samples / "films.csv"),
         "--text",
         "plot",
         "--ignore",

@@ -119,7 +119,7 @@ def test_convert_keeps_all_of_an_npz(run, tmp_path):
     assert list(first.feature_names) == list(last.feature_names)
 
 
-def test_convert_does_not_replace_unasked(run, toy, tmp_path):
+def test_convert_replaces_a_file_only_on_request(run, toy, tmp_path):
     goal = tmp_path / "goal.npz"
     goal.write_text("precious")
     assert "--overwrite" in run("convert", toy, goal, code=2)

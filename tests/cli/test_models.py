@@ -81,8 +81,8 @@ def test_the_loaded_pipeline_takes_raw_rows(here):
     ok("predict", "model.skops", "new.csv", "--proba", "--out", "p.csv")
     model = load_model("model.skops")
     proba = model.predict_proba(pd.read_csv("new.csv"))
-    told = np.array([row[2:] for row in rows_of("p.csv")[1:]], dtype=float)
-    np.testing.assert_allclose(told, proba, atol=1e-6)
+    written = np.array([row[2:] for row in rows_of("p.csv")[1:]], dtype=float)
+    np.testing.assert_allclose(written, proba, atol=1e-6)
     assert list(model[-1].label_names_) == LABELS
     info = model_info("model.skops")
     assert info.label_names == LABELS
@@ -147,9 +147,9 @@ def test_every_format_gives_the_same(suffix, form, here):
     from labelkin import MLkNNClassifier
 
     expected = MLkNNClassifier(n_neighbors=10).fit(X, Y).predict_proba(X[:9])
-    told = rows_of("p.csv")
-    assert told[0] == ["row", "labels", *"abcd"]
-    np.testing.assert_allclose(np.array([r[2:] for r in told[1:]], float), expected, atol=1e-6)
+    written = rows_of("p.csv")
+    assert written[0] == ["row", "labels", *"abcd"]
+    np.testing.assert_allclose(np.array([r[2:] for r in written[1:]], float), expected, atol=1e-6)
     ok("evaluate", "model.skops", f"test{suffix}")
 
 
@@ -194,8 +194,8 @@ def test_nominal_attributes_mean_their_words(here):
 
 def test_one_column_of_tags(here, capsys):
     ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--json")
-    said = json.loads(capsys.readouterr().out)
-    assert said["labels"] == sorted(LABELS)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["labels"] == sorted(LABELS)
     ok("evaluate", "model.skops", "posts.csv", "--metrics", "f1", "--json")
     assert json.loads(capsys.readouterr().out)["results"]["model.skops"]["f1"]["mean"] > 0.6
     text = (here / "posts.csv").read_text().replace("drama", "tragedy")
@@ -292,8 +292,8 @@ def test_models_saved_in_python(here):
     frame.to_csv("d.csv", index=False)
     for model, data in (("named", "d.csv"), ("named", "d.npz"), ("plain", "d.npz")):
         ok("predict", f"{model}.skops", data, "--proba", "--out", "p.csv", "-f")
-        told = np.array([row[2:] for row in rows_of("p.csv")[1:]], float)
-        np.testing.assert_allclose(told, MLkNNClassifier().fit(X, Y).predict_proba(X), atol=1e-6)
+        written = np.array([row[2:] for row in rows_of("p.csv")[1:]], float)
+        np.testing.assert_allclose(written, MLkNNClassifier().fit(X, Y).predict_proba(X), atol=1e-6)
 
 
 # ------------------------------------------------------------------------- what is printed
@@ -356,15 +356,15 @@ def test_evaluate_by_cross_validation(here, capsys):
     shown = capsys.readouterr().out
     assert re.search(r"Hamming loss ↓\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
     ok(*words, "--json")
-    said = json.loads(capsys.readouterr().out)
-    assert list(said["results"]) == ["mlknn", "br"]
-    figures = said["results"]["mlknn"]["average_precision"]
+    shown = json.loads(capsys.readouterr().out)
+    assert list(shown["results"]) == ["mlknn", "br"]
+    figures = shown["results"]["mlknn"]["average_precision"]
     assert len(figures["folds"]) == 3
     assert figures["mean"] == pytest.approx(np.mean(figures["folds"]))
     assert figures["std"] == pytest.approx(np.std(figures["folds"]))
     ok(*words, "--json")
     again = json.loads(capsys.readouterr().out)
-    assert again["results"]["br"]["f1"] == said["results"]["br"]["f1"]
+    assert again["results"]["br"]["f1"] == shown["results"]["br"]["f1"]
     ok(*words, "--json", "--seed", "5", "--no-stratified", "--repeats", "2")
     other = json.loads(capsys.readouterr().out)["results"]["br"]["f1"]
     assert len(other["folds"]) == 6
@@ -378,13 +378,13 @@ def test_cross_validation_is_what_python_gives(here, capsys):
     X, Y = make_data(60)
     write("d.npz", X, Y)
     ok("evaluate", "d.npz", *FAST, "--folds", "4", "--json", "--seed", "3")
-    said = json.loads(capsys.readouterr().out)["results"]["mlknn"]
+    shown = json.loads(capsys.readouterr().out)["results"]["mlknn"]
     splits = RepeatedIterativeStratifiedKFold(n_splits=4, n_repeats=1, random_state=3)
     for i, (train, test) in enumerate(splits.split(X, Y)):
         model = MLkNNClassifier(n_neighbors=10).fit(X[train], Y[train])
         expected = figures_of(Y[test], model.predict_proba(X[test]), model.predict(X[test]))
         for name, value in expected.items():
-            assert said[name]["folds"][i] == pytest.approx(value), name
+            assert shown[name]["folds"][i] == pytest.approx(value), name
 
 
 def test_evaluate_a_scikit_learn_classifier(here, capsys):
@@ -404,11 +404,11 @@ def test_export(model, capsys):
     pytest.importorskip("onnx", reason="needs the extra 'onnx'")
     capsys.readouterr()
     ok("export", model, "m.onnx", "--json")
-    said = json.loads(capsys.readouterr().out)
-    assert said["out"] == "m.onnx"
-    assert said["labels"] == LABELS
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["out"] == "m.onnx"
+    assert shown["labels"] == LABELS
     with open("m.onnx", "rb") as file:
-        assert len(file.read()) == said["bytes"]
+        assert len(file.read()) == shown["bytes"]
 
 
 # ------------------------------------------------------------------------------- settings
@@ -422,7 +422,7 @@ def test_settings_are_typed():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_can_be_asked_for(name, here):
+def test_every_method_can_be_chosen(name, here):
     X, Y = make_data(30)
     write("d.csv", X, Y)
     parameters = METHODS[name].make(0).get_params()

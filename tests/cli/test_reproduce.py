@@ -70,7 +70,7 @@ def test_ones_own_data_and_method_join(capsys):
     assert "cells of 'films' with other data" in capsys.readouterr().err
 
 
-def test_failures_are_told_and_counted(capsys):
+def test_failures_are_shown_and_counted(capsys):
     assert main([*QUICK, "--jobs", "1", "--method", "fails=own_methods:Fails"]) == 1
     shown = capsys.readouterr().out
     assert "failed: fails digit-scenes r0f0: RuntimeError: cannot predict" in shown
@@ -78,7 +78,7 @@ def test_failures_are_told_and_counted(capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["tabel3"], "Did you mean table3"),
         (["table3", "--datasets", "yeats"], "Did you mean yeast"),
@@ -91,14 +91,14 @@ def test_failures_are_told_and_counted(capsys):
         (["table3", "--folds", "1"], "folds"),
     ],
 )
-def test_bad_input_gets_one_sentence(words, said, capsys, monkeypatch):
+def test_bad_input_gets_one_sentence(words, message, capsys, monkeypatch):
     def offline(*args, **options):
         raise OSError("yeast could not be downloaded")
 
     monkeypatch.setattr("labelkin.datasets.registry._load._download", offline)
     assert main(["reproduce", *words]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert "Traceback" not in error
     assert not os.path.exists("results.db")
 
