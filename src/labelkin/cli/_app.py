@@ -7,27 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 import labelkin
 from labelkin.cli import datasets, demo, evaluate, export, fit, predict, report, reproduce
-from labelkin.cli._errors import report_error, report_interrupt, warnings_as_notes
-
-
-class Commands(TyperGroup):
-    """All commands; Typer ends an interrupted command silently, this prints a line."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; one that reports its own end raises ``Exit`` instead."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise typer.Exit(report_interrupt()) from None
-
+from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
 
 app = typer.Typer(
     name="labelkin",
-    cls=Commands,
     help="Multi-label classification: train, predict, evaluate and compare, from files.",
     epilog="""From a table to predictions for new rows:
 
@@ -80,6 +66,8 @@ def run(argv: list[str]) -> int:
         try:
             code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
             sys.stdout.flush()
+        except Interrupted as end:
+            return report_interrupt(str(end))
         except KeyboardInterrupt:
             return report_interrupt()
         except SystemExit as end:  # Typer's response to a broken pipe
@@ -87,6 +75,8 @@ def run(argv: list[str]) -> int:
         except Exception as error:
             # An import that Ctrl-C cuts short may fail in any way.
             return report_interrupt() if interrupted else report_error(error, _options_of(argv))
+        if code == 130:  # Typer turns KeyboardInterrupt into this code, without a word
+            return report_interrupt()
     return code if isinstance(code, int) else 0
 
 

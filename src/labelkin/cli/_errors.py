@@ -18,6 +18,10 @@ from labelkin._utils.errors import rename_arguments
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
 
+class Interrupted(Exception):
+    """The user interrupted a command that has a line of its own to print."""
+
+
 def report_error(error: Exception, options: Mapping[str, str]) -> int:
     """Print an error as one sentence and return the exit code.
 
@@ -50,9 +54,9 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
     return _print_error(f"failed: {name}: {error} (LABELKIN_TRACEBACK=1 shows where)", 1)
 
 
-def report_interrupt() -> int:
+def report_interrupt(message: str = "interrupted") -> int:
     """Print that the user interrupted the command and return the exit code."""
-    print("interrupted", file=sys.stderr)
+    print(message, file=sys.stderr)
     return 130
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli._errors import Interrupted
 from labelkin.cli._output import plural, shell_line, split_names
 
 if TYPE_CHECKING:
@@ -145,8 +146,7 @@ def command(
             view=_make_view(plan, chosen.title, store, console, jobs),
         )
     except KeyboardInterrupt:
-        typer.echo(_interruption(plan, store, command_line), err=True)
-        raise typer.Exit(130) from None
+        raise Interrupted(_interruption(plan, store, command_line)) from None
     _print_summary(plan, store, summary, console)
 
 
