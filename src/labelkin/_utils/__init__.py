@@ -1,1 +1,1 @@
-"""Utilities that every room shares; nothing here knows an estimator."""
+"""Utilities shared by all packages; nothing here depends on an estimator."""

@@ -1,4 +1,4 @@
-"""Rows that are equal to the last bit."""
+"""Rows that are equal in every bit."""
 
 from hashlib import blake2b
 from typing import Any
@@ -8,7 +8,7 @@ from scipy import sparse
 
 
 def first_of_equals(X: Any) -> np.ndarray | None:
-    """Return for each row the first that equals it; None when no two do."""
+    """Return for each row the first one equal to it; None where no two rows are equal."""
     suspects = np.arange(X.shape[0])
     if sparse.issparse(X):
         ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
@@ -28,7 +28,7 @@ def first_of_equals(X: Any) -> np.ndarray | None:
 
 
 def _repeated(values: np.ndarray) -> np.ndarray:
-    """Return where the values stand that occur more than once."""
+    """Return the positions of values that occur more than once."""
     ordered = np.sort(values)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(twice):

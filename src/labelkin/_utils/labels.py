@@ -1,4 +1,4 @@
-"""Label matrices as they come: arrays, sparse matrices, DataFrames, one dimension."""
+"""Validation of label matrices: arrays, sparse matrices, DataFrames, one dimension."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def as_matrix(values: Any, name: str) -> Any:
             array = np.asarray(values)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be a matrix of shape (n, q), one column a label."
+                f"{name} must be a matrix of shape (n, q), one column per label."
             ) from None
     if array.ndim == 1:
         array = array.reshape((-1, 1))
     if array.ndim != 2:
         raise ValueError(
-            f"{name} must have the shape (n, q), one column a label, not {array.ndim} dimensions."
+            f"{name} must have the shape (n, q), one column per label, not {array.ndim} dimensions."
         )
     if 0 in array.shape:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
@@ -31,9 +31,9 @@ def as_matrix(values: Any, name: str) -> Any:
 
 
 def as_target(Y: Any) -> Any:
-    """Return a target as an array, one that has dimensions as it came; refuse lists of sets."""
+    """Return a target as an array, unchanged if it is one; raise an error for lists of sets."""
     cure = (
-        "y must be a matrix of 0 and 1, one column a label, not a list of label sets: "
+        "y must be a matrix of 0 and 1, one column per label, not a list of label sets: "
         "encode them with sklearn.preprocessing.MultiLabelBinarizer."
     )
     try:
@@ -48,7 +48,7 @@ def as_target(Y: Any) -> Any:
 
 
 def check_labels(Y: Any, name: str) -> Any:
-    """Return an indicator matrix as int8, dense or CSR as it came."""
+    """Return a matrix of 0 and 1 as int8: CSR if it is sparse, else dense."""
     array = as_matrix(Y, name)
     values = array.data if sparse.issparse(array) else array
     wrong = (values != 0) & (values != 1)
@@ -62,7 +62,7 @@ def check_labels(Y: Any, name: str) -> Any:
 
 
 def label_names(model: Any) -> list[str]:
-    """Name the labels of a fitted classifier: columns of its Y, else numbers from 0.
+    """Return the label names of a fitted classifier: columns of its y, else numbers from 0.
 
     After a one-dimensional target there is one label: the second class.
     """

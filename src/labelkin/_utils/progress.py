@@ -1,4 +1,4 @@
-"""Lines that tell how far a long fit has come."""
+"""Progress of a long fit, printed line by line."""
 
 import time
 from threading import Lock
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class FitProgress:
-    """Count finished steps and say so, from any thread.
+    """Counts and prints finished steps; safe to use from any thread.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class FitProgress:
     total : int
         How many steps there are.
     verbose : int
-        0: silent; 1: about ten lines; more: a line for each step.
+        0: silent; 1: about ten lines; more: one line per step.
     """
 
     def __init__(self, owner: Any, unit: str, total: int, verbose: int) -> None:

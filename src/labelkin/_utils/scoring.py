@@ -9,12 +9,12 @@ from labelkin._utils.array_api import to_numpy
 
 
 def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
-    """Return the scores of the positive class on the rows of `X`, one column a label, on the host.
+    """Return the scores of the positive class as a NumPy array, one column per label.
 
-    ``predict_proba`` is asked first, ``decision_function`` where it is missing. Understood are
-    one (n, q) array, as labelkin's classifiers and scikit-learn's chains and networks return;
-    a list of q arrays with a column a class, as scikit-learn's forests and neighbours do;
-    and, for a single label, (n,) or a column a class.
+    They come from ``predict_proba``, or without it from ``decision_function``, in any of these
+    forms: one (n, q) array, as labelkin's classifiers and scikit-learn's chains and networks
+    return; a list of q arrays with one column per class, as scikit-learn's forests and neighbours
+    do; and, for a single label, (n,) or one column per class.
     """
     if hasattr(estimator, "predict_proba"):
         scores = estimator.predict_proba(X)
@@ -37,7 +37,7 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
 
 
 def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
-    """Column of class 1; a label constant in training has one column, for the class it had."""
+    """Return the column of class 1: zeros for a label that was always absent in training."""
     column = np.flatnonzero(np.asarray(to_numpy(classes)) == 1)
     return part[:, column[0]] if len(column) else np.zeros(len(part))
 

@@ -25,7 +25,7 @@ from labelkin._utils.array_api import (
 )
 from labelkin.base import Array
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
-from labelkin.neighbors._counts import NeighborCounts, TrainingCounts, sum_labels
+from labelkin.neighbors._counts import NeighborCounts, label_histogram, sum_labels
 from labelkin.neighbors._device import (
     DeviceSearch,
     distance_columns,
@@ -171,9 +171,9 @@ def _fit(
     counts = xp.reshape(xp.permute_dims(xp.reshape(sums, (S, n, q)), (1, 0, 2)), (n, S * q))
     joint = clone(data.base)
     searches = [_search(columns, offset, s, n, k, own) for s, own in enumerate(dimensions)]
-    training = TrainingCounts([(counts, xp.tile(data.labels, (1, S)))], k)
-    joint._estimate(training.histogram(), Z.dtype)
-    proba = joint._loo_proba(training, strict)
+    tiled = xp.tile(data.labels, (1, S))
+    joint._estimate(label_histogram(counts, tiled, k + 1), Z.dtype)
+    proba = joint._loo_proba(counts, tiled, strict)
     for number, model in enumerate(estimators):
         labels = slice(number * q, (number + 1) * q)
         model._validate_params()

@@ -7,7 +7,7 @@ all samples, so that it is computed once per label, and sparse labels give the r
 ones to the last bit.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any
 
@@ -78,11 +78,6 @@ class NeighborCounts:
         """Return the counts around each query; None: each training sample, itself left out."""
         return sum_labels(self.Y, self.search.query(Q, self.n_jobs))
 
-    def of_training(self) -> "TrainingCounts":
-        """Return the counts around the training samples, each left out of its neighbours."""
-        neighbors = self.search.query(None, self.n_jobs)
-        return TrainingCounts(_TrainingBlocks(self.Y, neighbors), self.n_neighbors)
-
     def labels_of(self, rows: Any) -> Array:
         """Return the labels of some training samples as a dense array."""
         labels = self.Y[rows]
@@ -96,62 +91,6 @@ class NeighborCounts:
         elif is_device_array(getattr(moved.search, "columns", None)):  # labels are dense there
             moved.Y = converter(self.Y.toarray())
         return moved
-
-
-class TrainingCounts:
-    """Counts around the training samples, while a classifier is being fitted.
-
-    Parameters
-    ----------
-    blocks : iterable of (counts, labels)
-        Counts and labels, each (b, q), of consecutive training samples; iterated several times.
-    n_neighbors : int
-        k, the largest possible count.
-    """
-
-    def __init__(self, blocks: Iterable[tuple[Matrix, Matrix]], n_neighbors: int) -> None:
-        self.blocks = blocks
-        self.n_neighbors = n_neighbors
-
-    def histogram(self) -> Array:
-        """Return the number of samples by (label present, label, count), (2, q, k + 1)."""
-        width = self.n_neighbors + 1
-        first, *others = (label_histogram(c, labels, width) for c, labels in self.blocks)
-        return sum(others, start=first)
-
-    def look_up(self, table: Array) -> Array:
-        """Return the entries of a table by (label, count) at the counts, a dense (n, q) array."""
-        return stack_rows([look_up(table, counts) for counts, _ in self.blocks])
-
-    def likely_labels(self, posterior: Array) -> Matrix:
-        """Return the labels that are more likely than not given the counts, (n, q)."""
-        return stack_rows([likely_labels(posterior, counts) for counts, _ in self.blocks])
-
-
-class _TrainingBlocks:
-    """Counts and labels of the training samples, from the indices of their neighbours.
-
-    Several blocks are counted again in each iteration: counts take many times the memory of
-    sparse labels, and a sum of labels takes little time beside the search.
-    """
-
-    def __init__(self, Y: Matrix, neighbors: Array) -> None:
-        (n, q), k = Y.shape, neighbors.shape[1]
-        per_row = k * (Y.nnz // n + 1) if sparse.issparse(Y) else q
-        size = n if is_device_array(Y) else rows_per_block(per_row, 8, None, least=1, most=n)
-        self.batches = list(gen_batches(n, size))
-        self.Y, self.neighbors = Y, neighbors
-        self.kept = self._block(self.batches[0]) if len(self.batches) == 1 else None
-
-    def __iter__(self) -> Iterator[tuple[Matrix, Matrix]]:
-        if self.kept is not None:
-            return iter([self.kept])
-        return map(self._block, self.batches)
-
-    def _block(self, rows: slice) -> tuple[Matrix, Matrix]:
-        if len(self.batches) == 1:
-            return sum_labels(self.Y, self.neighbors), self.Y
-        return sum_labels(self.Y, self.neighbors[rows]), self.Y[rows]
 
 
 def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
@@ -173,7 +112,7 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
         indices = xp.reshape(neighbors[start : min(start + size, m), :], (-1,))
         labels = xp.reshape(take_rows(Y, indices), (-1, k, q))
         sums.append(xp.sum(labels, axis=1, dtype=xp.int64))
-    return stack_rows(sums)
+    return sums[0] if len(sums) == 1 else xp.concat(sums, axis=0)
 
 
 def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
@@ -193,18 +132,10 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
     array of int of shape (2, q, width)
     """
     n, q = Y.shape
-    if sparse.issparse(counts):
-        # Presence and count in one number, then apart again: both have one sparsity pattern.
-        both = sparse.csr_array(counts + width * Y.astype(counts.dtype))
-        present, count = np.divmod(both.data, width)
-        bins = (present.astype(np.intp) * q + both.indices) * width + count
-        histogram = np.bincount(bins, minlength=2 * q * width).reshape(2, q, width)
-        histogram[0, :, 0] += n - np.bincount(both.indices, minlength=q)
-        return histogram
     xp, device = namespace_and_device(counts)
     if is_numpy(xp):
-        bins = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        return np.bincount(bins.ravel(), minlength=2 * q * width).reshape(2, q, width)
+        blocks = _row_blocks(counts)
+        return sum(_histogram_of_block(counts[rows], Y[rows], width) for rows in blocks)
     # No bincount: it is not in the standard, and torch's waits for the device.
     values = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
     both = counts + width * xp.astype(Y, xp.int64)
@@ -215,6 +146,20 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
     ]
     total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
     return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
+
+
+def _histogram_of_block(counts: Matrix, Y: Matrix, width: int) -> Array:
+    n, q = Y.shape
+    if not sparse.issparse(counts):
+        bins = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
+        return np.bincount(bins.ravel(), minlength=2 * q * width).reshape(2, q, width)
+    # Presence and count are added into one number, so that they have one sparsity pattern.
+    both = sparse.csr_array(counts + width * Y.astype(counts.dtype))
+    present, count = np.divmod(both.data, width)
+    bins = (present.astype(np.intp) * q + both.indices) * width + count
+    histogram = np.bincount(bins, minlength=2 * q * width).reshape(2, q, width)
+    histogram[0, :, 0] += n - np.bincount(both.indices, minlength=q)
+    return histogram
 
 
 def look_up(table: Array, counts: Matrix) -> Array:
@@ -239,7 +184,10 @@ def likely_labels(posterior: Array, counts: Matrix) -> Matrix:
         Counts.
     """
     if not sparse.issparse(counts):
-        return look_up(posterior, counts) > 0.5
+        if is_device_array(counts):
+            return look_up(posterior, counts) > 0.5
+        blocks = [look_up(posterior, counts[rows]) > 0.5 for rows in _row_blocks(counts)]
+        return np.concatenate(blocks)
     likely = posterior[counts.indices, counts.data] > 0.5
     rows, columns = [_row_of_entry(counts)[likely]], [counts.indices[likely]]
     # A label can be likely though no neighbour has it.
@@ -259,10 +207,8 @@ def _row_of_entry(matrix: sparse.csr_array) -> Array:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def stack_rows(parts: list[Matrix]) -> Matrix:
-    """Return blocks of rows, dense, sparse or on a device, as one matrix."""
-    if len(parts) == 1:
-        return parts[0]
-    if sparse.issparse(parts[0]):
-        return sparse.csr_array(sparse.vstack(parts, format="csr"))
-    return namespace_and_device(parts[0])[0].concat(parts, axis=0)
+def _row_blocks(counts: Matrix) -> Iterator[slice]:
+    """Yield slices of rows whose temporary arrays have a bounded size."""
+    m, q = counts.shape
+    per_row = counts.nnz // m + 1 if sparse.issparse(counts) else q
+    return gen_batches(m, rows_per_block(per_row, 8, None, least=1, most=m))

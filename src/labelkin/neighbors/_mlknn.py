@@ -15,11 +15,10 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.explain import Explanation, explain
 from labelkin.neighbors._blocks import BlockCounts, fit_blocks, predict_blocks
 from labelkin.neighbors._counts import (
-    TrainingCounts,
+    label_histogram,
     likely_labels,
     look_up,
     make_counts,
-    stack_rows,
     sum_labels,
 )
 from labelkin.neighbors._device import query_jointly
@@ -141,7 +140,11 @@ class MLkNNClassifier(MultiLabelClassifier):
         -------
         self
         """
-        self._fit_valid(*self._validate_fit(X, y))
+        X, y = self._validate_fit(X, y)
+        if is_dask(X):
+            self._fit_loo_proba(X, y)
+        else:
+            self._fit_valid(X, y)
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -170,23 +173,23 @@ class MLkNNClassifier(MultiLabelClassifier):
         return self._fit_loo_proba(X, y.toarray() if sparse.issparse(y) else y, strict)
 
     def _fit_loo_proba(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
-        training = self._fit_valid(X, Y)
+        """Fit to validated data; return leave-one-out probabilities."""
         if is_dask(X):
-            return training
-        return self._loo_proba(training, strict)
+            return fit_blocks(self, X, Y)
+        counts = self._fit_valid(X, Y)
+        return self._loo_proba(counts, self._counts.Y, strict)
 
     def _fit_loo_labels(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit; return the labels predicted for each training sample left out, sparse as Y is.
 
-        An ensemble uses them in place of probabilities, which would be dense: for 5,000 samples
-        with 20,000 sparse labels, 80 MB at the peak of a fit instead of 800.
+        An ensemble uses them in place of probabilities, which are dense: those of 5,000 samples
+        and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
-        return self._fit_valid(X, Y).likely_labels(self._posterior)
+        counts = self._fit_valid(X, Y)
+        return likely_labels(self._posterior, counts)
 
-    def _fit_valid(self, X: Matrix, Y: Matrix) -> Any:
+    def _fit_valid(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
-        if is_dask(X):
-            return fit_blocks(self, X, Y)
         self._counts = make_counts(
             X,
             Y,
@@ -197,9 +200,10 @@ class MLkNNClassifier(MultiLabelClassifier):
         )
         if self.neighbors == "approximate":
             self.recall_ = getattr(self._counts.search, "recall", 1.0)
-        training = self._counts.of_training()
-        self._estimate(training.histogram(), X.dtype)
-        return training
+        counts = self._counts()
+        histogram = label_histogram(counts, self._counts.Y, self._counts.n_neighbors + 1)
+        self._estimate(histogram, X.dtype)
+        return counts
 
     def _estimate(self, histogram: Array, dtype: Any) -> None:
         """Set priors, likelihoods and posteriors.
@@ -235,24 +239,19 @@ class MLkNNClassifier(MultiLabelClassifier):
         self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
         self._posterior = astype(posterior, dtype)
 
-    def _loo_proba(self, training: TrainingCounts, strict: bool) -> Array:
+    def _loo_proba(self, counts: Array, Y: Array, strict: bool) -> Array:
         """Return the probabilities of the training samples; `strict`: see `fit_loo_proba`."""
         if not strict:
-            return training.look_up(self._posterior)
-        histogram, dtype = training.histogram(), self._posterior.dtype
-        return stack_rows(
-            [
-                astype(self._strict_posterior(histogram, counts, labels), dtype)
-                for counts, labels in training.blocks
-            ]
-        )
+            return look_up(self._posterior, counts)
+        histogram = label_histogram(counts, Y, self._posterior.shape[1])
+        return astype(self._strict_posterior(histogram, counts, Y), self._posterior.dtype)
 
     def _strict_posterior(self, histogram: Array, counts: Array, labels: Array) -> Array:
         """Return the posterior of each training sample from the histogram of the others."""
         xp, _ = namespace_and_device(histogram)
         s, n_counts = self.smoothing, histogram.shape[2]
         histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-        n_others = float(xp.sum(histogram[:, 0, :])) - 1
+        n_others = labels.shape[0] - 1
         joint, totals = [], []
         with np.errstate(invalid="ignore", divide="ignore"):
             for present, own in enumerate([1 - labels, labels]):
