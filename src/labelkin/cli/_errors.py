@@ -25,12 +25,7 @@ class Interrupted(Exception):
 def report_error(error: Exception, options: Mapping[str, str]) -> int:
     """Print an error as one sentence and return the exit code.
 
-    Parameters
-    ----------
-    error : Exception
-        What ended the command.
-    options : mapping of str to str
-        The command's options, such as ``--label-column``, by argument.
+    `options` are those of the command, such as ``--label-column``, by argument of the library.
     """
     if os.environ.get("LABELKIN_TRACEBACK"):
         import traceback

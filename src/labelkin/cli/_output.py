@@ -86,10 +86,8 @@ def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> No
 def progress_bar(description: str, total: int, *, hidden: bool) -> Iterator[Callable[..., None]]:
     """Show a bar on stderr while the block runs, if stderr is a terminal.
 
-    Yields
-    ------
-    update : callable
-        Takes ``completed``, the number of finished steps, and optionally a new ``description``.
+    The function it yields takes ``completed``, the number of finished steps, and optionally a new
+    ``description``.
     """
     if hidden or not sys.stderr.isatty():
         yield lambda **_: None
