@@ -2,9 +2,9 @@
 
 The rows stay in their blocks; everything on the workers is a Dask task on the blocks. What is
 lost with a worker is computed again by the scheduler, and the result is the same. This package
-knows rows and tasks only: the scatter of pairs in blocks is in `labelkin.projection`, label sets
-are in `labelkin.constraints`, neighbours in `labelkin.neighbors`. Dask is imported by the first
-Dask array.
+handles rows and tasks only: the scatter of pairs in blocks is in `labelkin.projection`, label
+sets are in `labelkin.constraints`, neighbours in `labelkin.neighbors`. Dask is imported when the
+first task is made.
 """
 
 from labelkin.distributed._estimators import (

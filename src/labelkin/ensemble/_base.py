@@ -189,19 +189,21 @@ class ConstraintEnsemble(MultiLabelClassifier):
     def _mean(self, outputs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return mean probability and share of votes from the outputs of all members."""
         total = WeightedVotes()
-        weights = to_numpy(self.vote_weights_).tolist()
-        for (proba, labels), weight in zip(outputs, weights, strict=True):
+        for (proba, labels), weight in self._weighted(outputs):
             total.add(proba, labels, weight)
         return total.mean()
 
     def _staged_means(self, X: ArrayLike, method: str) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes after each member."""
         total = WeightedVotes()
-        weights = to_numpy(self.vote_weights_).tolist()
         outputs = self._member_outputs(self._validate_predict(X, method))
-        for (proba, labels), weight in zip(outputs, weights, strict=True):
+        for (proba, labels), weight in self._weighted(outputs):
             total.add(proba, labels, weight)
             yield total.mean()
+
+    def _weighted(self, outputs: Iterable[tuple[Array, Array]]) -> Iterable[Any]:
+        """Return pairs of a member's output and its weight."""
+        return zip(outputs, to_numpy(self.vote_weights_).tolist(), strict=True)
 
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Return labels: by the vote, or by calibrated probabilities if there are any."""

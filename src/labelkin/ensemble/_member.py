@@ -199,7 +199,7 @@ class Round:
             wrong = _fit_misclassified(estimator, Z, self.data)
             return Member(self.projection, estimator, wrong, wrong.mean())
         proba, labels = _fit_predict_outside(estimator, Z, self.data, self.bag, self.rows_outside)
-        return self.judge_outside(estimator, to_numpy(proba), to_numpy(labels))
+        return self.member_outside(estimator, to_numpy(proba), to_numpy(labels))
 
     @property
     def rows_outside(self) -> Array:
@@ -207,8 +207,8 @@ class Round:
         in_bag = np.arange(self.data.n_samples) if self.bag is None else self.bag
         return np.setdiff1d(np.arange(self.data.n_samples), in_bag)
 
-    def judge_outside(self, estimator: Any, proba: Array, labels: Array) -> Member:
-        """Return the member, judged by its predictions of the rows outside its bag."""
+    def member_outside(self, estimator: Any, proba: Array, labels: Array) -> Member:
+        """Return the member with its errors on the rows outside its bag."""
         rows = self.rows_outside
         wrong = np.zeros(self.data.n_samples, dtype=bool)
         wrong[rows] = (labels != self.data.Y[rows]).any(axis=1)

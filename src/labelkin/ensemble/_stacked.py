@@ -107,7 +107,7 @@ def train_stack(data: TrainingSet, seeds: Array) -> list[Member]:
     for number, (member_round, estimator) in enumerate(zip(rounds, estimators, strict=True)):
         rows = member_round.rows_outside
         members.append(
-            member_round.judge_outside(estimator, proba[rows, number], labels[rows, number])
+            member_round.member_outside(estimator, proba[rows, number], labels[rows, number])
         )
     return members
 

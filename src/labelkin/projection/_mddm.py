@@ -31,14 +31,13 @@ class MDDM(LinearProjection):
     ----------
     n_components : float or int, default=0.99
         A float in (0, 1]: the fewest dimensions whose eigenvalues reach this share of the
-        sum of all. An int: at most so many dimensions. There are never more than labels.
+        sum of all. An int: the maximal number. There are never more dimensions than labels.
     constraint : {"projection", "features"}, default="projection"
         What is orthonormal: MDDMp or MDDMf.
     mu : float, default=0.5
-        μ, in [0, 1], only for MDDMf: how much the identity counts in the constraint (the
-        authors weigh both parts alike). With 0
-        features that are nearly constant can get enormous coefficients; with 1 MDDMf is
-        MDDMp.
+        μ in [0, 1], only for MDDMf: weight of the identity in the constraint (one half in the
+        article). With 0, features that are nearly constant can get enormous coefficients;
+        with 1 MDDMf is MDDMp.
     label_kernel : {"linear", "cosine"}, default="linear"
         Similarity of two label sets: the number of labels they share, or that number over
         the geometric mean of their sizes.
@@ -48,7 +47,7 @@ class MDDM(LinearProjection):
     components_ : ndarray of shape (d, n_features)
         Pᵀ, the largest entry of each row positive.
     eigenvalues_ : ndarray of shape (d,)
-        What each row adds to the objective, decreasing.
+        Contribution of each row to the objective, decreasing.
     dependence_ratio_ : ndarray of shape (d,)
         Share of each eigenvalue in the sum of all.
     n_features_in_ : int
@@ -72,7 +71,7 @@ class MDDM(LinearProjection):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelkin.projection._mddm import MDDM
+    >>> from labelkin import MDDM
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> Y = np.array([[0, 1], [0, 1], [1, 0], [1, 0]])
     >>> MDDM().fit_transform(X, Y).ravel()
@@ -122,7 +121,7 @@ class MDDM(LinearProjection):
         labels = self._validate_label_sets(rows, y).astype(np.float64)
         if self.label_kernel == "cosine":
             labels = normalize(labels)
-        # HX for dense rows; sparse ones stay as they are, and the centred labels see to it.
+        # HX for dense rows. Sparse ones are not centred: H on the labels has the same effect.
         if not sparse.issparse(rows):
             rows = rows - rows.mean(axis=0, dtype=np.float64)
         cross = rows.T @ (labels - labels.mean(axis=0))
@@ -142,7 +141,7 @@ class MDDM(LinearProjection):
         return self
 
     def _dimension(self, eigenvalues: Array) -> int:
-        """How many of the decreasing eigenvalues to keep."""
+        """Return how many of the decreasing eigenvalues to keep."""
         # Rounding of the singular values, squared.
         rank = int((eigenvalues > (1e-13 * len(eigenvalues)) ** 2 * eigenvalues[0]).sum())
         if not rank:
