@@ -46,14 +46,16 @@ class Graph:
     ----------
     inputs : sequence of str
         Names of the graph's inputs; generated names differ from them.
+    max_bytes : int
+        Limit on the size of all constants.
     """
 
-    def __init__(self, inputs: Sequence[str] = ()) -> None:
+    def __init__(self, inputs: Sequence[str] = (), max_bytes: int = _LIMIT) -> None:
         onnx = import_optional("onnx", "onnx")
         self._helper, self._arrays = onnx.helper, onnx.numpy_helper
         self._nodes: list[Any] = []
         self._constants: dict[bytes, Any] = {}
-        self._bytes = 0
+        self._bytes, self._max_bytes = 0, max_bytes
         self._count = 0
         self._prefix = "/"
         while any(name.startswith(self._prefix) for name in inputs):
@@ -68,7 +70,7 @@ class Graph:
         key = sha256(f"{array.dtype}{array.shape}".encode() + content).digest()
         if key not in self._constants:
             self._bytes += array.nbytes
-            if self._bytes > _LIMIT:
+            if self._bytes > self._max_bytes:
                 raise ValueError(
                     "The model is too large for an ONNX file, which holds at most 2 GB: train it "
                     "with fewer members, or on fewer samples."

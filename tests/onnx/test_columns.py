@@ -1,0 +1,262 @@
+"""Exported pipelines of texts, categories and numbers give Python's results."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    OneHotEncoder,
+)
+
+from labelkin import (
+    DecisionClassifier,
+    MLkNNClassifier,
+)
+from labelkin.onnx import to_onnx
+from labelkin.onnx._graph import Graph
+from labelkin.tabular._pipeline import StringConverter
+
+onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
+runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+
+TALE = "the DETECTIVE, a gun, in a café of Straße x²: heist! clown naïve widow party_dog"
+WORDS = TALE.split()
+TABLE = ["plot", "year", "length", "country"]
+
+
+def write_csv(path, rng, n, *, gaps=True):
+    """Films: a text, a number, a category, two labels; with holes."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    plots = [" ".join(rng.choice(WORDS, size=rng.integers(1, 12))) for _ in range(n)]
+    frame = pandas.DataFrame({"plot": plots, "year": rng.integers(1950, 2020, n).astype(float)})
+    frame["length"] = rng.normal(100, 20, n).round(3)
+    frame["country"] = rng.choice(["France", "Japan", "Chile"], size=n)
+    frame["crime"] = [int("gun" in plot or "heist" in plot) for plot in plots]
+    frame["comedy"] = (frame["year"] > 1990).astype(int)
+    if gaps:
+        for column in ("plot", "year", "country"):
+            frame.loc[rng.random(n) < 0.1, column] = None
+    frame.to_csv(path, index=False)
+    return frame
+
+
+PROGRAM = """
+import json, sys
+import numpy, onnxruntime
+with open("rows.json") as file:
+    rows = json.load(file)
+session = onnxruntime.InferenceSession("m.onnx")
+kinds = {"tensor(double)": float, "tensor(float)": numpy.float32, "tensor(string)": object}
+given = {i.name: numpy.array(rows[i.name], dtype=kinds[i.type]) for i in session.get_inputs()}
+probabilities, labels = session.run(None, given)
+numpy.savez("found.npz", probabilities=probabilities, labels=labels)
+assert not {"labelkin", "sklearn", "scipy"} & set(sys.modules)
+"""
+
+
+def cells(frame, column):
+    values = frame[column]
+    if values.dtype.kind == "f":
+        return [[None if v != v else v] for v in values]
+    return [["" if v is None or v != v else v] for v in values]
+
+
+@pytest.fixture
+def films(tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+    pytest.importorskip("skops")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    write_csv("train.csv", rng, 150)
+    new = write_csv("new.csv", rng, 40)
+    new.loc[0, ["plot", "country"]] = ["", "Peru"]  # no words; a country never seen
+    new.loc[1, "plot"] = "ÉLAN, CAFÉ; cafe\u0301! ﬁx strasse — 한국 detective\ngun"
+    new.to_csv("new.csv", index=False)
+    return new
+
+
+@pytest.mark.parametrize("model", ["mlknn", "vpcme", "iblr_scaled"])
+@pytest.mark.parametrize(
+    ("kinds", "inputs"),
+    [
+        ("numbers", ["X"]),
+        ("mixed", ["year", "length", "country"]),
+        ("text", ["plot"]),
+        ("all", ["plot", "year", "length", "country"]),
+    ],
+)
+def test_from_fit_to_a_program_without_labelkin(kinds, inputs, model, films, capsys):
+    from labelkin.cli import main
+    from labelkin.persistence import load_model
+
+    left_out = {
+        "numbers": ["plot", "country"],
+        "mixed": ["plot"],
+        "text": ["year", "length", "country"],
+        "all": [],
+    }[kinds]
+    options = ["--labels", "crime,comedy", "--model", model, "--out", "m.skops", "--quiet"]
+    if "plot" not in left_out:
+        options += ["--text", "plot"]
+    options += [word for name in left_out for word in ("--ignore", name)]
+    options += ["--set", "n_estimators=3"] if model == "vpcme" else []
+    assert main(["fit", "train.csv", *options]) == 0
+    assert main(["export", "m.skops", "m.onnx", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [item["name"] for item in said["inputs"]] == inputs
+    assert said["labels"] == ["crime", "comedy"]
+    assert said["columns"] == [name for name in TABLE if name not in left_out]
+    names = said["columns"]
+    given = {name: cells(films, name) for name in names}
+    if inputs == ["X"]:
+        given = {"X": np.hstack([given[name] for name in names]).tolist()}
+    with open("rows.json", "w") as file:
+        json.dump(given, file)
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+    expected = load_model("m.skops")
+    with np.load("found.npz") as found:
+        np.testing.assert_allclose(
+            found["probabilities"], expected.predict_proba(films[names]), rtol=0, atol=1e-5
+        )
+        np.testing.assert_array_equal(found["labels"], expected.predict(films[names]))
+    metadata = {entry.key: entry.value for entry in onnx.load("m.onnx").metadata_props}
+    assert json.loads(metadata["feature_names"]) == names
+
+
+def test_export_command(films, capsys):
+    from labelkin.cli import main
+
+    options = ["--labels", "crime,comedy", "--model", "mlknn", "--text", "plot", "-q"]
+    assert main(["fit", "train.csv", *options, "--out", "m.skops"]) == 0
+    assert main(["export", "m.skops", "m.onnx", "--float32"]) == 0
+    out = capsys.readouterr().out
+    assert "plot (string, N × 1), year (float32, N × 1)" in out
+    assert "onnxruntime.InferenceSession('m.onnx').run(None, {'plot': …" in out
+    assert main(["export", "m.skops", "m.onnx"]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["export", "m.skops", "m.onnx", "--overwrite", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def transformed(step, columns, dtype=np.float64):
+    """What the graph makes of columns, each (n, 1)."""
+    from labelkin.onnx._convert import transform
+    from labelkin.onnx._graph import Columns, Tensor
+
+    inputs = {f"c{i}": np.asarray(column).reshape(-1, 1) for i, column in enumerate(columns)}
+    graph = Graph(list(inputs))
+    table = Columns([Tensor(name, column.dtype) for name, column in inputs.items()])
+    rows = table if len(columns) > 1 else table.columns[0]
+    graph.op("Identity", transform(step, graph, rows).name, output="out")
+    kinds = {name: (column.dtype, ["N", 1]) for name, column in inputs.items()}
+    exported = graph.model(kinds, {"out": (dtype, ["N", None])}, {})
+    session = runtime.InferenceSession(exported.SerializeToString())
+    return session.run(["out"], inputs)[0]
+
+
+TEXTS = [
+    "The cat sat on the mat.",
+    "A dog's DOG, dogs & ﬁsh: crème brûlée",
+    "naïve cafés №5 x² ½ Returns™ the cat\tsat\n\non\u00a0it",
+    "W" * 100 + " cat_2 the",
+    "",
+    " . ",
+    "Ünïcödé İstanbul straße 한국 사람 cre\u0300me",
+]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        TfidfVectorizer(sublinear_tf=True, strip_accents="unicode"),
+        TfidfVectorizer(lowercase=False, norm="l1"),
+        TfidfVectorizer(strip_accents="ascii", ngram_range=(1, 3), use_idf=False),
+        TfidfVectorizer(stop_words="english", norm=None, token_pattern=r"(?u)\b\w+\b"),
+        CountVectorizer(ngram_range=(2, 2), strip_accents="unicode"),
+        CountVectorizer(binary=True),
+        make_pipeline(CountVectorizer(), TfidfTransformer()),
+    ],
+    ids=str,
+)
+def test_texts(step):
+    fitted = step.fit([*TEXTS, "it sat on on a mat, the dog", "creme cafe 12 fish cat sat on it"])
+    texts = [*TEXTS, *[f"ca{chr(c)}t mat{chr(c)} {chr(c)}the" for c in range(1, 0x2200)]]
+    texts = [text for text in texts if "Σ" not in text]
+    found = transformed(fitted, [np.array(texts, dtype=object)])
+    np.testing.assert_allclose(found, fitted.transform(texts).toarray(), atol=1e-12)
+    assert transformed(fitted, [np.array([], dtype=object)]).shape == (0, found.shape[1])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        TfidfVectorizer(analyzer="char"),
+        TfidfVectorizer(token_pattern="[a-z]+"),
+        CountVectorizer(tokenizer=str.split, token_pattern=None),
+        CountVectorizer(stop_words=["the"], ngram_range=(1, 2)),
+    ],
+    ids=str,
+)
+def test_texts_that_stay_in_python(step):
+    model = make_pipeline(step, MLkNNClassifier(1)).fit(TEXTS, np.eye(len(TEXTS), dtype=int))
+    with pytest.raises(ValueError, match="cannot be exported to ONNX; keep it in Python"):
+        to_onnx(model)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False),
+        OneHotEncoder(drop="if_binary", handle_unknown="ignore"),
+        OneHotEncoder(min_frequency=3, handle_unknown="infrequent_if_exist"),
+        OneHotEncoder(max_categories=2, handle_unknown="ignore"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+def test_categories(step):
+    words = np.array([*"aaaabbbbcd", None], dtype=object)
+    numbers = np.array([1.0, 2, 2, 2, 1, 1, 1, 5, 2, np.nan, 1])
+    fitted = step.fit(np.column_stack([words, numbers]).astype(object))
+    fitted.categories_[1] = fitted.categories_[1].astype(float)
+    seen = np.array(["a", "d", "new", None, "b"], dtype=object)
+    values = np.array([5.0, 1, 7, np.nan, 2])
+    expected = step.transform(np.column_stack([seen, values]).astype(object))
+    expected = expected if isinstance(expected, np.ndarray) else expected.toarray()
+    given = np.array(["" if word is None else word for word in seen], dtype=object)
+    np.testing.assert_array_equal(transformed(fitted, [given, values]), expected)
+
+
+def test_decisions_over_tables(films):
+    names, target = ["plot", "year"], films[["crime", "comedy"]]
+    parts = [("w", make_pipeline(StringConverter(), TfidfVectorizer()), "plot")]
+    columns = ColumnTransformer(parts, remainder=SimpleImputer())
+    model = DecisionClassifier(make_pipeline(columns, MLkNNClassifier(3)), "micro_f1")
+    model.fit(films[names], target)
+    given = {name: np.array(cells(films, name)) for name in names}
+    given = {"plot": given["plot"].astype(object), "year": given["year"].astype(float)}
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    probabilities, labels = session.run(None, given)
+    np.testing.assert_allclose(probabilities, model.predict_proba(films[names]), atol=1e-5)
+    np.testing.assert_array_equal(labels, model.predict(films[names]))
+
+
+def test_columns_named_as_outputs():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"labels": list("abab"), "/constant_0": [1.0, 2, 3, 4]})
+    encode = OneHotEncoder(handle_unknown="ignore")
+    columns = ColumnTransformer([("c", encode, ["labels"])], remainder="passthrough")
+    model = make_pipeline(columns, MLkNNClassifier(1)).fit(frame, [[0, 1], [1, 0], [0, 1], [1, 1]])
+    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    assert [i.name for i in session.get_inputs()] == ["labels_", "/constant_0"]
+    given = [frame[name].to_numpy(object if i == 0 else float) for i, name in enumerate(frame)]
+    rows = {i.name: v.reshape(-1, 1) for i, v in zip(session.get_inputs(), given, strict=True)}
+    np.testing.assert_allclose(session.run(None, rows)[0], model.predict_proba(frame), atol=1e-5)
