@@ -218,7 +218,10 @@ def test_grid_search(y_form, data):
         "vpcmeclassifier__estimator": [MLkNNClassifier(5), IBLRClassifier(5, ridge=1.0)],
     }
     search = GridSearchCV(
-        pipeline, grid, scoring=SCORERS["average_precision"], cv=IterativeStratifiedKFold(3)
+        pipeline,
+        grid,
+        scoring=SCORERS["average_precision"],
+        cv=IterativeStratifiedKFold(3, random_state=0),
     )
     search.fit(X, y_form(Y))
     assert search.best_params_.keys() == grid.keys()
@@ -249,7 +252,7 @@ def test_cross_validate_with_all_scorers(model, data):
 
 
 def test_scores_of_scikit_learn(data):
-    """The strings and make_scorer know our classifiers as any multi-label ones."""
+    """Scorer names and make_scorer treat these classifiers as any multi-label ones."""
     X, Y = data
     model = MLkNNClassifier(5)
     for scoring in ("accuracy", "f1_macro", "jaccard_micro"):
@@ -407,15 +410,15 @@ def test_weights_through_a_search(data, routing):
 
 
 def asking(estimator):
-    """Return a classifier that asks for the weights."""
+    """Return a classifier that requests the weights."""
     return estimator.set_fit_request(sample_weight=True)
 
 
 def weighted_models():
-    """Meta-estimators whose members ask for the weights, and one that takes them itself."""
+    """Meta-estimators whose members request the weights, and one that takes them itself."""
     return [
         BinaryRelevanceClassifier(asking(LogisticRegression())),
-        BinaryRelevanceClassifier(),  # its tree asks without being told
+        BinaryRelevanceClassifier(),  # its default tree requests them by itself
         BinaryRelevanceClassifier(make_pipeline(MinMaxScaler(), asking(LogisticRegression()))),
         ChainClassifier(asking(LogisticRegression()), n_estimators=2, random_state=0),
         LabelPowersetClassifier(asking(LogisticRegression())),
