@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors import IBLRClassifier
+from labelkin.neighbors._counts import label_histogram, likely_labels
 
 FORMS = [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
 
@@ -131,3 +132,11 @@ def test_thousands_of_labels_are_never_dense_as_a_whole():
     tracemalloc.stop()
     assert peak < 80e6  # as bytes the matrix would take 100 MB, as probabilities 400 MB
     assert model.predict(X[:30]).shape == (30, Y.shape[1])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_no_rows(form):
+    """A block of a Dask array can be empty."""
+    counts, Y = form(np.empty((0, 3), dtype=np.int32)), form(np.empty((0, 3), dtype=np.uint8))
+    np.testing.assert_array_equal(label_histogram(counts, Y, 4), np.zeros((2, 3, 4)))
+    assert likely_labels(np.full((3, 4), 0.2), counts).shape == (0, 3)

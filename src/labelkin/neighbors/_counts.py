@@ -208,7 +208,7 @@ def _row_of_entry(matrix: sparse.csr_array) -> Array:
 
 
 def _row_blocks(counts: Matrix) -> Iterator[slice]:
-    """Yield slices of rows whose temporary arrays have a bounded size."""
-    m, q = counts.shape
+    """Yield slices of rows whose temporary arrays have a bounded size; one, if there are none."""
+    m, q = max(1, counts.shape[0]), counts.shape[1]
     per_row = counts.nnz // m + 1 if sparse.issparse(counts) else q
     return gen_batches(m, rows_per_block(per_row, 8, None, least=1, most=m))
