@@ -40,6 +40,7 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Warnings are errors. One BLAS thread: the site's many small fits are quicker so.
 docs: $(VENV)/.docs-installed
