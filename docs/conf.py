@@ -30,6 +30,7 @@ extensions = [
     "guide_figure",
     "measured",
     "results_page",
+    "rooms",
 ]
 exclude_patterns = ["_build", "README.md", "figures"]
 # The reference hands a function to autosummary's templates, which cannot be cached.
@@ -72,7 +73,14 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "start": [], "results": [], "coming-from": [], "changelog": []}
+html_sidebars = {
+    "index": [],
+    "start": [],
+    "results": [],
+    "coming-from": [],
+    "architecture": [],
+    "changelog": [],
+}
 
 # --------------------------------------------------------------------------- nothing from the net
 

@@ -1,8 +1,8 @@
 """The API reference is made from what the package exports: nothing can be forgotten.
 
-Writes ``api/index.rst`` before autosummary looks at it. Estimators are those of
-``labelkin.__all__``; the modules below contribute their ``__all__``, or what they define.
-A module that is not there (yet, or for want of an extra) is left out.
+Writes ``api/index.rst`` before autosummary reads it. There is one section per package, with the
+names of its ``__all__``, or what it defines. A module that cannot be imported, because an extra
+is not installed, is left out.
 """
 
 import inspect
@@ -16,19 +16,24 @@ from typing import Any
 import labelkin
 
 MODULES = {
+    "ensemble": "VPCME and Bagging_VPCP",
+    "constraints": "Pairwise constraints",
+    "projection": "Projections and feature selection",
+    "neighbors": "Nearest neighbours",
+    "transformation": "Problem transformation",
+    "tree": "C4.5 trees",
+    "kin": "The Kin ensemble",
+    "kernel": "Kernel ridge regression",
+    "linear": "Linear models",
+    "decisions": "Label decisions",
     "metrics": "Metrics",
     "model_selection": "Splitting",
     "datasets": "Datasets and formats",
-    "constraints": "Constraints",
-    "decisions": "Label decisions",
-    "selection": "Features",
-    "kernel": "Kernel ridge",
-    "kin": "The ensemble of all kinds",
-    "reduction": "Reduction",
+    "tabular": "Tables with columns of several kinds",
     "explain": "Explanations",
+    "registry": "Methods by name",
     "persistence": "Saving and loading",
     "onnx": "ONNX",
-    "registry": "Methods by name",
     "experiments.run.protocol": "Experiments: protocol",
     "experiments.run.plan": "Experiments: plan",
     "experiments.run.runner": "Experiments: running",
@@ -45,16 +50,16 @@ HEAD = """\
 API reference
 =============
 
-All that is public, made from what the package exports. Names under *Estimators* are
-imported from ``labelkin`` itself, others from the module they stand under. Every estimator
-is one of scikit-learn: ``get_params``, ``set_params``, ``score``, and for transformers
+The public names of every package. The estimators can also be imported from ``labelkin``
+itself, and are listed as ``labelkin.NAME``. All of them are scikit-learn estimators; the
+methods they inherit from scikit-learn, such as ``get_params``, ``score`` and
 ``fit_transform``, are not repeated here.
 
 """
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Names a module offers: its ``__all__``, else the functions and classes it defines."""
+    """Return a module's ``__all__``, or the functions and classes it defines."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     return [
@@ -83,53 +88,40 @@ def own_methods(fullname: str) -> list[tuple[str, str]]:
     ]
 
 
-def _section(title: str, module: str, names: list[str]) -> str:
+def _summary(module: str, names: list[str]) -> str:
     entries = "".join(f"   {name}\n" for name in sorted(names, key=str.lower))
-    return (
-        f"{title}\n{'-' * len(title)}\n\n.. currentmodule:: {module}\n\n"
-        f".. autosummary::\n   :toctree: generated\n\n{entries}\n"
-    )
+    return f".. currentmodule:: {module}\n\n.. autosummary::\n   :toctree: generated\n\n{entries}\n"
 
 
-def _estimators() -> str:
-    names = {name: getattr(labelkin, name) for name in labelkin.__all__}
-    groups: dict[str, list[str]] = {"Classifiers": [], "Transformers": [], "Others": []}
-    for name, value in names.items():
-        if not inspect.isclass(value):
-            kind = "Others"
-        elif hasattr(value, "transform"):
-            kind = "Transformers"
-        else:
-            kind = "Classifiers" if hasattr(value, "predict") else "Others"
-        groups[kind].append(name)
-    return "".join(_section(title, "labelkin", g) for title, g in groups.items() if g)
-
-
-def _modules() -> str:
+def sections() -> str:
+    """Return one section per module; a name that ``labelkin`` exports stands under that name."""
     text = ""
     for name, title in MODULES.items():
         try:
             module = import_module(f"labelkin.{name}")
         except ImportError:
             continue
-        # A class exported by the package has its place under the estimators.
-        names = [n for n in public_names(module) if n not in labelkin.__all__]
-        if names:
-            text += _section(f"{title}: ``labelkin.{name}``", module.__name__, names)
+        exported, others = [], []
+        for public in public_names(module):
+            (exported if public in labelkin.__all__ else others).append(public)
+        title = f"{title}: ``labelkin.{name}``"
+        text += f"{title}\n{'-' * len(title)}\n\n"
+        text += _summary("labelkin", exported) if exported else ""
+        text += _summary(module.__name__, others) if others else ""
     return text
 
 
 def _write(app, config) -> None:
     page = Path(app.srcdir) / "api" / "index.rst"
     page.parent.mkdir(exist_ok=True)
-    text = HEAD + _estimators() + _modules()
+    text = HEAD + sections()
     if not page.exists() or page.read_text(encoding="utf-8") != text:
         page.write_text(text, encoding="utf-8")
     config.autosummary_context["own_methods"] = own_methods
 
 
 def _shield(text: str) -> str:
-    """Escape, outside of back-quotes, what docstrings say in plain text: x_ and |A|."""
+    """Escape, outside of back-quotes, what docstrings write in plain text: x_ and |A|."""
     parts = re.split(r"(`+[^`]*`+)", text)
     parts[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", p).replace("|", r"\|") for p in parts[::2]]
     return "".join(parts)

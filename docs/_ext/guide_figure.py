@@ -1,8 +1,8 @@
 """The directive ``guide-figure``: a figure drawn at build time, inside the page as SVG.
 
 ``docs/figures/NAME.py`` has a function ``draw`` that returns a matplotlib figure. The SVG
-takes the page's own ink, so that one figure serves the light and the dark page, and its
-text can be selected and is read aloud::
+uses the colours of the page, so that one figure serves the light and the dark page; its
+text can be selected, and screen readers read it::
 
     ```{guide-figure} projection
     :alt: What a reader who cannot see it should know.
@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 import matplotlib
 from docutils import nodes
 from docutils.parsers.rst import directives
+from figures._common import PAPER
 from sphinx.util.docutils import SphinxDirective
 
 from labelkin.experiments.report.drawing import STYLE, inline_svg, save
@@ -41,6 +42,7 @@ class GuideFigure(SphinxDirective):
             self.env.note_dependency(str(path))
         with matplotlib.rc_context(STYLE), TemporaryDirectory() as folder:
             svg = save(module.draw(), Path(folder), name)
+        svg = svg.replace(PAPER, "var(--pst-color-background, white)")
         alt = escape(self.options["alt"], quote=True)
         figure = nodes.figure(classes=["guide-figure"])
         drawn = f'<div class="drawing" tabindex="0">{inline_svg(svg, name, alt)}</div>'

@@ -1,4 +1,4 @@
-"""What the guide's figures share: colours that everyone can tell apart, and small data."""
+"""What the guide's figures share: colours for colour-blind readers too, and small data."""
 
 from functools import cache
 
@@ -10,9 +10,10 @@ from labelkin.experiments.report.drawing import new_figure as new_figure
 BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, GREY = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C",
 )  # fmt: skip
-INK = "#1b1c1f"  # becomes the ink of the page
+INK = "#1b1c1f"  # becomes the text colour of the page
+PAPER = "#fefefe"  # becomes the background of the page
 
-__all__ = ["BLUE", "GREEN", "GREY", "INK", "ORANGE", "PINK", "SKY", "YELLOW", "new_figure"]
+__all__ = ["BLUE", "GREEN", "GREY", "INK", "ORANGE", "PAPER", "PINK", "SKY", "YELLOW", "new_figure"]
 
 
 @cache

@@ -1,5 +1,6 @@
-"""The documentation says what is: its snippets run, its figures exist, its versions agree."""
+"""The documentation is true: its snippets run, its figures exist, its versions agree."""
 
+import ast
 import re
 import sys
 import tomllib
@@ -36,30 +37,30 @@ def test_every_figure_is_drawn_and_used():
     assert named == drawn
 
 
-def test_every_figure_is_told_to_those_who_cannot_see_it():
+def test_every_figure_has_a_text_alternative():
     for name, text in TEXTS.items():
         figures = re.findall(r"```\{guide-figure\} \S+\n(.*)", text)
         assert all(line.startswith(":alt: ") for line in figures), name
 
 
-def test_links_between_pages_lead_somewhere():
+def test_links_between_pages_resolve():
     for name, text in TEXTS.items():
         for target in re.findall(r"\]\(([^)#:]+\.md)", text):
             assert ((DOCS / name).parent / target).exists(), f"{name} links to {target}"
 
 
-def test_every_estimator_has_a_place():
+def test_the_guide_names_every_estimator():
     guide = "".join(text for name, text in TEXTS.items() if name.startswith("guide/"))
     examples = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "examples").glob("*.py"))
     missing = [name for name in labelkin.__all__ if name not in guide + examples]
     assert not missing, f"not in the user guide: {missing}"
 
 
-def test_the_reference_knows_what_is_exported(monkeypatch):
+def test_the_reference_lists_all_exports(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     import api_reference
 
-    page = api_reference._estimators() + api_reference._modules()
+    page = api_reference.sections()
     for name in labelkin.__all__:
         assert f"   {name}\n" in page
     assert "   evaluate\n" in page
@@ -67,6 +68,33 @@ def test_the_reference_knows_what_is_exported(monkeypatch):
     assert {"fit", "predict", "predict_proba", "staged_predict"} <= set(methods)
     assert "get_params" not in methods
     sys.modules.pop("api_reference")
+
+
+def test_the_architecture_page_names_code_that_exists():
+    """Each pair of a file and a function or class, as in ``file.py``: ``Class.method``."""
+    pairs = re.findall(r"`([\w/]+\.py)`: `([\w.]+)`", TEXTS["architecture.md"])
+    assert len(pairs) > 20
+    for file, name in pairs:
+        body = ast.parse((Path(labelkin.__file__).parent / file).read_text(encoding="utf-8")).body
+        for part in name.split("."):
+            found = [node for node in body if getattr(node, "name", None) == part]
+            assert found, f"{file} has no {name}"
+            body = getattr(found[0], "body", [])
+
+
+def test_the_architecture_page_lists_every_package(monkeypatch):
+    pytest.importorskip("grimp")
+    monkeypatch.syspath_prepend(str(DOCS))
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    import rooms
+
+    listed = set(re.findall(r"^\| `(\w+)` \| \S", rooms.table(), re.MULTILINE))
+    source = Path(labelkin.__file__).parent
+    there = {path.parent.name for path in source.glob("*/__init__.py")}
+    there |= {path.stem for path in source.glob("[a-z]*.py")}
+    assert listed == there
+    for name in ("rooms", "figures", "figures._common", "figures.architecture"):
+        sys.modules.pop(name)
 
 
 def test_measured_tables_are_made_from_committed_figures(monkeypatch):
