@@ -15,6 +15,7 @@ from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
+from labelkin.neighbors._exact import ExactSearch
 from labelkin.onnx._convert import Prediction, classify
 from labelkin.onnx._graph import Graph, Tensor
 
@@ -132,13 +133,17 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
     TopK returns the lower index first among equals, as the search in Python does.
     """
     search, labels, k = counts.search, counts.labels_of(slice(None)), counts.n_neighbors
+    if not isinstance(search, ExactSearch):
+        raise ValueError(
+            "neighbors='approximate' has no counterpart in ONNX for this many rows; fit again "
+            "with neighbors='exact'."
+        )
     if k == 0:  # one training sample has no neighbours: count it as one without labels
         labels, k = np.zeros_like(labels), 1
     X, norms = search.X, search.squared_norms
     X = X.toarray() if sparse.issparse(X) else X
-    if (
-        search.first_equal is not None
-    ):  # equal samples must have equal distances, so one is computed
+    # Equal samples must have equal distances, so one of them is computed.
+    if search.first_equal is not None:
         kept, place = np.unique(search.first_equal, return_inverse=True)
         X, norms = X[kept], norms[kept]
     rows = graph.promote(rows, X.dtype)
