@@ -77,7 +77,7 @@ def test_demo(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--samples", "200", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    for word in ("ML-kNN", "VPCME", "Hamming loss", "Recall", "fit time", "30/30"):
+    for word in ("Kin", "ML-kNN", "VPCME", "Micro F1", "Subset accuracy", "fit time", "30/30"):
         assert word in shown
     assert "explained" in shown
     for picture in ("scenes.png", "explain.png"):

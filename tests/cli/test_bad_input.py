@@ -148,22 +148,25 @@ fit n.csv --labels a,b --category nothing           # no column 'nothing'
 fit n.csv --labels a,b --model vpmce                # Did you mean vpcme
 fit n.csv --labels a,b --model ''                   # no such method
 fit n.csv --labels a,b --model os:system            # no such method
-fit n.csv --labels a,b --set n_estimators           # write it as name=value
-fit n.csv --labels a,b --set =5                     # write it as name=value
-fit n.csv --labels a,b --set n_estimators=          # write it as name=value
-fit n.csv --labels a,b --set n_estimator=5          # Did you mean n_estimators
-fit n.csv --labels a,b --set n_estimators=0         # n_estimators
-fit n.csv --labels a,b --set n_estimators=-5        # n_estimators
-fit n.csv --labels a,b --set n_estimators=many      # n_estimators
-fit n.csv --labels a,b --set n_estimators=2.5       # n_estimators
-fit n.csv --labels a,b --set n_estimators=5 --set n_estimators=6   # set twice
-fit n.csv --labels a,b --set threshold=7            # threshold
-fit n.csv --labels a,b --set voting=loud            # voting
-fit n.csv --labels a,b --set estimator=tree    # estimator
-fit n.csv --labels a,b --set random_state=x         # random_state
+fit n.csv --labels a,b -m vpcme --set n_estimators           # write it as name=value
+fit n.csv --labels a,b -m vpcme --set =5                     # write it as name=value
+fit n.csv --labels a,b -m vpcme --set n_estimators=          # write it as name=value
+fit n.csv --labels a,b -m vpcme --set n_estimator=5          # Did you mean n_estimators
+fit n.csv --labels a,b -m vpcme --set n_estimators=0         # n_estimators
+fit n.csv --labels a,b -m vpcme --set n_estimators=-5        # n_estimators
+fit n.csv --labels a,b -m vpcme --set n_estimators=many      # n_estimators
+fit n.csv --labels a,b -m vpcme --set n_estimators=2.5       # n_estimators
+fit n.csv --labels a,b -m vpcme --set n_estimators=5 --set n_estimators=6   # set twice
+fit n.csv --labels a,b -m vpcme --set threshold=7            # threshold
+fit n.csv --labels a,b -m vpcme --set voting=loud            # voting
+fit n.csv --labels a,b -m vpcme --set estimator=tree    # estimator
+fit n.csv --labels a,b -m vpcme --set random_state=x         # random_state
 fit n.csv --labels a,b --model mlknn --set n_neighbors=0        # n_neighbors
 fit n.csv --labels a,b --model mlknn --set n_estimators=5       # no such parameter
 fit n.csv --labels a,b --model mlknn_scaled --set k=5           # no such parameter
+fit n.csv --labels a,b -m auto --set n_trees=5      # name one method with --model
+fit n.csv --labels a,b -m auto --time 0             # --time
+fit n.csv --labels a,b -m auto,kin                  # no such method
 fit n.csv --labels a,b --seed -1                    # --seed
 fit n.csv --labels a,b --seed x                     # --seed
 fit n.csv --labels a,b --missing maybe              # --missing
@@ -276,7 +279,7 @@ evaluate n.csv --labels a,b --model os:getcwd       # no fit and predict
 evaluate n.csv --labels a,b --metrics accuracy      # no such metric
 evaluate n.csv --labels a,b --metrics f2            # no such metric
 evaluate n.csv --labels a,b --metrics ,             # names no metric
-evaluate n.csv --labels a,b --set n_estimator=3     # Did you mean n_estimators
+evaluate n.csv --labels a,b -m vpcme --set n_estimator=3     # Did you mean n_estimators
 evaluate n.csv --labels a,b --device tpu            # --device
 evaluate n.csv --labels a,b --seed -1               # --seed
 evaluate unlabelled.csv --labels a,b                # no row has any label

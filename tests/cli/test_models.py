@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from labelkin.cli import evaluate, export, fit, main, predict
+from labelkin.cli._fingerprint import count_known_rows, fingerprint
 from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
 from labelkin.persistence import load_model, model_info, save_model
@@ -57,9 +58,9 @@ def rows_of(path):
 
 
 def test_from_a_table_to_predictions(here, capsys):
-    ok("fit", "movies.csv", *FILMS, "--set", "n_estimators=9")
+    ok("fit", "movies.csv", *FILMS, "--set", "n_trees=20")
     shown = capsys.readouterr()
-    assert "written: model.skops (VPCME" in shown.out
+    assert "written: model.skops (Kin" in shown.out
     assert "labelkin predict model.skops" in shown.out
     assert "60 rows, 3 columns (1 text, 1 category, 1 numeric), 3 labels" in shown.err
     assert "5 missing values in runtime" in shown.err
@@ -354,20 +355,73 @@ def test_evaluate_by_cross_validation(here, capsys):
     words = ["evaluate", "movies.csv", *FILMS, "--folds", "3", "--model", "mlknn,br"]
     ok(*words)
     shown = capsys.readouterr().out
-    assert re.search(r"Hamming loss ↓\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
-    ok(*words, "--json")
+    assert re.search(r"Micro F1 ↑\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
+    assert "share of rows with every label right" in shown
+    best = re.search(r"^best: (\w+), Micro F1 .* of 3 folds$", shown, re.M)[1]
+    given = "fit movies.csv --labels drama,comedy,crime --text plot --ignore id"
+    assert shown.endswith(f"next: labelkin {given} --model {best}\n")
+    ok(*words, "--metrics", "paper", "--json")
     shown = json.loads(capsys.readouterr().out)
+    assert {row["label"] for row in shown["per_label"]} == set(LABELS)
+    f1 = [row["f1"] for row in shown["per_label"]]
+    assert f1 == sorted(f1)
     assert list(shown["results"]) == ["mlknn", "br"]
     figures = shown["results"]["mlknn"]["average_precision"]
     assert len(figures["folds"]) == 3
     assert figures["mean"] == pytest.approx(np.mean(figures["folds"]))
     assert figures["std"] == pytest.approx(np.std(figures["folds"]))
+    words += ["--metrics", "paper"]
     ok(*words, "--json")
     again = json.loads(capsys.readouterr().out)
     assert again["results"]["br"]["f1"] == shown["results"]["br"]["f1"]
     ok(*words, "--json", "--seed", "5", "--no-stratified", "--repeats", "2")
     other = json.loads(capsys.readouterr().out)["results"]["br"]["f1"]
     assert len(other["folds"]) == 6
+
+
+def test_auto_takes_the_best_within_the_time(here, capsys):
+    ok("fit", "movies.csv", *FILMS, "--model", "auto", "--time", "1")
+    shown = capsys.readouterr().out
+    best = re.search(r"^best:    (\w+), Micro F1", shown, re.M)[1]
+    assert model_info("model.skops").details["model"] == best
+    ok("evaluate", "movies.csv", *FILMS, "--model", "auto", "--time", "1", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["best"] in found["results"]
+    folds = {len(one["micro_f1"].get("folds", [0])) for one in found["results"].values()}
+    assert folds == {found["folds_done"]}
+
+
+def test_evaluating_on_training_rows_is_remarked_on(here, capsys):
+    ok("fit", "movies.csv", *FILMS, *FAST)
+    capsys.readouterr()
+    ok("evaluate", "model.skops", "movies.csv", "--per-label")
+    shown = capsys.readouterr()
+    assert "60 of 60 rows are among those the model was trained on" in shown.err
+    ok("evaluate", "model.skops", "movies.csv", "--json", "-q")
+    assert json.loads(capsys.readouterr().out)["training_rows"] == 60
+
+
+def test_fingerprints_of_many_rows():
+    from scipy import sparse
+
+    rows = np.random.default_rng(0).random((4000, 3)) * [1, 0, 1]
+    for form in (np.asarray, pd.DataFrame, sparse.csr_matrix):
+        known = fingerprint(form(rows[:3000]))
+        assert len(known) == 1000
+        assert count_known_rows(form(rows[3000:]), known) == 0
+        assert count_known_rows(form(rows[:3000]), known) == 3000
+        assert count_known_rows(form(rows), known) == pytest.approx(3000, rel=0.1)
+
+
+def test_rows_without_labels_are_counted(here, capsys):
+    ok("fit", "numbers.csv", "--labels", "a,b", *FAST)
+    with open("some.csv", "w") as file:
+        file.write("x,z,a,b\n" + "".join(f"{i},{i % 3},{i % 4 == 0:d},0\n" for i in range(8)))
+    capsys.readouterr()
+    ok("evaluate", "model.skops", "some.csv", "--metrics", "paper")
+    assert (
+        "6 of 8 rows have no label: one-error cannot fall below 75.0 %" in capsys.readouterr().err
+    )
 
 
 def test_cross_validation_is_what_python_gives(here, capsys):
@@ -377,7 +431,7 @@ def test_cross_validation_is_what_python_gives(here, capsys):
 
     X, Y = make_data(60)
     write("d.npz", X, Y)
-    ok("evaluate", "d.npz", *FAST, "--folds", "4", "--json", "--seed", "3")
+    ok("evaluate", "d.npz", *FAST, "--folds", "4", "--json", "--seed", "3", "--metrics", "paper")
     shown = json.loads(capsys.readouterr().out)["results"]["mlknn"]
     splits = RepeatedIterativeStratifiedKFold(n_splits=4, n_repeats=1, random_state=3)
     for i, (train, test) in enumerate(splits.split(X, Y)):
@@ -438,8 +492,8 @@ def test_a_pipelines_last_step_takes_settings():
 
 def test_the_seed_matters_and_repeats(here):
     for out, seed in (("a", 0), ("b", 0), ("c", 1)):
-        ok("fit", "numbers.csv", "-l", "a,b", "--set", "n_estimators=2", "--seed", seed,
-           "--out", f"{out}.skops")  # fmt: skip
+        ok("fit", "numbers.csv", "-l", "a,b", "-m", "vpcme", "--set", "n_estimators=2",
+           "--seed", seed, "--out", f"{out}.skops")  # fmt: skip
         ok("predict", f"{out}.skops", "numbers.csv", "--proba", "--out", f"{out}.csv")
     assert rows_of("a.csv") == rows_of("b.csv") != rows_of("c.csv")
 

@@ -23,6 +23,8 @@ labelkin fit movies.csv --text plot --ignore id -l drama,comedy,crime
 
 labelkin predict model.skops new.csv --id id --out predictions.csv
 
+The method is kin unless --model names another, such as vpcme, the paper's.
+
 labelkin COMMAND --help shows more examples.""",
     no_args_is_help=True,
     rich_markup_mode="rich",

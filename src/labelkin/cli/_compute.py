@@ -55,6 +55,18 @@ def predict(model: Any, X: Any, device: str | None) -> "tuple[np.ndarray, np.nda
     return labels, estimator_scores(model, X, labels.shape[1])
 
 
+def thresholds(model: Any, n_labels: int) -> "np.ndarray":
+    """Return the probability above which a fitted model predicts each label.
+
+    NaN where label sets are not decided by a threshold.
+    """
+    import numpy as np
+
+    final = model.steps[-1][1] if hasattr(model, "steps") else model
+    found = getattr(getattr(final, "decision_", None), "thresholds_", None)
+    return np.full(n_labels, 0.5) if found is None else np.asarray(found, dtype=float)
+
+
 def _predict_on_device(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray]":
     import numpy as np
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.cli import _compute
+from labelkin.cli._fingerprint import count_known_rows, fingerprint
 from labelkin.cli._options import TableOptions
 from labelkin.cli._output import Notes, plural
 
@@ -33,6 +34,7 @@ class TrainingData:
             "schema": self.schema.to_dict(),
             "labels": {"column": self.labels.column, "separator": self.labels.separator},
             "ignore": list(self.ignored),
+            "fingerprint": fingerprint(self.X),
         }
 
     def summary(self) -> dict[str, Any]:
@@ -46,17 +48,19 @@ class TrainingData:
             "columns": {kind: count for kind, count in kinds.items() if count},
             "labels": list(self.labels.names),
             "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
+            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
         }
 
     def __str__(self) -> str:
         """Return the summary in words."""
         figures = self.summary()
-        kinds = figures["columns"]
+        kinds, empty = figures["columns"], figures["rows_without_labels"]
         return (
             f"{figures['data']}: {plural(figures['rows'], 'row')}, "
             f"{plural(sum(kinds.values()), 'column')} "
             f"({', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}), "
             f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
+            + (f", {figures['rows_without_labels']:,} rows without any" if empty else "")
         )
 
 
@@ -134,6 +138,10 @@ class SavedModel:
                 f"{expected}."
             )
         return labels, scores
+
+    def count_training_rows(self, X: Any) -> int:
+        """Return how many rows the model was trained on, estimated for large tables."""
+        return count_known_rows(X, self.info.details.get("fingerprint"))
 
 
 def load_saved_model(path: Path) -> SavedModel:

@@ -4,10 +4,39 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.table import Table
 
 Figures = dict[str, list[float]]
 """One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
+
+
+PEOPLE_METRICS = (
+    "micro_f1",
+    "macro_f1",
+    "micro_precision",
+    "micro_recall",
+    "subset_accuracy",
+    "average_precision",
+)
+"""What is shown by default; the first one decides which method is best."""
+
+_MEANINGS = {
+    "micro_f1": "precision and recall in one, over all labels",
+    "macro_f1": "mean F1 of the labels: rare ones count alike",
+    "micro_precision": "share of the predicted labels that are true",
+    "micro_recall": "share of the true labels that are predicted",
+    "subset_accuracy": "share of rows with every label right",
+    "average_precision": "how high the true labels of a row rank",
+    "hamming_loss": "share of label decisions that are wrong",
+    "ranking_loss": "share of label pairs in the wrong order",
+    "one_error": "share of rows whose top label is wrong",
+    "coverage": "labels to look through to find all true ones",
+    "f1": "mean F1 of the rows",
+    "recall": "mean recall of the rows",
+    "precision": "mean precision of the rows",
+    "jaccard": "overlap of true and predicted sets",
+}
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:
@@ -25,33 +54,139 @@ def summarise(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def figures_table(runs: Mapping[str, Figures], metrics: Sequence[str], title: str) -> "Table":
-    """Return a table of the methods' means, the best of each metric in bold."""
+def fold_heading(done: int, planned: int) -> str:
+    """Return the heading of figures from `done` folds."""
+    count = f"{done} of {planned} folds" if done < planned else f"{done} folds"
+    return f"{count}, mean ± std" if done > 1 else count
+
+
+def print_figures(
+    runs: Mapping[str, Figures],
+    metrics: Sequence[str],
+    heading: str,
+    *,
+    best: str | None = None,
+    meanings: bool = True,
+) -> None:
+    """Print the methods' means and what the metrics mean.
+
+    The best value of each metric and the name of the method `best` are bold. The meanings are
+    beside the figures if the terminal is wide enough, else below them.
+    """
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    from labelkin.metrics import METRICS
+
+    console = Console(highlight=False)
+    console.print(f"{heading}, in %", markup=False, soft_wrap=True)
+    explained = [key for key in metrics if key in _MEANINGS] if meanings else []
+    wide = _figures_table(runs, metrics, best, _MEANINGS)
+    unbounded = console.options.update(max_width=10_000)
+    if explained and Measurement.get(console, unbounded, wide).maximum <= console.width:
+        console.print(wide)
+        return
+    console.print(_figures_table(runs, metrics, best))
+    for key in explained:
+        console.print(f"[dim]{METRICS[key].title}: {_MEANINGS[key]}[/]", soft_wrap=True)
+
+
+def _figures_table(
+    runs: Mapping[str, Figures],
+    metrics: Sequence[str],
+    best: str | None,
+    meanings: Mapping[str, str] | None = None,
+) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     from labelkin.metrics import METRICS
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(Text(f"{title}, %"))
+    table.add_column("")
     for name in runs:
-        table.add_column(Text(name), justify="right", no_wrap=True)
+        style = "bold" if name == best else ""
+        table.add_column(Text(name, style), justify="right", no_wrap=True)
+    if meanings is not None:
+        table.add_column("", style="dim", no_wrap=True)
     for key in metrics:
         metric = METRICS[key]
         factor = 100 if metric.percent else 1
         summaries = [summarise(figures[key]) for figures in runs.values()]
         means = [one["mean"] for one in summaries if one["mean"] is not None]
-        best = (max if metric.greater_is_better else min)(means, default=None)
+        top = (max if metric.greater_is_better else min)(means, default=None)
         cells = []
         for one in summaries:
             mean, std = one["mean"], one.get("std")
             shown = "–" if mean is None else f"{factor * mean:.2f}"
             shown += "" if std is None else f" ± {factor * std:.2f}"
-            cells.append(Text(shown, style="bold" if mean == best and len(runs) > 1 else ""))
+            cells.append(Text(shown, style="bold" if mean == top and len(runs) > 1 else ""))
         unit = "" if metric.percent else " (not in %)"
-        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells)
+        last = [] if meanings is None else [meanings.get(key, "")]
+        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)
     for key in ("fit", "predict"):
         if all(f"{key}_s" in figures for figures in runs.values()):
             seconds = (summarise(figures[f"{key}_s"])["mean"] for figures in runs.values())
             table.add_row(f"{key} time", *(f"{mean:.2f} s" for mean in seconds), style="dim")
+    return table
+
+
+def label_figures(
+    names: Sequence[str],
+    y: "np.ndarray",
+    labels: "np.ndarray",
+    scores: "np.ndarray",
+    thresholds: "np.ndarray",
+) -> list[dict[str, Any]]:
+    """Return the figures of each label, the label of lowest F1 first.
+
+    `y`, `labels` and `scores` have the shape (n, q); `thresholds` has one value per label.
+    """
+    import numpy as np
+    from sklearn.metrics import average_precision_score
+
+    hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
+    support, predicted = y.sum(axis=0, dtype=int), labels.sum(axis=0, dtype=int)
+
+    def ratio(part: int, whole: int) -> float | None:
+        return float(part / whole) if whole else None
+
+    rows = [
+        {
+            "label": name,
+            "rows": int(support[j]),
+            "precision": ratio(hits[j], predicted[j]),
+            "recall": ratio(hits[j], support[j]),
+            "f1": ratio(2 * hits[j], predicted[j] + support[j]),
+            "average_precision": float(average_precision_score(y[:, j], scores[:, j]))
+            if support[j]
+            else None,
+            "threshold": float(thresholds[j]) if np.isfinite(thresholds[j]) else None,
+        }
+        for j, name in enumerate(names)
+    ]
+    return sorted(rows, key=lambda row: (row["f1"] is None, row["f1"], row["rows"]))
+
+
+def label_table(rows: Sequence[dict[str, Any]]) -> "Table":
+    """Return the rows of `label_figures` as a table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("label, worst first (%)")
+    for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
+        table.add_column(title, justify="right", no_wrap=True)
+
+    def shown(value: float | None, factor: float, digits: int) -> str:
+        return "–" if value is None else f"{factor * value:.{digits}f}"
+
+    for row in rows:
+        values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
+        table.add_row(
+            Text(row["label"]),
+            f"{row['rows']:,}",
+            *(shown(value, 100, 1) for value in values),
+            shown(row["threshold"], 1, 2),
+        )
     return table

@@ -1,10 +1,18 @@
 """Classifiers by name, with parameters from the command line."""
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelkin.registry import Method
+
+DEFAULT = "kin"
+"""The method of commands without ``--model``."""
+
+# What --model auto compares, in the order in which it begins: should the time run out, the
+# recommended method and a quick one have been tried.
+_AUTO = ("logistic", "kin", "mlknn", "krr", "vpcme")
 
 _CONSTANTS = {"true": True, "false": False, "none": None}
 
@@ -13,7 +21,54 @@ def complete(incomplete: str) -> list[str]:
     """Complete a method's name in the shell."""
     from labelkin.registry import METHODS
 
-    return [name for name in METHODS if name.startswith(incomplete)]
+    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method with its settings, as the command line chose it."""
+
+    method: "Method"
+    settings: dict[str, Any]
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Name on the command line."""
+        return self.method.name
+
+    @property
+    def title(self) -> str:
+        """Name in print."""
+        return self.method.title
+
+    def make(self, fold: int = 0) -> Any:
+        """Return an unfitted classifier; each fold has its own seed."""
+        return make_classifier(self.method, self.settings, self.seed + fold)
+
+
+def find_candidates(
+    names: list[str], settings: dict[str, Any], seed: int, *, importable: bool = False
+) -> list[Candidate]:
+    """Return the methods to compare; wrong names and settings are refused."""
+    from labelkin.registry import METHODS
+
+    if "auto" in names:
+        if settings:
+            raise ValueError(
+                "--set: auto compares several methods with their usual settings; name one method "
+                "with --model."
+            )
+        names = [name for name in _AUTO if name in METHODS]
+    candidates = [
+        Candidate(find_method(name, importable=importable), settings, seed)
+        for name in dict.fromkeys(names)
+    ]
+    if not candidates:
+        raise ValueError("--model names no method.")
+    for candidate in candidates:
+        candidate.make()
+    return candidates
 
 
 def find_method(name: str, *, importable: bool = False) -> "Method":
@@ -27,7 +82,7 @@ def find_method(name: str, *, importable: bool = False) -> "Method":
         return user_method(f"{name.rpartition(':')[2]}={name}")
     raise ValueError(
         f"--model {name}: no such method.{did_you_mean(name, METHODS)} "
-        f"Known methods: {', '.join(METHODS)}."
+        f"Known methods: {', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares a few."
     )
 
 

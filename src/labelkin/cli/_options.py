@@ -135,10 +135,15 @@ class MethodOptions:
         method_option(
             "--model",
             "-m",
-            help="The method: vpcme, mlknn, iblr, rakel, clr, cchains, br, …",
+            help="The method: kin (recommended), vpcme (the paper's), logistic, krr, mlknn, iblr, "
+            "rakel, clr, cchains, br, …; auto compares a few within --time and takes the best.",
             autocompletion=_methods.complete,
         ),
-    ] = "vpcme"
+    ] = _methods.DEFAULT
+    seconds: Annotated[
+        float,
+        method_option("--time", min=1, help="With --model auto: seconds for comparing methods."),
+    ] = 60
     settings: Annotated[
         list[str] | None,
         method_option(

@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,20 @@ def print_table(table: "Table") -> None:
 def shell_line(*words: str | Path) -> str:
     """Return a command line that can be pasted into a shell."""
     return shlex.join(str(word) for word in words)
+
+
+def given_options(context: typer.Context, names: Container[str]) -> list[str]:
+    """Return the options among `names` that stand on the command line, as words for a shell."""
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name not in names or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            words += [parameter.opts[0], str(getattr(one, "value", one))]
+    return words
 
 
 def split_names(text: str | None) -> list[str]:

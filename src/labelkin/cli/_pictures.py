@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 _MISSED, _WRONG, _RIGHT, _TEXT = "#0072B2", "#D55E00", "#222222", "#555555"
 
 
-def draw_scenes(images: np.ndarray, target: np.ndarray, labels: np.ndarray, path: Path) -> None:
+def draw_scenes(
+    images: np.ndarray, target: np.ndarray, labels: np.ndarray, method: str, path: Path
+) -> None:
     """Draw the first twelve scenes, each above its true and predicted digits, to a PNG file."""
     figure = _figure(9, 5.4)
     axes = figure.subplots(3, 4)
@@ -21,9 +23,9 @@ def draw_scenes(images: np.ndarray, target: np.ndarray, labels: np.ndarray, path
         _caption(axis, true.astype(bool), found.astype(bool))
     for axis in axes.flat[len(images) :]:
         axis.axis("off")
-    figure.suptitle("Digits predicted by VPCME in test scenes", fontsize=13)
-    legend = [(_RIGHT, "right"), (_MISSED, "−  missed"), (_WRONG, "+  wrong")]
-    for x, (colour, text) in zip((0.36, 0.47, 0.6), legend, strict=True):
+    figure.suptitle(f"Digits that {method} finds in test scenes", fontsize=13)
+    legend = [(_RIGHT, "3✓  right"), (_MISSED, "(3)✗  missed"), (_WRONG, "3✗  wrong")]
+    for x, (colour, text) in zip((0.3, 0.44, 0.61), legend, strict=True):
         figure.text(x, 0.012, text, color=colour, fontsize=11, ha="left")
     figure.get_layout_engine().set(rect=(0, 0.05, 1, 0.95))
     figure.savefig(path, dpi=130)
@@ -92,10 +94,10 @@ def _caption(axis: Any, true: np.ndarray, found: np.ndarray) -> None:
     axis.text(0, -0.06, f"true  {digits}", color=_TEXT, **style)
     axis.text(0, -0.32, "found", color=_TEXT, **style)
     for position, digit in enumerate(np.flatnonzero(true | found)):
-        sign, colour = "", _RIGHT
+        shown, colour = f"{digit}✓", _RIGHT
         if not found[digit]:
-            sign, colour = "−", _MISSED
+            shown, colour = f"({digit})✗", _MISSED
         elif not true[digit]:
-            sign, colour = "+", _WRONG
-        x = 0.24 + 0.12 * position
-        axis.text(x, -0.32, f"{sign}{digit}", color=colour, weight="bold", **style)
+            shown, colour = f"{digit}✗", _WRONG
+        x = 0.24 + 0.19 * position
+        axis.text(x, -0.32, shown, color=colour, weight="bold", **style)

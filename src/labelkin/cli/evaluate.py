@@ -1,7 +1,6 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
-import time
-from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
+from labelkin.cli._compare import FoldResults, Winner, cross_validate, find_winner, split_rows
 from labelkin.cli._data import (
     TrainingData,
     check_data_file,
@@ -16,27 +16,43 @@ from labelkin.cli._data import (
     load_saved_model,
     read_training_data,
 )
-from labelkin.cli._figures import Figures, figures_table, summarise
-from labelkin.cli._methods import find_method, make_classifier, parse_settings
-from labelkin.cli._output import Notes, print_json, print_table, progress_bar, split_names
+from labelkin.cli._figures import (
+    PEOPLE_METRICS,
+    fold_heading,
+    label_figures,
+    label_table,
+    print_figures,
+    summarise,
+)
+from labelkin.cli._methods import DEFAULT, Candidate, find_candidates, parse_settings
+from labelkin.cli._output import (
+    Notes,
+    given_options,
+    plural,
+    print_json,
+    print_table,
+    progress_bar,
+    shell_line,
+    split_names,
+)
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from labelkin.registry import Method
-
-    Split = tuple[np.ndarray, np.ndarray]
-    """Positions of the training rows and of the test rows."""
 
 EXAMPLES = """Examples:
 
 labelkin evaluate movies.csv --text plot --ignore id -l drama,comedy,crime
 
+labelkin evaluate posts.csv --text body --label-column tags --model auto
+
 labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
 labelkin evaluate model.skops new.csv
 
-labelkin evaluate model.skops new.csv --metrics f1,micro_f1,macro_f1 --json"""
+labelkin evaluate model.skops new.csv --metrics paper --json"""
+
+# Rows of the table of labels, unless all are requested.
+_WEAKEST = 5
 
 _OPTIONS_OF_FITTED_MODELS = [
     "source",
@@ -45,6 +61,7 @@ _OPTIONS_OF_FITTED_MODELS = [
     "encoding",
     "device",
     "metrics",
+    "per_label",
     "as_json",
     "quiet",
 ]
@@ -88,10 +105,16 @@ def command(
     metrics: Annotated[
         str | None,
         options.output_option(
-            help="Names of metrics separated by commas, or all; by default the seven metrics of "
-            "the VPCME paper."
+            help="Names of metrics separated by commas; paper: the seven of the VPCME paper; all. "
+            "The first one decides which method is best."
         ),
     ] = None,
+    per_label: Annotated[
+        bool,
+        options.output_option(
+            "--per-label", help="Show the figures of every label, not of the weakest few."
+        ),
+    ] = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -109,39 +132,100 @@ def command(
     _compute.check_device(choice.device)
     notes = Notes(quiet)
     if data is not None:
-        figures, n_rows = _evaluate_model(source, data, table, choice.device, names, notes)
-        results, titles = {source.name: figures}, {source.name: source.name}
-        heading = f"{source.name} on {data}: {n_rows:,} rows"
-        facts: dict[str, Any] = {"model": str(source), "data": str(data), "rows": n_rows}
+        report = _evaluate_model(source, data, table, choice.device, names, notes)
     elif source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     else:
-        methods = [find_method(name, importable=True) for name in split_names(choice.model)]
-        if not methods:
-            raise ValueError("--model names no method.")
         settings = parse_settings(choice.settings)
-        for method in methods:  # refuse wrong settings before the data are read
-            make_classifier(method, settings, choice.seed)
+        candidates = find_candidates(
+            split_names(choice.model), settings, choice.seed, importable=True
+        )
         training = read_training_data(source, table, notes)
-        splits = _split(training, folds, repeats, stratified, choice.seed)
-        steps = len(methods) * len(splits)
-        with progress_bar("", steps, hidden=quiet or as_json) as update:
-            results = _cross_validate(training, methods, settings, choice, splits, names, update)
-        titles = {method.name: method.title for method in methods}
-        heading = f"{folds} folds" + (f" × {repeats}" if repeats > 1 else "") + ", mean ± std"
-        facts = {**training.summary(), "folds": folds, "repeats": repeats}
-        facts |= {"stratified": stratified, "seed": choice.seed}
-        facts["settings"] = {name: str(value) for name, value in settings.items()}
-
+        splits = split_rows(training, folds, repeats, stratified, choice.seed)
+        with progress_bar("", len(candidates) * len(splits), hidden=quiet or as_json) as update:
+            results = cross_validate(
+                training,
+                candidates,
+                splits,
+                names,
+                device=choice.device,
+                seconds=choice.seconds if choice.model == "auto" else None,
+                update=update,
+            )
+        report = _report_folds(training, candidates, results, splits, names)
+        report.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
+        report.facts |= {"seed": choice.seed}
+        report.facts["settings"] = {name: str(value) for name, value in settings.items()}
+        report.next = _fit_command(context, source, report.winner, candidates)
     if as_json:
-        summaries = {
-            name: {key: summarise(values) for key, values in figures.items()}
-            for name, figures in results.items()
-        }
-        print_json({**facts, "results": summaries})
+        print_json(report.as_json())
     else:
-        columns = {titles[name]: figures for name, figures in results.items()}
-        print_table(figures_table(columns, names, heading))
+        report.print(names, per_label, notes)
+
+
+@dataclass
+class Report:
+    """What an evaluation found, for the terminal and as JSON."""
+
+    heading: str
+    facts: dict[str, Any]
+    results: dict[str, FoldResults]
+    labels: list[dict[str, Any]]
+    """Figures of each label, by `label_figures`."""
+    n_rows: int
+    n_empty: int
+    """Number of rows without a label."""
+    winner: Winner
+    next: str | None = None
+    """The command to run next."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures as values that JSON can hold."""
+        summaries = {
+            name: {key: summarise(values) for key, values in found.figures.items()}
+            for name, found in self.results.items()
+        }
+        facts = {**self.facts, "rows_without_labels": self.n_empty, "results": summaries}
+        facts["labels_of"] = self.winner.name
+        facts["per_label"] = self.labels
+        if self.next is not None:
+            facts |= {"best": self.winner.name, "reason": self.winner.reason, "next": self.next}
+        return facts
+
+    def print(self, metrics: list[str], per_label: bool, notes: Notes) -> None:
+        """Print the tables, the best method and the next command."""
+        if self.n_empty:
+            notes.print(self._remark_on_empty_rows(metrics))
+        columns = {found.title: found.figures for found in self.results.values()}
+        several = len(self.results) > 1
+        best = self.results[self.winner.name].title
+        print_figures(
+            columns,
+            metrics,
+            self.heading,
+            best=best if several else None,
+            meanings=not notes.quiet,
+        )
+        if notes.quiet and not per_label:
+            return
+        shown = self.labels if per_label else self.labels[:_WEAKEST]
+        typer.echo()
+        print_table(label_table(shown))
+        if len(shown) < len(self.labels):
+            typer.echo(f"… and {plural(len(self.labels) - len(shown), 'label')} (--per-label)")
+        if notes.quiet or self.next is None:
+            return
+        typer.echo()
+        if several:
+            typer.echo(f"best: {self.winner.name}, {self.winner.reason}")
+        typer.echo(f"next: {self.next}")
+
+    def _remark_on_empty_rows(self, metrics: list[str]) -> str:
+        share = 100 * self.n_empty / self.n_rows
+        remark = f"note: {self.n_empty:,} of {self.n_rows:,} rows have no label"
+        if "one_error" in metrics:
+            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
+        return f"{remark} ({share:.1f} %); predicting none for such a row is right"
 
 
 def _evaluate_model(
@@ -151,79 +235,88 @@ def _evaluate_model(
     device: str | None,
     metrics: list[str],
     notes: Notes,
-) -> tuple[Figures, int]:
-    """Return a fitted model's figures on a data file, and the file's number of rows."""
+) -> Report:
+    """Evaluate a fitted model on a data file."""
     from labelkin.metrics import evaluate
 
     saved = load_saved_model(path)
     rows = saved.read(data, table.delimiter, table.encoding)
     y = saved.labels.read(rows, notes.pending)
     X = saved.schema.read(rows, notes.pending)
+    if seen := saved.count_training_rows(X):
+        notes.pending.append(
+            f"{data}: {seen:,} of {len(y):,} rows are among those the model was trained on, so "
+            "these figures tell how well it remembers, not how well it predicts; evaluate it on "
+            f"other rows, or cross-validate: labelkin evaluate {data} …"
+        )
     notes.flush()
     labels, scores = saved.predict(X, device)
     figures = evaluate(y, scores, labels, metrics=metrics)
-    return {name: [value] for name, value in figures.items()}, len(y)
+    thresholds = _compute.thresholds(saved.model, y.shape[1])
+    found = FoldResults(path.name, {name: [value] for name, value in figures.items()})
+    return Report(
+        f"{path.name} on {data}: {len(y):,} rows",
+        {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen},
+        {path.name: found},
+        label_figures(saved.labels.names, y, labels, scores, thresholds),
+        len(y),
+        int((~y.any(axis=1)).sum()),
+        Winner(path.name, ""),
+    )
 
 
-def _split(
-    training: TrainingData, folds: int, repeats: int, stratified: bool, seed: int
-) -> "list[Split]":
-    from sklearn.model_selection import RepeatedKFold
-
-    from labelkin.model_selection import RepeatedIterativeStratifiedKFold
-
-    y = training.y
-    if folds > len(y):
-        raise ValueError(
-            f"--folds {folds}: {training.table.path} has only {len(y)} rows; choose at most that "
-            "many folds."
-        )
-    splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
-    return list(splitter(n_splits=folds, n_repeats=repeats, random_state=seed).split(y, y))
-
-
-def _cross_validate(
+def _report_folds(
     training: TrainingData,
-    methods: "list[Method]",
-    settings: dict[str, Any],
-    choice: options.MethodOptions,
-    splits: "list[Split]",
+    candidates: list[Candidate],
+    results: dict[str, FoldResults],
+    splits: "list[tuple[np.ndarray, np.ndarray]]",
     metrics: list[str],
-    update: Callable[..., None],
-) -> dict[str, Figures]:
-    """Return the figures of each method by its name, all on the same folds."""
-    results: dict[str, Figures] = {method.name: {} for method in methods}
-    done = 0
-    for method in methods:
-        for number, split in enumerate(splits):
-            update(completed=done, description=method.title)
-            classifier = make_classifier(method, settings, choice.seed + number)
-            figures = _evaluate_fold(training, classifier, split, metrics, choice.device)
-            for name, value in figures.items():
-                results[method.name].setdefault(name, []).append(float(value))
-            done += 1
-    return results
+) -> Report:
+    import numpy as np
+
+    winner = find_winner(results, metrics[0])
+    best = results[winner.name]
+    n_folds = len(best.labels)
+    facts = {**training.summary(), "folds_done": n_folds}
+    heading = fold_heading(n_folds, len(splits))
+    skipped = [one.name for one in candidates if one.name not in results]
+    if skipped:
+        facts["skipped"] = skipped
+        heading += f", no time for {', '.join(skipped)}"
+    y = np.concatenate([training.y[test] for _, test in splits[:n_folds]])
+    return Report(
+        heading,
+        facts,
+        results,
+        label_figures(
+            training.labels.names,
+            y,
+            np.concatenate(best.labels),
+            np.concatenate(best.scores),
+            np.mean(best.thresholds, axis=0),
+        ),
+        len(training.y),
+        int((~training.y.any(axis=1)).sum()),
+        winner,
+    )
 
 
-def _evaluate_fold(
-    training: TrainingData, classifier: Any, split: "Split", metrics: list[str], device: str | None
-) -> dict[str, float]:
-    """Fit on the training rows and evaluate on the test rows, with the seconds of both."""
-    from sklearn.utils import _safe_indexing
+def _fit_command(
+    context: typer.Context, source: Path, winner: Winner, candidates: list[Candidate]
+) -> str | None:
+    """Return the command that fits the best method as it was evaluated; None for a user's own."""
+    from labelkin.registry import METHODS
 
-    from labelkin.metrics import evaluate
-    from labelkin.tabular import make_pipeline
+    if winner.name not in METHODS:
+        return None
+    model = [] if winner.name == DEFAULT else ["--model", winner.name]
+    words = given_options(context, {*_options_of_fit()} - {"model", "seconds"})
+    return shell_line("labelkin", "fit", source, *words, *model)
 
-    train, test = split
-    X_train, X_test = _safe_indexing(training.X, train), _safe_indexing(training.X, test)
-    pipeline = make_pipeline(training.schema, classifier)
-    started = time.perf_counter()
-    _compute.fit(pipeline, X_train, training.y[train], training.labels.names, device)
-    fitted = time.perf_counter()
-    labels, scores = _compute.predict(pipeline, X_test, device)
-    predicted = time.perf_counter()
-    figures = evaluate(training.y[test], scores, labels, metrics=metrics)
-    return {**figures, "fit_s": fitted - started, "predict_s": predicted - fitted}
+
+def _options_of_fit() -> list[str]:
+    groups = (options.TableOptions, options.MethodOptions)
+    return [field.name for group in groups for field in fields(group)]
 
 
 def _refuse_training_options(context: typer.Context) -> None:
@@ -242,14 +335,14 @@ def _parse_metrics(text: str | None) -> list[str]:
     from labelkin._utils.names import did_you_mean
     from labelkin.metrics import METRICS, PAPER_METRICS
 
-    if text is None:
-        return list(PAPER_METRICS)
-    names = list(METRICS) if text.strip() == "all" else split_names(text)
+    groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}
+    words = [""] if text is None else split_names(text)
+    names = list(dict.fromkeys(name for word in words for name in groups.get(word, (word,))))
     for name in names:
         if name not in METRICS:
             raise ValueError(
                 f"--metrics {name}: no such metric.{did_you_mean(name, METRICS)} "
-                f"Known metrics: {', '.join(METRICS)}."
+                f"Known metrics: paper, all, {', '.join(METRICS)}."
             )
     if not names:
         raise ValueError("--metrics names no metric.")

@@ -10,9 +10,17 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._methods import find_method, make_classifier, parse_settings
-from labelkin.cli._output import Notes, check_output, print_json, progress_bar, shell_line
+from labelkin.cli._compare import cross_validate, find_winner, split_rows
+from labelkin.cli._data import TrainingData, check_data_file, read_training_data
+from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
+from labelkin.cli._methods import Candidate, find_candidates, parse_settings
+from labelkin.cli._output import (
+    Notes,
+    check_output,
+    print_json,
+    progress_bar,
+    shell_line,
+)
 
 EXAMPLES = """Examples:
 
@@ -20,9 +28,9 @@ labelkin fit movies.csv --text plot --ignore id --labels drama,comedy,crime
 
 labelkin fit posts.csv --text body --label-column tags --out tags.skops
 
-labelkin fit digit-scenes --model mlknn --set n_neighbors=5 --out knn.skops
+labelkin fit posts.csv --text body --label-column tags --model auto --time 5
 
-labelkin fit digit-scenes --set n_estimators=10 --out scenes.skops"""
+labelkin fit digit-scenes -m vpcme --set n_estimators=10 --out scenes.skops"""
 
 ModelOut = Annotated[Path, options.output_option("--out", "-o", help="Model file to write.")]
 
@@ -52,23 +60,26 @@ def command(
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 
-    method = find_method(choice.model)
-    classifier = make_classifier(method, settings, choice.seed)
+    candidates = find_candidates([choice.model], settings, choice.seed)
     _compute.check_device(choice.device)
 
     # Read the table and find what its columns are.
-    training = read_training_data(data, table, Notes(quiet or as_json))
+    notes = Notes(quiet or as_json)
+    training = read_training_data(data, table, notes)
+    chosen = candidates[0]
+    if len(candidates) > 1:
+        chosen = _choose(training, candidates, choice, notes)
 
     # Put the preparation of the columns before the classifier and fit both.
-    pipeline = make_pipeline(training.schema, classifier)
+    pipeline = make_pipeline(training.schema, chosen.make())
     started = time.perf_counter()
-    with _shown_progress(pipeline, f"fitting {method.title}", hidden=quiet or as_json):
+    with _shown_progress(pipeline, f"fitting {chosen.title}", hidden=quiet or as_json):
         _compute.fit(pipeline, training.X, training.y, training.labels.names, choice.device)
     seconds = time.perf_counter() - started
 
     # Save the model with all that is needed to read new rows.
     facts = {
-        "model": method.name,
+        "model": chosen.name,
         "settings": {name: _as_json(value) for name, value in settings.items()},
         "seed": choice.seed,
     }
@@ -82,8 +93,35 @@ def command(
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"
-        typer.echo(f"written: {out} ({method.title}, {shown}, fitted in {seconds:.1f} s)")
+        typer.echo(f"written: {out} ({chosen.title}, {shown}, fitted in {seconds:.1f} s)")
         typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
+
+
+def _choose(
+    training: TrainingData,
+    candidates: list[Candidate],
+    choice: options.MethodOptions,
+    notes: Notes,
+) -> Candidate:
+    """Compare the methods on folds, print their figures, and return the best one."""
+    splits = split_rows(training, min(5, len(training.y)), 1, True, choice.seed)
+    with progress_bar("", len(candidates) * len(splits), hidden=notes.quiet) as update:
+        results = cross_validate(
+            training,
+            candidates,
+            splits,
+            PEOPLE_METRICS,
+            device=choice.device,
+            seconds=choice.seconds,
+            update=update,
+        )
+    winner = find_winner(results, PEOPLE_METRICS[0])
+    if not notes.quiet:
+        columns = {found.title: found.figures for found in results.values()}
+        heading = fold_heading(len(results[winner.name].labels), len(splits))
+        print_figures(columns, PEOPLE_METRICS, heading, best=results[winner.name].title)
+        typer.echo(f"best:    {winner.name}, {winner.reason}")
+    return next(one for one in candidates if one.name == winner.name)
 
 
 @contextmanager
