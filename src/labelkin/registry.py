@@ -196,6 +196,16 @@ class ImportedFactory:
 
     def __call__(self, seed: int | None) -> Any:
         """Return an unfitted multi-label classifier."""
+        model = self.make_unseeded()
+        if hasattr(model, "get_params"):
+            model = set_random_states(model, np.random.RandomState(seed))
+            tags = get_tags(model).classifier_tags
+            if tags is not None and not tags.multi_label:
+                return OneVsRestClassifier(model)
+        return model
+
+    def make_unseeded(self) -> Any:
+        """Return the unfitted classifier as its factory makes it."""
         found = self._import()
         is_estimator = hasattr(found, "fit") and not inspect.isclass(found)
         model = clone(found) if is_estimator else found()
@@ -204,11 +214,6 @@ class ImportedFactory:
                 f"{self.spec} gives {type(model).__name__}, which has no fit and predict: "
                 "it must give a scikit-learn classifier."
             )
-        if hasattr(model, "get_params"):
-            model = set_random_states(model, np.random.RandomState(seed))
-            tags = get_tags(model).classifier_tags
-            if tags is not None and not tags.multi_label:
-                return OneVsRestClassifier(model)
         return model
 
     @property

@@ -205,3 +205,44 @@ def _alive(pid):
         return False
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_range_of_repeats_in_shards_merged(capsys):
+    for shard in ("1/2", "2/2"):
+        command = [*QUICK, "--repeats", "1-2", "--shard", shard, "--jobs", "1"]
+        assert main([*command, "--store", f"{shard[0]}.db"]) == 0
+    assert "2 × 5 folds, part 2 of 2 = 5 cells" in capsys.readouterr().out
+    assert main(["merge", "all.db", "1.db", "2.db"]) == 0
+    assert "2.db: 5 cells added\nstore: all.db" in capsys.readouterr().out
+    with Store("all.db") as store:
+        assert sorted({cell.repeat for cell in store.done()}) == [1, 2]
+        assert len(store.done()) == 10
+    assert main([*QUICK, "--repeats", "1-2", "--jobs", "1", "--store", "all.db"]) == 0
+    assert "(10 already stored)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--repeats", "0"), ("--repeats", "9-5"), ("--repeats", "x"), ("--shard", "3/2")],
+)
+def test_bad_parts_are_refused(option, text, capsys):
+    assert main([*QUICK, option, text]) == 2
+    assert f"{option} {text}: write" in capsys.readouterr().err
+
+
+def test_changed_code_is_told_before_a_run_goes_on(capsys, monkeypatch):
+    assert main([*QUICK, "--jobs", "1"]) == 0
+    monkeypatch.setattr(
+        "labelkin.experiments.run.environment.source_revision", lambda: "another-revision"
+    )
+    assert main([*QUICK, "--jobs", "1"]) == 0  # nothing is left to compute
+    more = [*QUICK, "--jobs", "1", "--repeats", "2"]
+    capsys.readouterr()
+    assert main(more) == 2
+    shown = capsys.readouterr().err
+    assert "holds 5 cells of " in shown
+    assert "the code is now another-revision" in shown
+    assert "--mix-revisions" in shown
+    assert main([*more, "--mix-revisions"]) == 0
+    with Store("results.db") as store:
+        assert len({row["revision"] for row in store.rows()}) == 2

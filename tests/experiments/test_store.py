@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
+from labelkin.experiments.run.columns import COLUMNS, METRIC_COLUMNS
 from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.experiments.run.store import COLUMNS, Store
-from labelkin.metrics import PAPER_METRICS
+from labelkin.experiments.run.store import Store
 
 
 def row(method="m", fold=0, status="ok", value=0.1 + 0.2, dataset="d"):
-    figures = dict.fromkeys(PAPER_METRICS, value if status == "ok" else None)
+    figures = dict.fromkeys(METRIC_COLUMNS, value if status == "ok" else None)
     times = {"fit_s": 1.5, "predict_s": 0.5, "peak_mb": None}
     place = {"dataset": dataset, "method": method, "repeat": 0, "fold": fold}
     return {**place, **figures, **times, "status": status, "error": None if status == "ok" else "E"}
@@ -30,7 +30,7 @@ GROUPS = [{"name": "table3", "dataset": "d", "method": "m", "repeats": 20}]
 def path(tmp_path):
     path = tmp_path / "new" / "results.db"
     with Store(path, write=True) as store:
-        begin(store, groups=[("table3", "d", "m")])
+        begin(store, groups=[("table3", "d", "m", 20)])
         store.add([row(fold=1), row(fold=0)])
         store.add([{**row("a", status="failed"), "traceback": "Traceback …"}])
     return path

@@ -53,3 +53,25 @@ def test_groups_are_the_papers():
     thresholds = [dict(parse_variant(m).parameters)["threshold"] for m in GROUPS["figure1"].methods]
     assert thresholds == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     assert [parse_variant(m).size for m in GROUPS["table5"].methods] == [1, 10, 20, 30, 40, 50]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("vpcme@estimator=knn", "KNeighborsClassifier"),
+        ("vpcme@estimator=svm", "BinaryRelevanceClassifier"),
+        ("vpcme@estimator=sklearn.tree:DecisionTreeClassifier", "DecisionTreeClassifier"),
+        ("vpcme@estimator=sklearn.svm:LinearSVC", "BinaryRelevanceClassifier"),
+        ("cchains@estimator=svm", "Pipeline"),
+        ("rakel@estimator=sklearn.svm:LinearSVC", "LinearSVC"),
+    ],
+)
+def test_any_estimator_as_base_learner(name, expected):
+    check_method(name, METHODS)
+    variant = parse_variant(name)
+    assert type(variant.make(METHODS[variant.base], 0).estimator).__name__ == expected
+
+
+def test_an_unknown_base_learner_is_refused():
+    with pytest.raises(ValueError, match=r"No base learner is called 'knm'\. Did you mean knn"):
+        check_method("vpcme@estimator=knm", METHODS)

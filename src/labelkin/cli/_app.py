@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 import labelkin
-from labelkin.cli import datasets, demo, evaluate, export, fit, predict, report, reproduce
+from labelkin.cli import datasets, demo, evaluate, export, fit, merge, predict, report, reproduce
 from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
 
 app = typer.Typer(
@@ -58,6 +58,7 @@ app.command("export", epilog=export.EXAMPLES)(export.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("demo")(demo.command)
 app.command("reproduce")(reproduce.command)
+app.command("merge")(merge.command)
 app.command("report")(report.command)
 
 

@@ -1,6 +1,8 @@
 """``labelkin reproduce``: the paper's experiments, with the user's own methods and data."""
 
 import os
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,8 +48,20 @@ def command(
         ),
     ] = None,
     repeats: Annotated[
-        int | None,
-        typer.Option(min=1, help="Repeats of the cross-validation; by default 20, for frontier 1."),
+        str | None,
+        typer.Option(
+            metavar="COUNT|FIRST-LAST",
+            help="Repeats of the cross-validation: 20 by default, 1 for frontier; 5-9 computes "
+            "the sixth to the tenth (the first is 0).",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER/COUNT",
+            help="Compute only a part: 2/4 on the second of four machines. labelkin merge puts "
+            "the stores together.",
+        ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds per repeat.")] = 5,
     stratified: Annotated[
@@ -100,6 +114,10 @@ def command(
     retry: Annotated[
         bool, typer.Option("--retry", help="Compute the cells that failed again.")
     ] = False,
+    mix_revisions: Annotated[
+        bool,
+        typer.Option("--mix-revisions", help="Resume although the stored cells are of other code."),
+    ] = False,
 ) -> None:
     """Run the experiments of the paper's section 4, or resume them.
 
@@ -116,6 +134,7 @@ def command(
 
     chosen = find_group(group)
     own = _parse_methods(method or [])
+    first, count = _parse_repeats(repeats) or (0, 1 if quick else chosen.repeats)
     plan = Plan(
         group=chosen.name,
         sources=_find_sources(
@@ -126,10 +145,11 @@ def command(
         ),
         methods=tuple(dict.fromkeys([*(split_names(methods) or chosen.methods), *own])),
         registry={**COMPARED, **own},
-        protocol=Protocol(
-            repeats or (1 if quick else chosen.repeats), folds, stratified, chosen.seed
-        ),
+        protocol=Protocol(count, folds, stratified, chosen.seed, first_repeat=first),
+        shard=_parse_shard(shard),
     )
+    if not mix_revisions:
+        _confirm_revision(plan, store)
     console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
@@ -148,6 +168,49 @@ def command(
     except KeyboardInterrupt:
         raise Interrupted(_interruption(plan, store, command_line)) from None
     _print_summary(plan, store, summary, console)
+
+
+def _parse_repeats(text: str | None) -> tuple[int, int] | None:
+    """Return the first repeat and the number after the last; None where nothing is given."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:(\d+)\s*-\s*)?(\d+)", text.strip())
+    first, last = (found[1], int(found[2])) if found else (None, 0)
+    end = last if first is None else last + 1
+    if not found or end <= int(first or 0):
+        raise ValueError(f"--repeats {text}: write a number from 1, or a range as in 5-9.")
+    return int(first or 0), end
+
+
+def _parse_shard(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 1, 1
+    found = re.fullmatch(r"(\d+)\s*/\s*(\d+)", text.strip())
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise ValueError(f"--shard {text}: write it as 2/4, the second of four parts.")
+    return int(found[1]), int(found[2])
+
+
+def _confirm_revision(plan: "Plan", path: Path) -> None:
+    """Have the user confirm that cells of other code stay beside new ones."""
+    from labelkin.experiments.run.environment import source_revision
+    from labelkin.experiments.run.store import Store
+
+    if not path.is_file():
+        return
+    here = source_revision()
+    with Store(path) as store:
+        cells = plan.cells()
+        stored = store.revisions(cells)
+        complete = sum(stored.values()) == len(cells)
+    other = {name or "unknown": n for name, n in stored.items() if name != here}
+    if not other or complete:
+        return
+    listed = ", ".join(f"{plural(n, 'cell')} of {name[:16]}" for name, n in other.items())
+    text = f"{path} holds {listed}, and the code is now {here[:16]}"
+    if not sys.stdin.isatty():
+        raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
+    typer.confirm(f"{text}. Keep these cells and compute the others now?", abort=True)
 
 
 def _parse_methods(texts: list[str]) -> "dict[str, Method]":
@@ -187,10 +250,12 @@ def _make_view(plan: "Plan", title: str, store: Path, console: "Console", jobs: 
 
     from labelkin.experiments.run.views import LiveView, PlainView
 
-    protocol = plan.protocol
+    protocol, (number, count) = plan.protocol, plan.shard
+    repeats = protocol.repeats - protocol.first_repeat
+    share = f", part {number} of {count}" if count > 1 else ""
     heading = (
         f"{title} · {plural(len(plan.sources), 'dataset')} × "
-        f"{plural(len(plan.methods), 'method')} × {protocol.repeats} × {protocol.folds} folds = "
+        f"{plural(len(plan.methods), 'method')} × {repeats} × {protocol.folds} folds{share} = "
         f"{len(plan.cells())} cells · store {store}"
     )
     if not console.is_terminal:

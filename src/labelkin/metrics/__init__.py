@@ -9,8 +9,9 @@ lists every metric with its direction.
 Three conventions hold throughout:
 
 - **Ties count as errors.** Of labels with equal scores, irrelevant ones are ranked
-  first, as in scikit-learn. No metric depends on the order of the labels. Mulan
-  breaks ties by label index instead.
+  first, as in scikit-learn. No metric depends on the order of the labels. With
+  ``ties="index"`` they are ranked by label index, as in Mulan, with ``ties="expected"``
+  in all orders, of which the mean is taken.
 - **Rows without relevant, or without irrelevant, labels** cannot be ranked wrongly:
   ranking loss 0, average precision 1, coverage 0 where nothing is to be covered. The
   top label of a row without relevant labels is still an error.
@@ -54,6 +55,7 @@ from labelkin.metrics._registry import (
     get_scorer,
     score_all,
 )
+from labelkin.metrics._ties import Ties
 
 __all__ = [
     "METRICS",
@@ -61,6 +63,7 @@ __all__ = [
     "SCORERS",
     "Metric",
     "Scorer",
+    "Ties",
     "auc",
     "average_precision",
     "coverage",

@@ -16,13 +16,24 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin.metrics._inputs import check_ranking, mean
+from labelkin.metrics._ties import (
+    Ties,
+    check_tied_ranking,
+    expected_average_precision,
+    expected_coverage,
+    expected_is_error,
+    expected_margin,
+    expected_one_error,
+    expected_ranking_loss,
+)
 
 
-def ranking_loss(y_true: Any, y_score: Any) -> float:
+def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of (relevant, irrelevant) label pairs in the wrong order, mean over rows (Eq. 9).
 
     The equation prints the same label twice; it means r(a) > r(b) for a relevant a and an
-    irrelevant b. A tied pair counts as wrong. A row where either kind is missing counts 0.
+    irrelevant b. A tied pair counts as wrong (see `ties` of
+    :func:`~labelkin.metrics.evaluate`). A row where either kind is missing counts 0.
 
     Examples
     --------
@@ -31,7 +42,9 @@ def ranking_loss(y_true: Any, y_score: Any) -> float:
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])
     0.5
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_ranking_loss(Y, S)
     total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -42,7 +55,7 @@ def ranking_loss(y_true: Any, y_score: Any) -> float:
     return total / Y.shape[0]
 
 
-def one_error(y_true: Any, y_score: Any) -> float:
+def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose top-ranked label is not relevant (Eq. 10).
 
     Where several labels share the top score, the row is an error unless all of them are
@@ -56,11 +69,13 @@ def one_error(y_true: Any, y_score: Any) -> float:
     >>> one_error([[1, 0, 1], [1, 0, 0]], [[0.9, 0.2, 0.9], [0.7, 0.7, 0.1]])
     0.5
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_one_error(Y, S)
     return mean(_best(S, Y) <= _best(S, 1 - Y))
 
 
-def coverage(y_true: Any, y_score: Any) -> float:
+def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Count steps down the ranking until all relevant labels are covered, mean over rows (Eq. 11).
 
     The depth counts from 0 (the paper's −1): a single relevant label at the top costs
@@ -74,14 +89,16 @@ def coverage(y_true: Any, y_score: Any) -> float:
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_coverage(Y, S)
     xp, _ = namespace_and_device(S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
     depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
     return mean(depth) - mean(xp.any(Y != 0, axis=1))
 
 
-def average_precision(y_true: Any, y_score: Any) -> float:
+def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of relevant labels among those ranked at or above each relevant one (Eq. 12).
 
     The mean over a row's relevant labels, then over the rows. Labels tied with a relevant
@@ -94,7 +111,9 @@ def average_precision(y_true: Any, y_score: Any) -> float:
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_average_precision(Y, S)
     total, xp = 0.0, namespace_and_device(S)[0]
     for relevant, rank, hits in _ranked(Y, S):
         size = xp.sum(relevant, axis=1)
@@ -147,7 +166,7 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
 
 
-def is_error(y_true: Any, y_score: Any) -> float:
+def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose ranking is not perfect.
 
     A ranking is perfect when every relevant label scores strictly higher than every
@@ -158,11 +177,13 @@ def is_error(y_true: Any, y_score: Any) -> float:
     >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
     0.5
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_is_error(Y, S)
     return mean(-_best(-S, Y) <= _best(S, 1 - Y))
 
 
-def margin(y_true: Any, y_score: Any) -> float:
+def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Positions from the best irrelevant down to the worst relevant label, mean over rows.
 
     Zero for a perfect ranking, and where either kind of label is missing. Tied irrelevant
@@ -175,7 +196,9 @@ def margin(y_true: Any, y_score: Any) -> float:
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S = check_tied_ranking(y_true, y_score, ties)
+    if ties == "expected":
+        return expected_margin(Y, S)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
     xp, _ = namespace_and_device(S)
     depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)

@@ -29,6 +29,7 @@ from labelkin.metrics._ranking import (
     one_error,
     ranking_loss,
 )
+from labelkin.metrics._ties import Ties, check_ties
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Metric:
     """Key in :data:`METRICS` and in the result of :func:`evaluate`."""
     title: str
     """Name in print, the paper's where it has one."""
-    function: Callable[[Any, Any], float]
+    function: Callable[..., float]
     """Takes ``y_true`` and the prediction that `needs` names."""
     needs: Literal["label", "score"]
     """Predicted label sets, or scores."""
@@ -47,6 +48,8 @@ class Metric:
     in_paper: bool = False
     percent: bool = True
     """Whether tables show it times 100."""
+    has_ties: bool = False
+    """Whether its value depends on how labels with equal scores are ranked."""
 
     @property
     def arrow(self) -> str:
@@ -63,19 +66,24 @@ class Metric:
         """Name of the scorer; the scorer of a loss is negated, as in scikit-learn."""
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
-    def __call__(self, y_true: Any, prediction: Any) -> float:
-        """Return the value of the metric."""
+    def __call__(self, y_true: Any, prediction: Any, *, ties: Ties = "against") -> float:
+        """Return the value of the metric; `ties` as in :func:`evaluate`."""
+        if self.has_ties:
+            return self.function(y_true, prediction, ties=ties)
         return self.function(y_true, prediction)
 
 
 def _registry() -> dict[str, Metric]:
     paper, up, down = True, True, False
+    tied: dict[str, Any] = {"has_ties": True}
     metrics = [
         Metric("hamming_loss", "Hamming loss", hamming_loss, "label", down, paper),
-        Metric("ranking_loss", "Ranking loss", ranking_loss, "score", down, paper),
-        Metric("one_error", "One-error", one_error, "score", down, paper),
-        Metric("coverage", "Coverage", coverage, "score", down, paper, percent=False),
-        Metric("average_precision", "Average precision", average_precision, "score", up, paper),
+        Metric("ranking_loss", "Ranking loss", ranking_loss, "score", down, paper, **tied),
+        Metric("one_error", "One-error", one_error, "score", down, paper, **tied),
+        Metric("coverage", "Coverage", coverage, "score", down, paper, percent=False, **tied),
+        Metric(
+            "average_precision", "Average precision", average_precision, "score", up, paper, **tied
+        ),
         Metric("f1", "F1-metric", example_f1, "label", up, paper),
         Metric("recall", "Recall", example_recall, "label", up, paper),
         Metric("precision", "Precision", example_precision, "label", up),
@@ -95,8 +103,8 @@ def _registry() -> dict[str, Metric]:
         Metric("micro_auc", "Micro AUC", partial(auc, average="micro"), "score", up),
         Metric("macro_auc", "Macro AUC", partial(auc, average="macro"), "score", up),
         Metric("log_loss", "Log loss", log_loss, "score", down, percent=False),
-        Metric("is_error", "Is-error", is_error, "score", down),
-        Metric("margin", "Margin", margin, "score", down, percent=False),
+        Metric("is_error", "Is-error", is_error, "score", down, **tied),
+        Metric("margin", "Margin", margin, "score", down, percent=False, **tied),
     ]
     return {metric.name: metric for metric in metrics}
 
@@ -116,7 +124,12 @@ def _find(name: str) -> Metric:
 
 
 def evaluate(
-    y_true: Any, y_score: Any, y_pred: Any = None, *, metrics: Iterable[str] = PAPER_METRICS
+    y_true: Any,
+    y_score: Any,
+    y_pred: Any = None,
+    *,
+    metrics: Iterable[str] = PAPER_METRICS,
+    ties: Ties = "against",
 ) -> dict[str, float]:
     """Compute the paper's seven metrics, in its order.
 
@@ -130,6 +143,18 @@ def evaluate(
         The predicted labels; without it, the labels scoring more than 0.5.
     metrics : iterable of str
         Names from :data:`METRICS`; by default the paper's seven.
+    ties : {"against", "index", "expected"}
+        How metrics of rankings treat labels with equal scores.
+
+        - ``"against"``: irrelevant labels stand before relevant ones, as in scikit-learn. A
+          classifier gains nothing by scores that do not tell labels apart.
+        - ``"index"``: the label with the higher index stands first, as in Mulan, whose figures
+          the paper's compared methods have. Values depend on the order of the labels.
+        - ``"expected"``: the mean over all orders of tied labels, each as likely as any other;
+          what breaking ties at random gives on average.
+
+        Scores that are votes or come from trees tie often, probabilities of ML-kNN or VPCME
+        seldom: the rule decides between methods.
 
     Returns
     -------
@@ -148,7 +173,16 @@ def evaluate(
     average_precision 1.0000
     f1                0.6667
     recall            0.7500
+
+    The three rules on a tie between the relevant first and the irrelevant second label:
+
+    >>> for ties in ("against", "index", "expected"):
+    ...     print(ties, evaluate([[1, 0]], [[0.5, 0.5]], metrics=["one_error"], ties=ties))
+    against {'one_error': 1.0}
+    index {'one_error': 1.0}
+    expected {'one_error': 0.5}
     """
+    check_ties(ties)
     if isinstance(metrics, str):
         metrics = [metrics]
     chosen = [_find(name) for name in metrics]
@@ -156,7 +190,7 @@ def evaluate(
         "score": y_score,
         "label": check_scores(y_score) > 0.5 if y_pred is None else y_pred,
     }
-    return {metric.name: metric(y_true, predictions[metric.needs]) for metric in chosen}
+    return {metric.name: metric(y_true, predictions[metric.needs], ties=ties) for metric in chosen}
 
 
 # -------------------------------------------------------------------------- scorers

@@ -1,7 +1,8 @@
 """Results of experiments as a DataFrame: one row per cell.
 
 Columns are ``dataset, method, repeat, fold``, the metrics as fractions, ``fit_s, predict_s,
-peak_mb``, ``status`` and ``error``. They come from a store or from a ``results.csv``.
+peak_mb``, ``status``, ``error`` and ``revision``. They come from a store or from a
+``results.csv``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,6 @@
 """The environment of a run: versions, processor, BLAS, revision of the source."""
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -58,12 +59,15 @@ def _memory_gb() -> float | None:
         return None
 
 
-def source_revision() -> str | None:
-    """Return the git revision of labelkin's source, ``+changes`` when files differ from it.
+def source_revision() -> str:
+    """Return the revision of labelkin's source.
 
-    None for an installed package: a repository around it belongs to someone else.
+    In a checkout this is the last commit that changed the package, with ``+`` and a hash of the
+    changes where files differ from it. For an installed package it is the version: a repository
+    around it belongs to someone else.
     """
     here = Path(__file__).resolve().parent
+    package = str(here.parents[1])
 
     def git(*words: str) -> str:
         command = ["git", "-C", str(here), *words]
@@ -72,7 +76,8 @@ def source_revision() -> str | None:
 
     try:
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        changed = git("status", "--porcelain", "--untracked-files=no", "..")
-        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+        changes = git("diff", "HEAD", "--", package)
+        mark = f"+{hashlib.sha256(changes.encode()).hexdigest()[:8]}" if changes else ""
+        return git("log", "-1", "--format=%H", "--", package) + mark
     except (OSError, subprocess.SubprocessError):
-        return None
+        return f"labelkin {_version('labelkin')}"

@@ -57,6 +57,16 @@ _GROUPS = (
         ("adaboost_pdt", "bagging_vpcp", "mddm", "vpcme"),
     ),
     Group(
+        "bases",
+        "Section 4.3.1: other base learners",
+        ("yeast", "scene", "entertainment"),
+        (
+            *(f"vpcme@estimator={base}" for base in ("mlknn", "knn", "c45", "svm")),
+            *(f"cchains@estimator={base}" for base in ("c45", "knn", "svm")),
+            *(f"clr@estimator={base}" for base in ("c45", "knn", "svm")),
+        ),
+    ),
+    Group(
         "frontier",
         "The frontier: the methods of the paper, of other libraries, and of this one",
         _TWELVE,

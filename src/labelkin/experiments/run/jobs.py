@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.variants import parse_variant
-from labelkin.metrics import PAPER_METRICS, evaluate
+from labelkin.metrics import evaluate
 from labelkin.registry import Method
 
 
@@ -45,7 +46,7 @@ class Outcome:
 
 def failed(job: Job, error: str, peak_mb: float | None = None, trace: str | None = None) -> Outcome:
     """Return the outcome of a job that failed."""
-    empty = dict.fromkeys((*PAPER_METRICS, "fit_s", "predict_s"))
+    empty = dict.fromkeys((*METRIC_COLUMNS, "fit_s", "predict_s"))
     row = {**empty, "peak_mb": peak_mb, "status": "failed", "error": error, "traceback": trace}
     return Outcome(job, tuple(_row(cell, row) for cell in job.cells))
 
@@ -91,7 +92,7 @@ def _evaluate(
     if not sizes:
         predict_seconds, scores, labels = _predict(model, X_test, Y_test.shape[1])
         times = {"fit_s": fit_seconds[-1], "predict_s": predict_seconds}
-        yield {**evaluate(Y_test, scores, labels), **times}
+        yield {**_figures(Y_test, scores, labels), **times}
         return
     by_size = {}
     for size, (predict_seconds, scores, labels) in enumerate(_predict_staged(model, X_test), 1):
@@ -100,9 +101,18 @@ def _evaluate(
                 "fit_s": fit_seconds[min(size, len(fit_seconds)) - 1],
                 "predict_s": predict_seconds,
             }
-            by_size[size] = {**evaluate(Y_test, scores, labels), **times}
+            by_size[size] = {**_figures(Y_test, scores, labels), **times}
     for size in sizes:
         yield by_size[size]
+
+
+def _figures(Y: np.ndarray, scores: Any, labels: np.ndarray) -> dict[str, float]:
+    """Return the seven metrics, and those of rankings with ties broken by label index as well."""
+    by_index = evaluate(Y, scores, labels, metrics=BY_INDEX.values(), ties="index")
+    return {
+        **evaluate(Y, scores, labels),
+        **{column: by_index[name] for column, name in BY_INDEX.items()},
+    }
 
 
 def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:

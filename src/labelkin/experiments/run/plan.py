@@ -25,8 +25,13 @@ class Plan:
     registry: dict[str, Method]
     """All methods that the names may refer to."""
     protocol: Protocol
+    shard: tuple[int, int] = (1, 1)
+    """Number and count: the second of four machines that share the plan has (2, 4)."""
 
     def __post_init__(self) -> None:
+        number, count = self.shard
+        if not 1 <= number <= count:
+            raise ValueError(f"shard must be from 1/{count} to {count}/{count}, not {number}.")
         if not self.sources or not self.methods:
             raise ValueError("There is nothing to run: name at least one dataset and one method.")
         for name in self.methods:
@@ -38,8 +43,19 @@ class Plan:
             )
 
     def cells(self) -> list[Cell]:
-        """Return all cells, in the order in which they are computed."""
-        return list(self.protocol.cells([s.name for s in self.sources], list(self.methods)))
+        """Return the cells of this shard, in the order in which they are computed.
+
+        All methods of one fold belong to the same shard: its means and tests are paired.
+        """
+        number, count = self.shard
+        cells = self.protocol.cells([s.name for s in self.sources], list(self.methods))
+        folds: dict[tuple[str, int, int], int] = {}
+        return [
+            cell
+            for cell in cells
+            if folds.setdefault((cell.dataset, cell.repeat, cell.fold), len(folds)) % count
+            == number - 1
+        ]
 
     def title(self, method: str) -> str:
         """Return a method's name in print, with its settings."""

@@ -61,22 +61,29 @@ class Protocol:
     seed : int, optional
         Split every dataset by this seed, plus the number of the repeat, instead of by its name:
         the folds of other programs, ``np.array_split(default_rng(seed).permutation(n), folds)``.
+    first_repeat : int, default=0
+        The first repeat to compute: those before it are left to others.
     """
 
     repeats: int = 20
     folds: int = 5
     stratified: bool = False
     seed: int | None = None
+    first_repeat: int = 0
 
     def __post_init__(self) -> None:
         if self.repeats < 1:
             raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
+        if not 0 <= self.first_repeat < self.repeats:
+            raise ValueError(
+                f"first_repeat must be from 0 to {self.repeats - 1}, got {self.first_repeat}."
+            )
         if self.folds < 2:
             raise ValueError(f"folds must be at least 2, got {self.folds}.")
 
     def cells(self, datasets: list[str], methods: list[str]) -> Iterator[Cell]:
         """Yield all cells, the methods of one fold next to each other: means stay paired."""
-        for repeat in range(self.repeats):
+        for repeat in range(self.first_repeat, self.repeats):
             for dataset in datasets:
                 for fold in range(self.folds):
                     for method in methods:

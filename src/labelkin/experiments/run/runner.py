@@ -118,7 +118,11 @@ def _begin(
             for data in datasets.values()
         ],
         methods=[_describe_method(plan, name) for name in plan.methods],
-        groups=[(plan.group, s.name, name) for s in plan.sources for name in plan.methods],
+        groups=[
+            (plan.group, s.name, name, plan.protocol.repeats)
+            for s in plan.sources
+            for name in plan.methods
+        ],
     )
 
 

@@ -7,6 +7,7 @@ second writer is refused by a lock that the operating system releases when its h
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,19 +15,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from labelkin._utils.optional import import_optional
+from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES
 from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.metrics import PAPER_METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_CELL = ("dataset", "method", "repeat", "fold")
-_FIGURES = (*PAPER_METRICS, "fit_s", "predict_s", "peak_mb")
-COLUMNS = (*_CELL, *_FIGURES, "status", "error")
-"""Columns of the results, one row per cell. Metrics are fractions; times are in seconds."""
-
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = f"""
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
@@ -46,8 +42,9 @@ CREATE TABLE groups (
 );
 CREATE TABLE cells (
     dataset TEXT NOT NULL, method TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
-    {", ".join(f"{name} REAL" for name in _FIGURES)},
-    status TEXT NOT NULL, error TEXT, traceback TEXT, run INTEGER NOT NULL REFERENCES runs (id),
+    {", ".join(f"{name} REAL" for name in FIGURES)},
+    status TEXT NOT NULL, error TEXT, traceback TEXT, revision TEXT,
+    run INTEGER NOT NULL REFERENCES runs (id),
     PRIMARY KEY (dataset, method, repeat, fold)
 );
 PRAGMA application_id = {_APPLICATION};
@@ -76,6 +73,7 @@ class Store:
         self.path = Path(path)
         self._lock: sqlite3.Connection | None = None
         self._run: int | None = None
+        self._revision: str | None = None
         self._is_new = write and not self.path.exists()
         if write:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,19 +168,31 @@ class Store:
     # ------------------------------------------------------------------ reading
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per cell, with the columns of :data:`COLUMNS`, in a fixed order."""
-        return self._query(f"SELECT {', '.join(COLUMNS)} FROM cells ORDER BY {', '.join(_CELL)}")
+        """Return one row per cell, with all columns, in a fixed order."""
+        return self._query(f"SELECT {', '.join(COLUMNS)} FROM cells ORDER BY {', '.join(CELL)}")
 
     def results(self) -> "pd.DataFrame":
         """Return :meth:`rows` as a DataFrame."""
         pandas = import_optional("pandas")
         frame = pandas.DataFrame(self.rows(), columns=list(COLUMNS))
-        return frame.astype(dict.fromkeys(_FIGURES, float))
+        return frame.astype(dict.fromkeys(FIGURES, float))
+
+    def rows_of(self, run: int) -> list[dict[str, Any]]:
+        """Return the cells of one run, tracebacks included."""
+        return self._query(f"SELECT {', '.join(COLUMNS)}, traceback FROM cells WHERE run = {run:d}")
+
+    def revisions(self, among: Iterable[Cell]) -> dict[str | None, int]:
+        """Return how many of some cells each revision of the code computed."""
+        cells = set(among)
+        rows = self._query(f"SELECT {', '.join(CELL)}, revision FROM cells")
+        return dict(
+            Counter(r.pop("revision") for r in rows if Cell(*(r[k] for k in CELL)) in cells)
+        )
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return each run's start, command, environment and the number of cells it stored."""
+        """Return each run's number, start, command, environment and count of cells."""
         found = self._query(
-            "SELECT started, command, environment, "
+            "SELECT id, started, command, environment, "
             "(SELECT count(*) FROM cells WHERE run = runs.id) AS cells FROM runs ORDER BY id"
         )
         return [{**run, "environment": json.loads(run["environment"])} for run in found]
@@ -212,23 +222,23 @@ class Store:
     def done(self, *, failed: bool = True) -> set[Cell]:
         """Return the cells that are stored, with or without those that failed."""
         where = "" if failed else "WHERE status = 'ok'"
-        return {Cell(**row) for row in self._query(f"SELECT {', '.join(_CELL)} FROM cells {where}")}
+        return {Cell(**row) for row in self._query(f"SELECT {', '.join(CELL)} FROM cells {where}")}
 
     def failures(self, among: Iterable[Cell] | None = None) -> dict[Cell, dict[str, str]]:
         """Return error and traceback of each failed cell, of all or among some."""
-        key = ", ".join(_CELL)
+        key = ", ".join(CELL)
         query = f"SELECT {key}, error, traceback FROM cells WHERE status = 'failed' ORDER BY {key}"
         rows = self._query(query)
-        found = {Cell(*(row.pop(name) for name in _CELL)): row for row in rows}
+        found = {Cell(*(row.pop(name) for name in CELL)): row for row in rows}
         wanted = found if among is None else set(among)
         return {cell: why for cell, why in found.items() if cell in wanted}
 
     def metric(self, name: str) -> dict[Cell, float]:
         """Return one metric of every cell that did not fail."""
-        if name not in _FIGURES:
-            raise ValueError(f"no column is called {name!r}; known: {', '.join(_FIGURES)}.")
-        query = f"SELECT {', '.join(_CELL)}, {name} FROM cells WHERE status = 'ok'"
-        return {Cell(*(row[key] for key in _CELL)): row[name] for row in self._query(query)}
+        if name not in FIGURES:
+            raise ValueError(f"no column is called {name!r}; known: {', '.join(FIGURES)}.")
+        query = f"SELECT {', '.join(CELL)}, {name} FROM cells WHERE status = 'ok'"
+        return {Cell(*(row[key] for key in CELL)): row[name] for row in self._query(query)}
 
     # ------------------------------------------------------------------ writing
 
@@ -241,7 +251,7 @@ class Store:
         protocol: Protocol,
         datasets: Iterable[Mapping[str, Any]] = (),
         methods: Iterable[Mapping[str, str]] = (),
-        groups: Iterable[tuple[str, str, str]] = (),
+        groups: Iterable[tuple[str, str, str, int]] = (),
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
@@ -255,7 +265,7 @@ class Store:
             Its folds must be those of the stored cells; its repeats may be more.
         datasets, methods : iterables of dict
             Rows of the tables of these names; under a stored name they must be the same.
-        groups : iterable of (group, dataset, method)
+        groups : iterable of (group, dataset, method, repeats)
             What is planned.
         """
         with self._transaction():
@@ -267,12 +277,13 @@ class Store:
             self._db.executemany(
                 "INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
                 "SET repeats = max(repeats, excluded.repeats)",
-                [(*group, protocol.repeats) for group in groups],
+                list(groups),
             )
             self._run = self._db.execute(
                 "INSERT INTO runs (started, command, environment) VALUES (?, ?, ?)",
                 (started, command, json.dumps(environment)),
             ).lastrowid
+        self._revision = environment.get("revision")
 
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
@@ -303,11 +314,12 @@ class Store:
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows of finished cells, all or none; they are on disk on return.
 
-        A row has the columns of :data:`COLUMNS`; that of a failed cell may have a
-        ``traceback``.
+        A row has the columns of :data:`~labelkin.experiments.run.columns.COLUMNS`; that of a
+        failed cell may have a ``traceback``. Without a ``revision`` it gets that of the run.
         """
+        default = {"traceback": None, "revision": self._revision}
         with self._transaction():
-            self._insert("cells", [{"traceback": None, **row, "run": self._run} for row in rows])
+            self._insert("cells", [{**default, **row, "run": self._run} for row in rows])
 
     def _insert(self, table: str, rows: list[Mapping[str, Any]]) -> None:
         """Insert rows, replacing those with the same key."""

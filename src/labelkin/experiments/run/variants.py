@@ -1,18 +1,30 @@
 """Methods with a parameter changed: ``vpcme@threshold=0.1``, ``vpcme@size=10``.
 
 Before the first ``@`` stands a method's name, after each ``@`` a parameter of its classifier
-and the value. ``size`` is special: it is the number of members of an ensemble, and all sizes
-of a method come from one fit, through ``staged_predict_proba``.
+and the value. Two are special. ``size`` is the number of members of an ensemble; all sizes of
+a method come from one fit, through ``staged_predict_proba``. ``estimator`` is the base learner:
+one of :data:`BASES`, or any importable scikit-learn classifier, as in
+``vpcme@estimator=sklearn.tree:DecisionTreeClassifier``.
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+
 from labelkin._utils.names import did_you_mean
-from labelkin.registry import Method
+from labelkin.neighbors import MLkNNClassifier
+from labelkin.registry import ImportedFactory, Method
+from labelkin.transformation import BinaryRelevanceClassifier
+from labelkin.tree import C45TreeClassifier
 
 
 @dataclass(frozen=True)
@@ -29,10 +41,42 @@ class Variant:
     def make(self, method: Method, seed: int | None, n_members: int | None = None) -> Any:
         """Return the unfitted classifier, an ensemble with `n_members` if that is given."""
         parameters = dict(self.parameters)
+        if isinstance(base := parameters.get("estimator"), str):
+            parameters["estimator"] = _make_base(base, self.base)
         if n_members is not None:
             parameters["n_estimators"] = n_members
         model = method.make(seed)
         return model.set_params(**parameters) if parameters else model
+
+
+_MULTI_LABEL = ("vpcme", "bagging_vpcp")  # methods whose base learner predicts label sets
+
+BASES: dict[str, Callable[[], Any]] = {
+    "mlknn": lambda: MLkNNClassifier(n_neighbors=10),
+    "knn": lambda: KNeighborsClassifier(n_neighbors=10),
+    "c45": C45TreeClassifier,
+    "svm": lambda: make_pipeline(MinMaxScaler(), LinearSVC(loss="hinge", dual=True)),
+}
+"""Base learners by name: those of section 4.3.1, and ML-kNN.
+
+The SVM stands for WEKA's SMO with its defaults: linear, C = 1, features scaled by their range.
+"""
+
+
+def _make_base(text: str, method: str) -> Any:
+    """Return an unfitted base learner; one of a single target is trained label by label."""
+    if text in BASES:
+        base = BASES[text]()
+    elif ":" in text:
+        base = ImportedFactory(text, str(Path.cwd())).make_unseeded()
+    else:
+        raise ValueError(
+            f"No base learner is called {text!r}.{did_you_mean(text, BASES)} Known are "
+            f"{', '.join(BASES)}; write others as module:Class."
+        )
+    if method in _MULTI_LABEL and not get_tags(base).classifier_tags.multi_label:
+        return BinaryRelevanceClassifier(base)
+    return base
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +121,9 @@ def check_method(name: str, methods: Mapping[str, Method]) -> None:
         return
     model = methods[variant.base].make(0)
     known = model.get_params()
-    for key, _ in variant.parameters:
+    for key, value in variant.parameters:
+        if key == "estimator" and isinstance(value, str):
+            _make_base(value, variant.base)
         if key not in known:
             raise ValueError(
                 f"{name!r}: {type(model).__name__} has no parameter {key!r}."

@@ -1,0 +1,42 @@
+"""``labelkin merge``: results of several machines in one store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelkin.cli._output import plural
+
+
+def command(
+    target: Annotated[Path, typer.Argument(help="The store to add to; made if it does not exist.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Stores, or results.csv files, whose cells are added.")
+    ],
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="The folds of a CSV are stratified.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the folds of a CSV; 0 for those of frontier.")
+    ] = None,
+) -> None:
+    """Add the cells of other stores, or of a results.csv, to a store.
+
+    Machines that share a run (labelkin reproduce --shard 2/4, or --repeats 5-9) each write a
+    store; this puts them together. From a committed results.csv it makes a store that labelkin
+    reproduce resumes. A cell that both hold is kept as it is in the first store.
+    """
+    from labelkin.experiments.run.merge import merge
+    from labelkin.experiments.run.protocol import Protocol
+
+    protocol = (
+        Protocol(stratified=stratified, seed=seed) if stratified or seed is not None else None
+    )
+    for part in merge(target, sources, protocol=protocol):
+        line = f"{part.source}: {plural(part.added, 'cell')} added"
+        if part.equal:
+            line += f", {part.equal:,} already there"
+        if part.different:
+            line += f", {part.different:,} there with other figures, which are kept"
+        typer.echo(line)
+    typer.echo(f"store: {target}")

@@ -1,0 +1,143 @@
+"""Results of several machines in one store, and a store filled from a ``results.csv``."""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES, METRIC_COLUMNS
+from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.store import Store
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of the cells of one source."""
+
+    source: Path
+    added: int
+    """Cells that the target lacked, or held as failed."""
+    equal: int
+    """Cells that both hold, with equal figures."""
+    different: int
+    """Cells that both hold, with other figures: those of the target are kept."""
+
+
+def merge(
+    target: Path, sources: Iterable[Path], *, protocol: Protocol | None = None
+) -> list[Merged]:
+    """Add the cells of stores, or of CSV files of results, to a store.
+
+    Parameters
+    ----------
+    target : path
+        The store; made if it does not exist.
+    sources : iterable of path
+        Stores, or files ending in ``.csv`` as ``labelkin report`` writes them.
+    protocol : Protocol, optional
+        The folds of the CSV files, which do not name them; by default the paper's, as many as
+        are found.
+
+    Returns
+    -------
+    list of Merged
+        One for each source.
+    """
+    sources = list(sources)
+    for source in sources:
+        if not source.is_file():
+            raise FileNotFoundError(2, "there is no such file of results", str(source))
+        if source.resolve() == target.resolve():
+            raise ValueError(f"{source} is the store to merge into: name it once, first.")
+    with Store(target, write=True) as store:
+        return [_merge_one(store, source, protocol) for source in sources]
+
+
+def _merge_one(store: Store, source: Path, protocol: Protocol | None) -> Merged:
+    counts = {"added": 0, "equal": 0, "different": 0}
+    known = {_cell(row): row for row in store.rows()}
+    with _parts(source, protocol) as parts:
+        for part, rows in parts:
+            kinds = {_cell(row): _compare(known.get(_cell(row)), row) for row in rows}
+            new = [row for row in rows if kinds[_cell(row)] == "added"]
+            store.begin(**part)
+            store.add(new)
+            for kind in kinds.values():
+                counts[kind] += 1
+    return Merged(source, **counts)
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    return Cell(*(row[name] for name in CELL))
+
+
+def _compare(known: dict[str, Any] | None, row: dict[str, Any]) -> str:
+    """Return what becomes of a row, given that of the same cell in the target."""
+    if known is None or (known["status"] != "ok" and row["status"] == "ok"):
+        return "added"
+    pairs = [(known[name], row[name]) for name in METRIC_COLUMNS]
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if row["status"] == known["status"] and all(
+        math.isclose(a, b, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for a, b in both
+    ):
+        return "equal"
+    return "different"
+
+
+@contextmanager
+def _parts(
+    source: Path, protocol: Protocol | None
+) -> Iterator[Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]]:
+    """Yield the runs of a source, each with its rows, for `Store.begin` and `Store.add`."""
+    if source.suffix.lower() == ".csv":
+        rows = _read_rows(source)
+        part = {
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": f"labelkin merge … {source.name}",
+            "environment": {},
+            "protocol": protocol or Protocol(folds=max(row["fold"] for row in rows) + 1),
+        }
+        yield [(part, rows)]
+        return
+    with Store(source) as other:
+        folds = other.protocol()
+        shared = {
+            "protocol": Protocol(**folds),
+            "datasets": list(other.datasets().values()),
+            "methods": list(other.methods().values()),
+            "groups": [tuple(group.values()) for group in other.groups()],
+        }
+        yield [
+            ({key: run[key] for key in ("started", "command", "environment")} | shared, rows)
+            for run in other.runs()
+            if (rows := other.rows_of(run["id"]))
+        ]
+
+
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a CSV of results; columns of later versions may be absent."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        absent = [name for name in CELL if name not in (reader.fieldnames or ())]
+        if absent:
+            raise ValueError(f"{path} has no column {absent[0]!r}: it is no file of results.")
+        try:
+            rows = [_parse(row) for row in reader]
+        except ValueError as error:
+            raise ValueError(f"{path} cannot be read as results: {error}.") from None
+    if not rows:
+        raise ValueError(f"{path} holds no cell.")
+    return rows
+
+
+def _parse(row: dict[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: row.get(name) or None for name in COLUMNS}
+    found |= {name: int(row[name]) for name in ("repeat", "fold")}
+    found |= {name: float(found[name]) for name in FIGURES if found[name] is not None}
+    return found | {"status": found["status"] or "ok"}
