@@ -3,13 +3,19 @@
 import bz2
 import errno
 import gzip
+import io
 import os
 import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+from labelkin._utils.limits import max_unpacked, too_large
+
+DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+"""Numbers of the errors of a disk that is full or failing."""
 
 _COMPRESSIONS = (".gz", ".bz2")
 
@@ -51,14 +57,17 @@ def strip_compression(path: str | Path) -> Path:
 
 @contextmanager
 def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file as bytes, decompressed by its suffix; damaged streams become `FormatError`."""
+    """Open a file as bytes, decompressed by its suffix; damaged streams become `FormatError`.
+
+    So does a compressed file that unpacks to too much: see `max_unpacked`.
+    """
     suffix = Path(path).suffix.lower()
     with open(path, "rb") as raw:
         file: BinaryIO = raw
         if suffix == ".gz":
-            file = cast(BinaryIO, gzip.GzipFile(fileobj=raw, mode="rb"))
+            file = _limited(gzip.GzipFile(fileobj=raw, mode="rb"), raw, path)
         elif suffix == ".bz2":
-            file = cast(BinaryIO, bz2.BZ2File(raw, mode="rb"))
+            file = _limited(bz2.BZ2File(raw, mode="rb"), raw, path)
         try:
             yield file
         except (EOFError, zlib.error) as error:
@@ -69,6 +78,35 @@ def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
             if error.errno is not None:  # the disk's trouble, not the format's
                 raise
             raise FormatError(path, f"not a valid {suffix} file ({error})") from error
+
+
+def _limited(unpacked: Any, raw: BinaryIO, path: str | Path) -> BinaryIO:
+    limit = max_unpacked(os.fstat(raw.fileno()).st_size)
+    return io.BufferedReader(_LimitedStream(unpacked, limit, path), 2**18)
+
+
+class _LimitedStream(io.RawIOBase):
+    """An unpacked stream that raises `FormatError` where it exceeds a limit."""
+
+    def __init__(self, unpacked: Any, limit: int, path: str | Path) -> None:
+        self._unpacked, self._limit, self._left, self._path = unpacked, limit, limit, path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._unpacked.readinto(buffer)
+        self._left -= count
+        if self._left < 0:
+            raise FormatError(self._path, too_large(self._limit))
+        return count
+
+    def readall(self) -> bytes:
+        found = self._unpacked.read(self._left + 1)
+        self._left -= len(found)
+        if self._left < 0:
+            raise FormatError(self._path, too_large(self._limit))
+        return found
 
 
 @contextmanager
@@ -82,19 +120,49 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if real.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if real.exists() and not real.is_file():
-        with open(real, "wb") as raw:
+        with _named_errors(path, real), open(real, "wb") as raw:
             yield raw
         return
     temporary = real.with_name(f".{real.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(temporary, "xb") as raw, _compressor(raw, Path(path).suffix.lower()) as file:
-            yield file
-        os.replace(temporary, real)
-    except BaseException as error:
+        with _named_errors(path, temporary):
+            with open(temporary, "xb") as raw:
+                with _compressor(raw, Path(path).suffix.lower()) as file:
+                    yield file
+                raw.flush()
+                os.fsync(raw.fileno())
+            os.replace(temporary, real)
+            sync_folder(real.parent)
+    except BaseException:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and str(error.filename) == str(temporary):
+        raise
+
+
+@contextmanager
+def _named_errors(path: str | os.PathLike[str], written: Path) -> Iterator[None]:
+    """Name the user's file in an error of the disk: that of a write has no name of its own."""
+    try:
+        yield
+    except OSError as error:
+        unnamed = error.filename is None and error.errno in DISK_FAILURES
+        if unnamed or str(error.filename) == str(written):
             error.filename, error.filename2 = str(path), None
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that a renamed file survives a power failure."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows, where a folder cannot be opened
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # some file systems
+            raise
+    finally:
+        os.close(handle)
 
 
 def _compressor(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:

@@ -9,15 +9,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from labelkin._utils import untrusted
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
 from labelkin.datasets.formats._columns import check_unique
 from labelkin.datasets.formats._content import check_content, make_bunch
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
-_KINDS = {"X_data": "biuf", "X_indices": "iu", "X_indptr": "iu"}
 # Features with a smaller share of non-zeros stay sparse.
 _DENSE_SHARE = 0.5
+# A number of columns costs nothing in a sparse file, and memory per column once it is read.
+_MAX_FEATURES = 2**28
 
 
 def read_npz(path: str | Path) -> Bunch:
@@ -36,12 +38,9 @@ def read_npz(path: str | Path) -> Bunch:
 
     """
     with open_for_reading(path) as file:
-        raw = io.BytesIO(file.read())
+        raw = file.read()
     try:
-        with np.load(raw, allow_pickle=False) as archive:
-            # A member that is no array is returned as bytes; asarray gives it a dtype to refuse.
-            known = [key for key in archive.files if key in _REQUIRED + _OPTIONAL]
-            arrays = {key: np.asarray(archive[key]) for key in known}
+        arrays = untrusted.read_npz(raw, _REQUIRED + _OPTIONAL)
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         raise FormatError(path, f"not a readable .npz file ({reason(error)})") from error
     missing = [key for key in _REQUIRED if key not in arrays]
@@ -67,16 +66,13 @@ def read_npz(path: str | Path) -> Bunch:
 
 
 def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_matrix:
-    for key, kinds in _KINDS.items():
-        if arrays[key].dtype.kind not in kinds:
-            raise FormatError(path, f"{key} is not an array of numbers of the right type")
+    parts = arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]
     try:
         shape = tuple(int(size) for size in arrays["X_shape"])
-        data = sparse.csr_matrix(
-            (arrays["X_data"].astype(np.float64), arrays["X_indices"], arrays["X_indptr"]),
-            shape=shape,
-        )
-        data.check_format(full_check=True)
+        untrusted.check_compressed(*parts, shape)
+        if shape[1] > _MAX_FEATURES:
+            raise ValueError(f"{shape[1]:,} features are more than {_MAX_FEATURES:,}")
+        data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
     except Exception as error:  # SciPy raises errors of many kinds
         raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
     if not data.has_canonical_format:

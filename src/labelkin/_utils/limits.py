@@ -1,0 +1,79 @@
+"""How much a file may unpack to: a small hostile file can fill the machine's memory."""
+
+import os
+import zipfile
+from pathlib import Path
+
+from labelkin._utils.errors import ArgumentError
+
+SIZE_VARIABLE = "LABELKIN_MAX_UNPACKED"
+"""Environment variable with the most bytes that one file may unpack to."""
+
+# What a file of any size may unpack to, and how often its own size beyond that. Deflate reaches
+# a ratio of 1,000 on zeros; real data and models stay below 60.
+_FREE_BYTES = 2**28
+_MAX_RATIO = 100
+
+
+def max_unpacked(packed: int, chosen: int | None = None) -> int:
+    """Return the most bytes that a compressed file may unpack to.
+
+    By default 256 MiB or 100 times the file's size, whichever is more, and at most half of the
+    memory that is available.
+
+    Parameters
+    ----------
+    packed : int
+        Size of the file in bytes.
+    chosen : int, optional
+        The caller's own limit; None: that of the environment variable ``LABELKIN_MAX_UNPACKED``,
+        else the default.
+    """
+    if chosen is None and (text := os.environ.get(SIZE_VARIABLE)):
+        if not text.isascii() or not text.isdigit():
+            raise ArgumentError(f"{SIZE_VARIABLE} must be a number of bytes, not {text!r}.")
+        chosen = int(text)
+    if chosen is not None:
+        return chosen
+    limit = max(_FREE_BYTES, _MAX_RATIO * packed)
+    memory = available_memory()
+    return limit if memory is None else min(limit, max(memory // 2, _FREE_BYTES // 4))
+
+
+def available_memory() -> int | None:
+    """Return the bytes that can be allocated without swapping; None where it is not known."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = (line.split() for line in file)
+            found = next(1024 * int(line[1]) for line in lines if line[0] == "MemAvailable:")
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None
+    try:
+        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+    except (OSError, ValueError):  # no group, or no limit
+        return found
+    return min(found, max(limit - used, 0))
+
+
+def too_large(limit: int, what: str = "the file") -> str:
+    """Return the sentence on a file that unpacks to more than the limit."""
+    return (
+        f"{what} unpacks to more than {limit / 2**20:,.0f} MiB, which a small hostile file can do "
+        f"too; if you trust it, set {SIZE_VARIABLE} to a larger number of bytes"
+    )
+
+
+def check_archive(archive: zipfile.ZipFile, packed: int, chosen: int | None = None) -> None:
+    """Raise ValueError for a zip archive that unpacks to too much, or that names a part twice.
+
+    `zipfile` reads no more of a part than the directory declares, so the sum of the declared
+    sizes bounds the memory.
+    """
+    limit = max_unpacked(packed, chosen)
+    entries = archive.infolist()
+    if sum(entry.file_size for entry in entries) > limit:
+        raise ValueError(too_large(limit))
+    names = {entry.filename for entry in entries}
+    if len(names) < len(entries):
+        raise ValueError("the archive holds two parts of the same name")

@@ -1,0 +1,137 @@
+"""Arrays from files of strangers, validated before compiled code touches them.
+
+SciPy, scikit-learn and numba follow the indices in an array without a check. Whatever reads
+arrays from a file checks them here.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.limits import check_archive
+
+
+def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
+    """Return an array in NumPy's format; the header must fit the content to the byte.
+
+    Parameters
+    ----------
+    raw : bytes
+        Content of an ``.npy`` file.
+    kinds : str, default="biufUS"
+        Kinds of dtype to accept; ``V`` stands for records of numbers.
+    """
+    stream = io.BytesIO(raw)
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise ValueError("an array has an unknown version of NumPy's format")
+    parts = [dtype] if dtype.names is None else [dtype[name] for name in dtype.names]
+    if dtype.kind not in kinds or any(part.kind not in "biufUS" for part in parts):
+        raise ValueError(f"an array holds {dtype}, which is not expected here")
+    size = dtype.itemsize
+    for length in shape:
+        if length < 0:
+            raise ValueError("an array has a negative length")
+        size *= length
+    # No memory for an array without entries, whatever its other lengths: they are bounded too.
+    if size != len(raw) - stream.tell() or max(shape, default=0) > max(len(raw), 2**24):
+        raise ValueError("the header of an array does not fit its content")
+    stream.seek(0)
+    return np.load(stream, allow_pickle=False)
+
+
+def read_npz(raw: bytes, names: Iterable[str], chosen: int | None = None) -> dict[str, np.ndarray]:
+    """Return those arrays of an ``.npz`` archive that have one of some names.
+
+    Parameters
+    ----------
+    raw : bytes
+        Content of the file.
+    names : iterable of str
+        The arrays to read; others are ignored.
+    chosen : int, optional
+        The most bytes that the file may unpack to; see `max_unpacked`.
+    """
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        check_archive(archive, len(raw), chosen)
+        members = set(archive.namelist())
+        found = [name for name in names if f"{name}.npy" in members]
+        return {name: read_npy(archive.read(f"{name}.npy")) for name in found}
+
+
+def check_compressed(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any, format: str = "csr"
+) -> None:
+    """Raise ValueError unless arrays are a valid CSR (or CSC) matrix of a shape.
+
+    SciPy's own ``check_format(full_check=True)`` passes over the indices where ``indptr[-1]`` is
+    0, and its compiled code then follows the other entries of `indptr` out of bounds.
+    """
+    sizes = tuple(int(size) for size in shape)
+    if len(sizes) != 2 or min(sizes) < 0 or max(sizes) > np.iinfo(np.int64).max // 16:
+        raise ValueError("the shape of a sparse matrix is not two sizes")
+    n_major, n_minor = sizes if format == "csr" else sizes[::-1]
+    arrays = {"data": data, "indices": indices, "indptr": indptr}
+    for name, array in arrays.items():
+        kinds = "biuf" if name == "data" else "iu"
+        if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in kinds:
+            raise ValueError(f"{name} of a sparse matrix is not a vector of numbers")
+    if len(indptr) != n_major + 1:
+        raise ValueError(f"indptr of a sparse matrix has {len(indptr)} entries, not {n_major + 1}")
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError("indptr of a sparse matrix does not begin with 0 or decreases")
+    if not int(indptr[-1]) == len(indices) == len(data):
+        raise ValueError(
+            f"indptr of a sparse matrix ends with {int(indptr[-1])} for {len(indices)} indices "
+            f"and {len(data)} values"
+        )
+    if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < n_minor:
+        raise ValueError("an index of a sparse matrix is out of range")
+
+
+def check_sparse(matrix: Any) -> None:
+    """Raise ValueError unless a SciPy matrix is a valid one of a class that labelkin stores."""
+    if type(matrix) not in _FORMATS or matrix.format != _FORMATS[type(matrix)]:
+        raise ValueError(f"{type(matrix).__name__} is not a sparse matrix that labelkin stores")
+    check_compressed(matrix.data, matrix.indices, matrix.indptr, matrix.shape, matrix.format)
+
+
+_FORMATS = {
+    sparse.csr_array: "csr",
+    sparse.csr_matrix: "csr",
+    sparse.csc_array: "csc",
+    sparse.csc_matrix: "csc",
+}
+
+
+def read_sparse(raw: bytes, name: str, chosen: int | None = None) -> Any:
+    """Return a matrix that `scipy.sparse.save_npz` wrote, as the class that is expected.
+
+    Parameters
+    ----------
+    raw : bytes
+        Content of the file.
+    name : {"csr_array", "csr_matrix", "csc_array", "csc_matrix"}
+        Name of the class.
+    chosen : int, optional
+        The most bytes that the file may unpack to; see `max_unpacked`.
+    """
+    cls = {kind.__name__: kind for kind in _FORMATS}[name]
+    keys = ("data", "indices", "indptr", "shape", "format")
+    arrays = read_npz(raw, keys, chosen)
+    if missing := [key for key in keys if key not in arrays]:
+        raise ValueError(f"a sparse matrix has no {missing[0]}")
+    if arrays["format"].tobytes() != _FORMATS[cls].encode():
+        raise ValueError(f"a sparse matrix is not in the format of {name}")
+    shape = tuple(arrays["shape"].ravel().tolist())
+    parts = arrays["data"], arrays["indices"], arrays["indptr"]
+    check_compressed(*parts, shape, _FORMATS[cls])
+    return cls(parts, shape=shape)

@@ -1,0 +1,74 @@
+"""Files are unpacked up to a limit, and written whole or not at all."""
+
+import bz2
+import errno
+import gzip
+import os
+import resource
+
+import pytest
+
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing
+
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+@pytest.mark.parametrize("suffix", OPENERS)
+@pytest.mark.parametrize("how", ["whole", "lines", "pieces"])
+def test_streams_that_unpack_to_too_much(suffix, how, tmp_path, monkeypatch):
+    path = tmp_path / f"bomb.csv{suffix}"
+    size = 3 * 2**20
+    with OPENERS[suffix](path, "wb") as file:
+        file.write(b"0\n" * (size // 2))
+    ways = {
+        "whole": lambda file: len(file.read()),
+        "lines": lambda file: sum(len(line) for line in file),
+        "pieces": lambda file: sum(len(piece) for piece in iter(lambda: file.read(2**16), b"")),
+    }
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(size - 1))
+    message = r"bomb.*more than 3 MiB.*LABELKIN_MAX_UNPACKED"
+    with pytest.raises(FormatError, match=message), open_for_reading(path) as file:
+        ways[how](file)
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(size))
+    with open_for_reading(path) as file:
+        assert ways[how](file) == size
+
+
+def test_limit_without_a_choice(tmp_path):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(258):
+            file.write(bytes(2**20))
+    with pytest.raises(FormatError, match="more than 256 MiB"), open_for_reading(path) as file:
+        file.read()
+
+
+@pytest.fixture
+def small_disk():
+    """Let no file grow beyond 100 kB, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_full_disk_names_the_file(suffix, tmp_path, small_disk):
+    path = tmp_path / f"out.csv{suffix}"
+    path.write_bytes(b"before")
+    with pytest.raises(OSError, match=path.name) as caught, open_for_writing(path) as file:
+        file.write(os.urandom(300_000))
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"before"
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_flushed_to_disk_before_and_after_the_rename(tmp_path, monkeypatch):
+    calls = []
+    replace, fsync = os.replace, os.fsync
+    monkeypatch.setattr(os, "replace", lambda *a: (calls.append("rename"), replace(*a)))
+    monkeypatch.setattr(os, "fsync", lambda handle: (calls.append("flush"), fsync(handle)))
+    with open_for_writing(tmp_path / "out") as file:
+        file.write(b"content")
+    assert calls == ["flush", "rename", "flush"]

@@ -1,0 +1,138 @@
+"""Arrays from files are checked before compiled code follows what they hold."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelkin._utils import limits, untrusted
+
+VALID = {"data": [1.0, 2.0], "indices": [0, 2], "indptr": [0, 1, 2], "shape": (2, 3)}
+INVALID = {
+    # SciPy's full check passes over all of it, because the last entry is 0.
+    "jump in indptr": {"indptr": [0, 10**9, 0], "data": [], "indices": []},
+    "last entry 0": {"indptr": [0, 2, 0]},
+    "first entry": {"indptr": [1, 1, 2]},
+    "negative": {"indptr": [0, -1, 2]},
+    "too short": {"indptr": [0, 2]},
+    "too long": {"indptr": [0, 1, 2, 2]},
+    "beyond the values": {"indptr": [0, 1, 3]},
+    "fewer values": {"data": [1.0]},
+    "index too large": {"indices": [0, 3]},
+    "index negative": {"indices": [0, -1]},
+    "float indices": {"indices": [0.0, 2.0]},
+    "text": {"data": ["a", "b"]},
+    "two dimensions": {"indices": [[0, 2]]},
+    "negative shape": {"shape": (-2, 3)},
+    "one size": {"shape": (2,)},
+    "huge": {"shape": (2, 2**62), "indices": [0, 2]},
+}
+
+
+def arrays(**changes):
+    found = {**VALID, **changes}
+    kinds = {"data": None, "indices": None, "indptr": np.int64}
+    for key, dtype in kinds.items():
+        values = found[key]
+        empty = np.float64 if key == "data" else np.int64
+        found[key] = np.array(values, dtype=dtype if values else empty)
+    return found
+
+
+def test_valid_matrix():
+    untrusted.check_compressed(**arrays())
+    untrusted.check_compressed(**arrays(shape=(3, 2)), format="csc")
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_matrices(name):
+    with pytest.raises(ValueError, match="sparse matrix"):
+        untrusted.check_compressed(**arrays(**INVALID[name]))
+
+
+def stored(matrix, **changes):
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, matrix)
+    with np.load(io.BytesIO(buffer.getvalue())) as archive:
+        found = {key: archive[key] for key in archive.files} | changes
+    buffer = io.BytesIO()
+    np.savez(buffer, **found)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
+def test_stored_matrix(kind):
+    matrix = kind([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    found = untrusted.read_sparse(stored(matrix), kind.__name__)
+    assert type(found) is kind
+    np.testing.assert_array_equal(found.toarray(), matrix.toarray())
+
+
+@pytest.mark.parametrize("format", [b"bsr", b"csc", b"coo", b""])
+def test_format_must_be_that_of_the_class(format):
+    raw = stored(sparse.csr_array(np.eye(2)), format=np.array(format))
+    with pytest.raises(ValueError, match="not in the format of csr_array"):
+        untrusted.read_sparse(raw, "csr_array")
+
+
+def npy(array, **header):
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {**np.lib.format.header_data_from_array_1_0(array), **header}
+    )
+    return buffer.getvalue() + array.tobytes()
+
+
+HEADERS = {
+    "longer": {"shape": (10**12,)},
+    "shorter": {"shape": (1,)},
+    "empty and huge": {"shape": (0, 10**15)},
+    "no width": {"descr": "<U0", "shape": (10**15,)},
+    "negative": {"shape": (-3,)},
+    "objects": {"descr": "|O"},
+    "complex": {"descr": "<c16", "shape": (1,)},
+    "date": {"descr": "<M8[s]"},
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_headers_of_arrays(name):
+    array = np.arange(3.0)
+    np.testing.assert_array_equal(untrusted.read_npy(npy(array)), array)
+    with pytest.raises(ValueError, match="array"):
+        untrusted.read_npy(npy(array, **HEADERS[name]))
+
+
+def test_archive_that_unpacks_to_gigabytes():
+    """A small file that declares, and holds, 300 MiB of zeros is not unpacked."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("Y.npy", "w", force_zip64=True) as member,
+    ):
+        for _ in range(300):
+            member.write(bytes(2**20))
+    with pytest.raises(ValueError, match=r"more than 256 MiB.*LABELKIN_MAX_UNPACKED"):
+        untrusted.read_npz(buffer.getvalue(), ["Y"])
+
+
+def test_limit_can_be_raised(monkeypatch):
+    assert limits.max_unpacked(10) <= 2**28
+    assert limits.max_unpacked(10, 2**40) == 2**40
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "12345")
+    assert limits.max_unpacked(10) == 12345
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "much")
+    with pytest.raises(ValueError, match="number of bytes"):
+        limits.max_unpacked(10)
+
+
+def test_two_parts_of_one_name():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a", b"1")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("a", b"2")
+    with pytest.raises(ValueError, match="same name"):
+        untrusted.read_npz(buffer.getvalue(), ["a"])
