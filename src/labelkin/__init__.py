@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
     from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.kin import KinEnsembleClassifier
+    from labelkin.linear import MultiLabelLogisticRegression
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import MDDM, PairwiseConstraintProjection, SelectByConstraints
     from labelkin.transformation import (
@@ -41,6 +42,7 @@ __all__ = [
     "KinEnsembleClassifier",
     "LabelPowersetClassifier",
     "MLkNNClassifier",
+    "MultiLabelLogisticRegression",
     "PairwiseConstraintProjection",
     "RAkELClassifier",
     "SelectByConstraints",
@@ -62,6 +64,7 @@ _HOME = {
     "LabelPowersetClassifier": "transformation",
     "MDDM": "projection",
     "MLkNNClassifier": "neighbors",
+    "MultiLabelLogisticRegression": "linear",
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "transformation",
     "SelectByConstraints": "projection",

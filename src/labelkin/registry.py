@@ -27,6 +27,7 @@ from labelkin.base import set_random_states
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.kin import KinEnsembleClassifier
+from labelkin.linear import MultiLabelLogisticRegression
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import MDDM
 from labelkin.transformation import (
@@ -170,6 +171,13 @@ _METHODS = (
         "KRR-LOO",
         lambda seed: KernelRidgeLOOClassifier(random_state=seed),
         "RBF kernel ridge, width and ridges by leave-one-out error, calibrated",
+        "this library",
+    ),
+    Method(
+        "logistic",
+        "Logistic regression, all labels",
+        lambda seed: MultiLabelLogisticRegression(random_state=seed),
+        "one C for all labels by 5 folds, calibrated",
         "this library",
     ),
     Method(

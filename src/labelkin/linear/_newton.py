@@ -1,0 +1,162 @@
+"""Newton's method with conjugate gradients for the logistic regressions of many labels.
+
+For each label it minimises ½|w|² + C · Σ log loss by the weights w and the intercept c, which is
+free. With e and d the first and second derivatives of the loss by the log odds, the second
+derivatives are I + C·XᵀDX, with a row C·dᵀX and a last entry C·Σd for the intercept. Eliminating
+it leaves, for the weights alone,
+
+    (I + C·(XᵀDX − (Xᵀd)(Xᵀd)ᵀ / Σd)) v = −(w + C·Xᵀe − Xᵀd · C·Σe / Σd),
+
+which is solved by conjugate gradients with the diagonal as preconditioner. All second derivatives
+are at least those of ½|w|², so that the distance to the optimum is at most the length of the
+gradient: a label has converged when this is at most ``tol`` times |w| + |C·Xᵀe|, which are equal
+at the optimum.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.array_api import namespace_and_device, to_numpy
+from labelkin.base import Array
+from labelkin.linear._rows import Sums, take_columns
+
+_CG_STEPS = 50
+_HALVINGS = 20
+# Newton's equations are solved to this share of their right side, later to less.
+_ROUGH = 0.3
+# Share of the predicted decrease that a step must reach.
+_SUFFICIENT = 1e-4
+
+
+def minimise(
+    rows: Any, coef: Array, intercept: Array, C: Array, *, tol: float, max_iter: int
+) -> tuple[Array, Array, Array]:
+    """Fit the labels of a batch; those that have converged leave it.
+
+    Parameters
+    ----------
+    rows : LabelledRows or LabelledBlocks
+        Sums over the samples, for b labels.
+    coef : array of shape (k, b)
+        Where to start.
+    intercept, C : array of shape (b,)
+        In the type of `coef`, which is that of the arithmetic.
+    tol : float
+        Relative distance to the optimum, as above.
+    max_iter : int
+        Bound on the Newton steps.
+
+    Returns
+    -------
+    coef, intercept
+        Of all labels.
+    n_iter : ndarray of int of shape (b,)
+        Newton steps of each label; `max_iter` where it has not converged.
+    """
+    xp, _ = namespace_and_device(coef)
+    active = np.arange(coef.shape[1])
+    n_iter = np.full(len(active), max_iter)
+    finished = []
+    sums = rows.sums(coef, intercept)
+    # Rounding of the sums: gradients below it are zero.
+    rounding = 10 * xp.finfo(coef.dtype).eps
+    for step in range(max_iter):
+        gradient = coef + C * sums.Xe
+        size = _norm(coef) + _norm(C * sums.Xe)
+        length = _norm(gradient)
+        floor = rounding * C * xp.sqrt(xp.max(sums.XXd, axis=0) * 4 * sums.d)
+        done = to_numpy((length <= tol * size) | (length <= floor))
+        if done.any():
+            n_iter[active[done]] = step
+            leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
+            finished.append(
+                (active[leaving], take_columns(coef, leaving), take_columns(intercept, leaving))
+            )
+            active, rows = active[staying], rows.take(staying)
+            coef, intercept, C, gradient, size, length = (
+                take_columns(a, staying) for a in (coef, intercept, C, gradient, size, length)
+            )
+            sums = Sums(*(take_columns(a, staying) for a in sums))
+        if not len(active):
+            break
+        accuracy = xp.sqrt(length / size)
+        accuracy = xp.where(accuracy < _ROUGH, accuracy, xp.full_like(accuracy, _ROUGH))
+        direction, shift = _newton_direction(rows, sums, gradient, C, accuracy)
+        coef, intercept, sums = _line_search(
+            rows, sums, coef, intercept, C, direction, shift, gradient
+        )
+    finished.append((active, coef, intercept))
+    order = np.argsort(np.concatenate([columns for columns, _, _ in finished]))
+    return (
+        take_columns(xp.concat([part for _, part, _ in finished], axis=1), order),
+        take_columns(xp.concat([part for _, _, part in finished]), order),
+        n_iter,
+    )
+
+
+def _norm(matrix: Array) -> Array:
+    xp, _ = namespace_and_device(matrix)
+    return xp.sqrt(xp.sum(matrix * matrix, axis=0))
+
+
+def _newton_direction(
+    rows: Any, sums: Sums, gradient: Array, C: Array, accuracy: Array
+) -> tuple[Array, Array]:
+    """Return the steps of weights and intercepts, to a relative accuracy per label."""
+    xp, _ = namespace_and_device(gradient)
+    tiny = xp.finfo(gradient.dtype).smallest_normal
+    total = sums.d + tiny
+    residual = sums.Xd * (C * sums.e / total) - gradient
+    diagonal = 1 + C * (sums.XXd - sums.Xd * (sums.Xd / total))
+    conditioned = residual / diagonal
+    direction, search = xp.zeros_like(residual), conditioned
+    rho = xp.sum(residual * conditioned, axis=0)
+    target = accuracy * accuracy * rho
+    for _ in range(_CG_STEPS):
+        product, mean = rows.curvature_product(search)
+        product -= sums.Xd * (mean / total)
+        product *= C
+        product += search
+        # Labels that are accurate enough stay as they are.
+        going = rho > target
+        alpha = xp.where(going, rho / (xp.sum(search * product, axis=0) + tiny), 0 * rho)
+        direction += alpha * search
+        residual -= alpha * product
+        conditioned = residual / diagonal
+        following = xp.sum(residual * conditioned, axis=0)
+        beta = xp.where(going, following / (rho + tiny), 0 * rho)
+        rho = xp.where(going, following, rho)
+        if not bool(xp.any(rho > target)):
+            break
+        search = conditioned + beta * search
+    shift = -(sums.e + xp.sum(sums.Xd * direction, axis=0)) / total
+    return direction, shift
+
+
+def _line_search(
+    rows: Any,
+    sums: Sums,
+    coef: Array,
+    intercept: Array,
+    C: Array,
+    direction: Array,
+    shift: Array,
+    gradient: Array,
+) -> tuple[Array, Array, Sums]:
+    """Return the point and the sums after a step, halved for labels whose objective rises."""
+    xp, _ = namespace_and_device(coef)
+    objective = C * sums.loss + xp.sum(coef * coef, axis=0) / 2
+    slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
+    # Differences below rounding do not count as a rise.
+    allowed = objective + 10 * xp.finfo(coef.dtype).eps * xp.abs(objective)
+    share = xp.ones_like(intercept)
+    for _ in range(_HALVINGS):
+        new_coef, new_intercept = coef + share * direction, intercept + share * shift
+        new = rows.sums(new_coef, new_intercept)
+        value = C * new.loss + xp.sum(new_coef * new_coef, axis=0) / 2
+        rises = value > allowed + _SUFFICIENT * share * slope
+        if not bool(xp.any(rises)):
+            break
+        share = xp.where(rises, share / 2, share)
+    return new_coef, new_intercept, new
