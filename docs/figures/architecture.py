@@ -118,6 +118,7 @@ def draw():
     rows = layers()
     figure = new_figure(8.2, 0.8 * len(rows) + 0.4)
     axes = figure.subplots()
+    half = max(map(len, rows)) * (_WIDTH + _GAP) / 2 + 0.1
     place = {}
     for depth, rooms in enumerate(rows):
         left = -((len(rooms) - 1) * (_WIDTH + _GAP)) / 2
@@ -138,7 +139,7 @@ def draw():
         )  # fmt: skip
         box.set_gid(f"room-{room}")
         axes.add_patch(box)
-        axes.text(x, y + 0.04, room, ha="center", va="center", color=INK, fontsize=9, zorder=3)
+        axes.text(x, y + 0.04, room, ha="center", va="center", color=INK, fontsize=10, zorder=3)
     paths = [(fit_a_model(), BLUE, -1, "VPCMEClassifier().fit(X, y)")]
     paths.append((fit_a_file(), ORANGE, 1, "labelkin fit file.csv"))
     for rooms, colour, side, _ in paths:
@@ -150,10 +151,10 @@ def draw():
             )  # fmt: skip
     for number, (_, colour, _, title) in enumerate(paths):
         axes.text(
-            -3.6, 0.35 - 0.36 * number, f"1, 2, …  {title}", color=colour, fontsize=8.5, ha="left",
-            va="center",
+            0.15 - half, 0.35 - 0.36 * number, f"1, 2, …  {title}", color=colour, fontsize=8.5,
+            ha="left", va="center",
         )  # fmt: skip
-    axes.set_xlim(-3.75, 3.75)
+    axes.set_xlim(-half, half)
     axes.set_ylim(-len(rows) + 0.4, 0.7)
     axes.axis("off")
     return figure

@@ -9,10 +9,12 @@ import pytest
 README = Path(__file__).resolve().parents[2] / "README.md"
 SNIPPETS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
+OUTPUT = re.search(r"```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Go where the files lie that the README speaks of."""
+    """Work in a folder with the files that the README mentions."""
     monkeypatch.chdir(tmp_path)
     plots = ["a widow weeps", "a clown falls", "a thief runs", "a clown weeps", "a thief falls"]
     tags = ["1,0,0", "0,1,0", "0,0,1", "1,1,0", "0,1,1"]
@@ -29,16 +31,19 @@ def test_snippets_one_after_the_other(capsys):
     for snippet in SNIPPETS:
         assert snippet.count("\n") < 15
         exec(compile(snippet, "README.md", "exec"), pasted)
-    said = pasted["new"].set_index("plot")
-    assert said.columns.tolist() == ["drama", "comedy", "crime"]
-    assert said.loc["a clown laughs"].idxmax() == "comedy"
+    predicted = pasted["new"].set_index("plot")
+    assert predicted.columns.tolist() == ["drama", "comedy", "crime"]
+    assert predicted.loc["a clown laughs"].idxmax() == "comedy"
     assert Path("predictions.csv").read_text().startswith("plot,drama,comedy,crime\n")
     films = pasted["films"]
     assert (pasted["film_model"].predict(films)[:4] == films[["drama", "comedy"]][:4]).all(
         axis=None
     )
     out = capsys.readouterr().out
-    assert "average_precision" in out
+    shown, printed = (dict(re.findall(r"^(\w+) +([\d.]+)$", text, re.M)) for text in (OUTPUT, out))
+    assert len(shown) == 7
+    for name, value in shown.items():
+        assert float(printed[name]) == pytest.approx(float(value), rel=0.2, abs=0.02)
     assert "votes" in out
 
 

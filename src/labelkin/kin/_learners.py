@@ -129,7 +129,7 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
     between, _ = training.scatter_difference(none, cannot_link)
     within, _ = training.scatter_difference(none, must_link)
     ridge = np.trace(within) / k
-    if ridge <= 0:  # must-links of identical rows only
+    if ridge <= np.finfo(within.dtype).eps * np.trace(between):  # must-links of equal rows only
         return np.eye(k)
     within[np.diag_indices(k)] += ridge
     ratios, directions = linalg.eigh(between, within, overwrite_b=True, check_finite=False)
