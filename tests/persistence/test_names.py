@@ -202,7 +202,7 @@ def test_other_names_are_refused(module, name, saved):
     """Neither the path of a module nor an unknown name is followed."""
 
     def change(schema):
-        node = {"__module__": module, "__class__": name, "__loader__": "TypeNode"}
+        node = {"__module__": module, "__class__": name, "__loader__": "TypeNode", "__id__": 1}
         schema["content"]["content"]["n_neighbors"] = node
 
     refused(rewritten(saved, change), f"names {module}.{name}, which labelkin .* does not load")

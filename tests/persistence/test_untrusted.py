@@ -1,6 +1,7 @@
 """Files from strangers: what is not a model is refused in a sentence, and runs nothing."""
 
 import io
+import itertools
 import json
 import os
 import pickle
@@ -98,13 +99,15 @@ def test_flipped_bytes(saved, seed):
         model.predict(X)
 
 
+IDS = itertools.count(1)
+
+
 def json_node(value):
-    node = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
-    return {**node, "content": json.dumps(value)}
+    return node("JsonNode", "builtins", "str", json.dumps(value))
 
 
 def node(loader, module, name, content=None):
-    found = {"__class__": name, "__module__": module, "__loader__": loader}
+    found = {"__class__": name, "__module__": module, "__loader__": loader, "__id__": next(IDS)}
     return found if content is None else {**found, "content": content}
 
 
@@ -247,7 +250,7 @@ def test_a_file_that_is_no_model(tmp_path, saved):
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("labelkin.json", head)
     saved.write_bytes(buffer.getvalue())
-    refused(saved, "holds list, which is no model")
+    refused(rewritten(saved), "holds list, which is no model")
 
 
 class Mine(MLkNNClassifier):

@@ -98,6 +98,9 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
     m, k = neighbors.shape
     xp, device = namespace_and_device(neighbors)
     if is_numpy(xp):
+        # SciPy follows the indices unchecked, and neighbours by NaN distances are out of range.
+        if m * k and not 0 <= neighbors.min() <= neighbors.max() < Y.shape[0]:
+            raise ValueError("The nearest rows were not found: distances overflow or are NaN.")
         # As narrow as the labels: the product would begin with a wider copy of them otherwise.
         narrow = not sparse.issparse(Y) and Y.dtype in (np.int8, np.uint8) and k < 128
         ones = np.ones(m * k, dtype=Y.dtype if narrow else np.int32)

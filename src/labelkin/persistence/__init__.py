@@ -2,8 +2,12 @@
 
 A pickle may run any code; these files cannot. They are `skops <https://skops.readthedocs.io>`_
 archives: arrays, plain values, and the names of types. A name outside a fixed list is refused
-before anything is built. The list holds labelkin's estimators and their parts, and what skops
-trusts of scikit-learn, NumPy and SciPy.
+before anything is built. The list holds labelkin's estimators and their parts, and what their
+pipelines hold of scikit-learn, NumPy and SciPy. The arrays of a model are checked against each
+other, so that no compiled code reads outside them.
+
+What a stranger's file can still do is to predict wrongly, or slowly. That a file is the one that
+was saved is proven by its SHA-256: ``load_model(path, expected_sha256=...)``.
 
 Two things differ from a plain skops archive. ``labelkin.json`` holds the number of the format,
 the versions, the label names, and the caller's details. And the types of labelkin stand in the

@@ -1,5 +1,7 @@
 """Writing and reading model files."""
 
+import hashlib
+import hmac
 import io
 import json
 import os
@@ -7,27 +9,24 @@ import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import labelkin
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, reason
+from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin.persistence._checks import check_model
 from labelkin.persistence._names import to_file_names, to_import_paths
+from labelkin.persistence._schema import find_unknown
 
 FORMAT = 2
 """Number of the format that is written. Number 1, before the first release, is not read."""
 
 _HEAD, _SCHEMA = "labelkin.json", "schema.json"
-# Types outside labelkin that models hold and that skops leaves to its caller.
-_TRUSTED = {
-    "numpy.dtype",
-    "scipy.sparse._csr.csr_array",
-    "scipy.sparse._csr.csr_matrix",
-    "scipy.sparse._csc.csc_array",
-    "scipy.sparse._csc.csc_matrix",
-    "sklearn.tree._tree.Tree",  # its indices are checked after loading
-}
+# A schema of JSON takes up to 40 times its size in memory.
+_SCHEMA_SHARE = 40
+_MAX_DEPTH = 100
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,8 @@ class ModelInfo:
     """Names of the labels in the order of the model's outputs, where known."""
     details: dict[str, Any] = field(default_factory=dict)
     """The ``details`` given to :func:`save_model`."""
+    sha256: str = ""
+    """Digest of the file, which :func:`save_model` returned and ``sha256sum`` prints."""
 
 
 def save_model(
@@ -53,7 +54,7 @@ def save_model(
     label_names: Iterable[str] | None = None,
     details: dict[str, Any] | None = None,
     trusted: Iterable[str] = (),
-) -> None:
+) -> str:
     """Write a fitted model to a file, whole or not at all; needs the ``persist`` extra.
 
     Parameters
@@ -71,6 +72,12 @@ def save_model(
         Full names of further types in the model, such as your own estimator's. The same
         names must be given to :func:`load_model`. Without them such a model is refused here
         rather than when it is loaded.
+
+    Returns
+    -------
+    str
+        SHA-256 of the file, in hexadecimal digits. Whoever gets it on another way than the file
+        can prove that the file is unaltered: ``load_model(path, expected_sha256=...)``.
 
     Examples
     --------
@@ -92,36 +99,57 @@ def save_model(
         "details": details or {},
     }
     try:
-        raw = skops.dumps(model)
-        named = skops.get_untrusted_types(data=raw)
+        parts = _read_parts(skops.dumps(model), 2**63)
+        parts[_SCHEMA] = to_file_names(parts[_SCHEMA])
+        _, unknown = _check_parts(parts, trusted, 2**63, _MAX_DEPTH)
     except Exception as error:  # skops has its own kinds, and lets those of __reduce__ pass
         raise ValueError(
             f"this {type(model).__name__} cannot be saved ({reason(error)})."
         ) from error
-    schema = to_file_names(_read_member(raw, _SCHEMA))
-    _, ours = to_import_paths(schema)
-    if unknown := _unknown(named, ours, trusted):
+    if unknown:
         raise ValueError(
             f"this {type(model).__name__} holds {unknown}, which load_model would refuse; "
             "if you trust it, name it with trusted= here and there."
         )
-    changed = {_SCHEMA: schema, _HEAD: json.dumps(head, ensure_ascii=False).encode()}
+    head["parts_sha256"] = _digest(parts)
+    parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
+    raw = _make_archive(parts, zipfile.ZIP_DEFLATED)
     with open_for_writing(path) as file:
-        _copy_archive(raw, file, changed, zipfile.ZIP_DEFLATED)
+        file.write(raw)
+    return hashlib.sha256(raw).hexdigest()
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
+def load_model(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Iterable[str] = (),
+    expected_sha256: str | None = None,
+    max_bytes: int | None = None,
+    max_depth: int = _MAX_DEPTH,
+) -> Any:
     """Read a model that :func:`save_model` wrote; needs the ``persist`` extra.
 
     Nothing in the file is executed. A file that is not a labelkin model, is damaged, or names a
-    type outside the fixed list is refused before any part of it is built.
+    type outside the fixed list is refused before any part of it is built; so is one whose parts
+    do not fit together. What a stranger's file can still do is to predict wrongly: only
+    `expected_sha256` proves that a file is the one that was saved.
 
     Parameters
     ----------
     path : path-like
         The file.
     trusted : iterable of str, optional
-        Full names of further types you trust, such as ``"mypackage.MyClassifier"``.
+        Full names of further types you trust, such as ``"mypackage.MyClassifier"``. What they
+        hold is not checked.
+    expected_sha256 : str, optional
+        The digest that :func:`save_model` returned, or ``sha256sum`` printed. A file with
+        another one is refused before anything else is read.
+    max_bytes : int, optional
+        The most bytes that the file may unpack to. By default 256 MiB or 100 times its size,
+        whichever is more, and at most half of the available memory; the environment variable
+        ``LABELKIN_MAX_UNPACKED`` changes the default.
+    max_depth : int, default=100
+        How deep the parts of the model may be nested.
 
     Returns
     -------
@@ -136,23 +164,27 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
     skops = import_optional("skops.io", "persist")
     path = Path(path)
     raw = path.read_bytes()
-    _read_head(raw, path)
+    if expected_sha256 is not None:
+        _check_digest(raw, expected_sha256, path)
+    limit = max_unpacked(len(raw), max_bytes)
+    _read_head(raw, path, limit)
     try:
-        schema, ours = to_import_paths(_read_member(raw, _SCHEMA))
-        buffer = io.BytesIO()
-        _copy_archive(raw, buffer, {_SCHEMA: schema}, zipfile.ZIP_STORED)
-        named = skops.get_untrusted_types(data=buffer.getvalue())
+        parts = _read_parts(raw, limit)
+        schema, unknown = _check_parts(parts, trusted, limit, max_depth)
     except Exception as error:  # JSON, zip, arrays, schema: each has its own kinds
         raise _damaged(path, error) from error
-    if unknown := _unknown(named, ours, trusted):
+    if unknown:
         raise FormatError(
             path,
             f"it names {unknown}, which labelkin {labelkin.__version__} does not load; nothing "
             "was loaded. If you trust the file, name it with trusted=",
         )
     try:
-        model = skops.loads(buffer.getvalue(), trusted=named)
-        check_model(model)
+        archive = _make_archive({**parts, _SCHEMA: schema}, zipfile.ZIP_STORED)
+        del parts
+        # Every type is one that was accepted above.
+        model = skops.loads(archive, trusted=skops.get_untrusted_types(data=archive))
+        check_model(model, trusted)
     except Exception as error:
         raise _damaged(path, error) from error
     if not (hasattr(model, "predict") or hasattr(model, "transform")):
@@ -163,7 +195,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """Return what a model file contains besides the model, without loading the model."""
     path = Path(path)
-    return _read_head(path.read_bytes(), path)
+    raw = path.read_bytes()
+    return _read_head(raw, path, max_unpacked(len(raw)))
 
 
 def label_names_of(model: Any) -> list[str] | None:
@@ -178,7 +211,7 @@ def label_names_of(model: Any) -> list[str] | None:
     return [str(name) for name in model.label_names_]
 
 
-def _read_head(raw: bytes, path: Path) -> ModelInfo:
+def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
     """Check that a file is a labelkin model in the format that is read here."""
     if raw[:1] == b"\x80":
         raise FormatError(
@@ -188,8 +221,12 @@ def _read_head(raw: bytes, path: Path) -> ModelInfo:
         )
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            check_archive(archive, len(raw), limit)
             members = set(archive.namelist())
-            text = archive.read(_HEAD) if _HEAD in members else None
+            large = _HEAD in members and archive.getinfo(_HEAD).file_size > limit // _SCHEMA_SHARE
+            text = archive.read(_HEAD) if _HEAD in members and not large else None
+    except ValueError as error:
+        raise _damaged(path, error) from error
     except Exception as error:  # zipfile and zlib have kinds of their own
         raise FormatError(path, "not a labelkin model, or one that was cut short") from error
     if text is None or _SCHEMA not in members:
@@ -221,27 +258,72 @@ def _read_head(raw: bytes, path: Path) -> ModelInfo:
             "written before the first release of labelkin in a format that is no longer read; "
             "fit the model again",
         )
-    return ModelInfo(number, version, str(head.get("scikit-learn", "")), names, details)
+    digest = hashlib.sha256(raw).hexdigest()
+    return ModelInfo(number, version, str(head.get("scikit-learn", "")), names, details, digest)
 
 
-def _read_member(raw: bytes, name: str) -> bytes:
+def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:
+    """Return the content of an archive by name; a digest of it in the head must be right."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        return archive.read(name)
+        check_archive(archive, len(raw), limit)
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    expected = json.loads(parts[_HEAD]).get("parts_sha256") if _HEAD in parts else None
+    if expected is not None and expected != _digest(parts):
+        raise ValueError("its digest is not that of its content")
+    return parts
 
 
-def _copy_archive(raw: bytes, file: BinaryIO, changed: dict[str, bytes], compression: int) -> None:
-    """Write a zip archive again with some of its members changed or added."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(file, "w", compression) as new:
-        for name in dict.fromkeys([*old.namelist(), *changed]):
-            new.writestr(name, changed[name] if name in changed else old.read(name))
+def _check_parts(
+    parts: dict[str, bytes], trusted: Iterable[str], limit: int, max_depth: int
+) -> tuple[bytes, str]:
+    """Return the schema with import paths and, as words, the types that nobody trusts."""
+    if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, 2**20):
+        raise ValueError(
+            "its schema is too large for its arrays; if you trust it, raise max_bytes="
+        )
+    schema, paths = to_import_paths(parts[_SCHEMA])
+    ours = {path for path in paths.values() if path is not None}
+    unknown = find_unknown(
+        json.loads(schema),
+        parts,
+        ours=ours,
+        trusted=set(trusted),
+        max_bytes=limit,
+        max_depth=max_depth,
+    )
+    listed = sorted(
+        {*unknown, *(name for name, path in paths.items() if path is None)} - {*trusted}
+    )
+    return schema, ", ".join(listed[:8]) + (", …" if len(listed) > 8 else "")
 
 
-def _unknown(named: list[str], ours: dict[str, str | None], trusted: Iterable[str]) -> str:
-    """Return, as words, the names in a file that neither labelkin nor the caller trusts."""
-    unknown = {*named} - _TRUSTED - {*ours.values()}
-    unknown |= {name for name, path in ours.items() if path is None}
-    listed = sorted(unknown - {*trusted})
-    return ", ".join(listed[:3]) + (", …" if len(listed) > 3 else "")
+def _make_archive(parts: dict[str, bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def _digest(parts: dict[str, bytes]) -> str:
+    """Return a digest of the names and contents of all parts but the head."""
+    found = hashlib.sha256()
+    for name in sorted(parts.keys() - {_HEAD}):
+        for piece in (name.encode(), parts[name]):
+            found.update(len(piece).to_bytes(8, "big") + piece)
+    return found.hexdigest()
+
+
+def _check_digest(raw: bytes, expected: str, path: Path) -> None:
+    wanted = expected.strip().lower()
+    if len(wanted) != 64 or not set(wanted) <= set("0123456789abcdef"):
+        raise ArgumentError(
+            f"expected_sha256={expected!r} is not 64 hexadecimal digits, as sha256sum prints them.",
+            "expected_sha256",
+        )
+    found = hashlib.sha256(raw).hexdigest()
+    if not hmac.compare_digest(found, wanted):
+        raise FormatError(path, f"its SHA-256 is {found}, not the expected one; nothing was loaded")
 
 
 def _damaged(path: Path, error: Exception) -> FormatError:

@@ -261,6 +261,11 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     def _apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row of a validated matrix reaches."""
         tree = self.tree_
+        # Compiled code follows the features unchecked; a model file may have been altered.
+        if tree.feature.max() >= X.shape[1]:
+            raise ValueError(
+                f"the tree tests feature {tree.feature.max()}, but X has {X.shape[1]} features."
+            )
         return _kernels().apply(
             *row_lookup(X),
             X.shape[0],
