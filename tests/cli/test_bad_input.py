@@ -72,6 +72,8 @@ def _write_samples():
         "missing.csv": b"x,z,a,b\n1,2,0,1\n,4,1,0\n5,6,1,1\n",
         "infinite.csv": b"x,z,a,b\n1,inf,0,1\n3,4,1,0\n5,6,1,1\n",
         "dates.csv": b"x,z,a,b\n1,2024-01-02,0,1\n3,2024-01-03,1,0\n",
+        "baddate.csv": b"x,z\n1,2024-01-02\n2,soon\n",
+        "twomarks.csv": b"body,tags\n" + b'one two,"a|b"\nthree four,"c,d"\n' * 4,
         "onlylabels.csv": b"a,b\n0,1\n1,0\n",
         "slip.csv": ("x,z,a,b\n" + "".join(f"{i},{i},{i % 2},1\n" for i in range(60)))
         .replace("\n33,33,", "\n33,about 33,")
@@ -99,6 +101,7 @@ def _write_samples():
             file.write(content)
     with zipfile.ZipFile("zip.skops", "w") as archive:
         archive.writestr("x", "y")
+    assert main(["fit", "dates.csv", *AB.split(), "-q", "--out", "dates.skops"]) == 0
     os.mkdir("folder")
     os.mkdir("folder.csv")
     os.mkdir("folder.skops")
@@ -132,7 +135,11 @@ fit n.csv --labels x,a                              # label 'x' holds
 fit n.csv --labels a,b --label-column a             # exclude each other
 fit n.csv --label-column tags                       # no column 'tags'
 fit posts.csv --text body --label-column tag        # could be meant: tags
-fit posts.csv --label-column tags                   # --text body
+fit twomarks.csv --label-column tags                # --separator '|' or --separator ','
+fit n.csv --labels a,b --decimal ;                  # a point or a comma
+fit n.csv --labels a,b --number nothing             # no column 'nothing'
+fit n.csv --labels a,b --number x --ignore x        # two purposes
+predict dates.skops baddate.csv                     # 'soon' in row 2, not a date
 fit posts.csv --text bodi --label-column tags       # could be meant: body
 fit posts.csv --text tags --label-column tags       # is a label
 fit posts.csv --text body --label-column tags --separator ''  # at least one character
@@ -187,7 +194,7 @@ fit head.csv --labels a,b                           # no rows
 fit ragged.csv --labels a,b                         # Expected 4 columns, got 3
 fit wide.csv --labels a,b                           # Expected 4 columns, got 5
 fit twice.csv --labels a,b                          # two columns are named 'x'
-fit latin.csv --labels a,b                          # --encoding latin-1
+fit latin.csv --labels a,b --encoding utf-8         # --encoding latin-1
 fit latin.csv --labels a,b --encoding ascii         # --encoding latin-1
 fit binary.csv --labels a,b                         # binary.csv
 fit nul.csv --labels a,b                            # nul.csv
@@ -196,10 +203,10 @@ fit half.csv --labels a,b                           # holds '0.5' in row 2
 fit gap.csv --labels a,b                            # holds nothing in row 2
 fit words.csv --labels a,b                          # holds 'drama' in row 2
 fit unlabelled.csv --labels a,b                     # no row has any label
-fit hole.csv --labels a,b                           # column 'x' holds no value at all
+fit hole.csv --labels a,b --ignore z                # no feature column is left
 fit missing.csv --labels a,b --missing refuse       # column 'x' has no value in 1 of 3 rows
 fit infinite.csv --labels a,b                       # infinite value in row 1
-fit dates.csv --labels a,b                          # --ignore z
+fit dates.csv --labels a,b --number z               # not numbers
 fit onlylabels.csv --labels a,b                     # no feature column is left
 fit onlylabels.csv --labels -2                      # leaves a feature
 fit slip.csv --labels a,b                           # mostly numbers but holds 'about 33' in row 34

@@ -62,7 +62,10 @@ def test_from_a_table_to_predictions(here, capsys):
     shown = capsys.readouterr()
     assert "written: model.skops (Kin" in shown.out
     assert "labelkin predict model.skops" in shown.out
-    assert "60 rows, 3 columns (1 text, 1 category, 1 numeric), 3 labels" in shown.err
+    assert (
+        "60 rows, 3 columns (text: plot; category: country; numeric: runtime), 3 labels"
+        in shown.err
+    )
     assert "5 missing values in runtime" in shown.err
     ok("predict", "model.skops", "new.csv", "--id", "id", "--out", "predictions.csv")
     assert "20 rows" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from labelkin import MLkNNClassifier
 from labelkin.tabular import (
     ArrowTable,
     ColumnOptions,
+    DateEncoder,
     LabelColumns,
     MatrixTable,
     ReadOptions,
@@ -50,7 +51,7 @@ def test_kinds_are_told_apart():
     n = 60
     data = table(
         number=np.arange(n) / 7,
-        whole=list(range(n)),
+        whole=[7 * i % n for i in range(n)],
         truth=[True, False] * (n // 2),
         colour=["red", "green", None] * (n // 3),
         code=[f"0{i % 4}" for i in range(n)],
@@ -63,8 +64,7 @@ def test_kinds_are_told_apart():
         "colour": "category", "code": "category", "words": "text",
     }  # fmt: skip
     assert schema.scale == "standard"
-    with pytest.raises(ValueError, match="60 different ones in 60 rows; pass text=words"):
-        find(data)
+    assert find(data) == schema
     again = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert again == schema
     frame = schema.read(data, [])
@@ -85,8 +85,8 @@ def test_many_words_are_no_category(distinct, fits):
 
 def test_a_few_sentences_are_no_category():
     data = table(w=["a dog ran home", "the cat sat down", "it was late again"], y=[0, 1, 1])
-    with pytest.raises(ValueError, match="pass text=w"):
-        find(data)
+    assert find(data).columns == {"w": "text"}
+    assert [guess.text for guess in data.guesses] == ["w: text"]
     assert find(data, options=ColumnOptions(category=("w",))).columns == {"w": "category"}
 
 
@@ -187,3 +187,96 @@ def test_strings_stay_as_written(tmp_path):
     path.write_text("zip,x\n007,1\n,2\n")
     options = ReadOptions(as_strings=frozenset({"zip", "absent"}))
     assert read_raw_table(str(path), options).strings("zip").tolist() == ["007", None]
+
+
+# ----------------------------------------------------------------------- files as people have them
+
+
+def guesses_of(data):
+    return [guess.text for guess in data.guesses]
+
+
+def test_identifiers_are_left_out():
+    n = 40
+    rng = np.random.default_rng(0)
+    data = table(
+        ticket_id=rng.permutation(n),
+        running=np.arange(n) * 3 + 17,
+        account=rng.permutation(n) + 483_920,
+        mail=[f"user{i}@example.com" for i in range(n)],
+        views=rng.permutation(n) * 37,
+        empty=pa.nulls(n),
+        y=[0, 1] * (n // 2),
+    )
+    assert find(data).columns == {"views": "numeric"}
+    left = {text.split()[0] for text in guesses_of(data) if "left out" in text}
+    assert left == {"ticket_id", "running", "account", "mail", "empty"}
+    kept = find(data, options=ColumnOptions(number=("running",), category=("mail",)))
+    assert kept.columns == {"running": "numeric", "mail": "category", "views": "numeric"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "words"),
+    [
+        (["31.12.2024", "01.02.2025", None], "day_first_date", "when: dates, day first"),
+        (["01.02.2025", "03.04.2025", None], "day_first_date", "when: dates, day first"),
+        (["12/31/2024", "1/2/2025 13:05", None], "date", "when: dates, month first"),
+        (["31/12/2024", "1/2/2025", None], "day_first_date", "when: dates, day first"),
+        (["2024-12-31", "2025-01-02T10:00:00Z", None], "date", "when: dates"),
+    ],
+)
+def test_dates(cells, kind, words):
+    n = 30
+    data = table(when=cells * (n // 3), x=np.arange(n) / 7, y=[0, 1] * (n // 2))
+    schema = find(data)
+    assert schema.columns == {"when": kind, "x": "numeric"}
+    assert guesses_of(data) == [words]
+    X = schema.read(data, [])
+    Y = np.array([[0, 1], [1, 0], [1, 1]] * (n // 3))
+    model = fit_pipeline(make_pipeline(schema, MLkNNClassifier(n_neighbors=3)), X, Y, ["a", "b"])
+    names = model[0].get_feature_names_out()
+    assert list(names[-4:]) == ["when year", "when month", "when weekday", "when hour"]
+    other = table(when=["soon"], x=[1.0])
+    with pytest.raises(ValueError, match="column 'when' holds 'soon' in row 1, not a date"):
+        schema.read(other, [])
+
+
+def test_parts_of_dates():
+    encoder = DateEncoder(day_first=True).fit([["31.12.2024"]])
+    rows = encoder.transform([["03.04.2025 13:30"], [None], ["2025-04-03"], ["1/1/99"]])
+    np.testing.assert_allclose(rows[0], [2025 + 92 / 366, 4, 3, 13.5])
+    assert np.isnan(rows[1]).all()
+    np.testing.assert_allclose(rows[2, :3], rows[0, :3])
+    assert rows[3, 0] == 1999
+    with pytest.raises(ValueError, match=r"'32\.1\.2025' is not a date"):
+        encoder.transform([["32.1.2025"]])
+
+
+@pytest.mark.parametrize("mark", [";", "|", ",", "/"])
+def test_the_separator_of_tags_is_found(mark):
+    tags = [f"a{mark} b", "a", None, f"b{mark}c", "c d"]
+    data = table(t=tags, x=np.arange(5) / 7)
+    found = LabelColumns.find(data, label_column="t")
+    assert found.names == ("a", "b", "c", "c d")
+    assert guesses_of(data) == [f"t split at {mark!r}"]
+
+
+def test_separators_in_doubt():
+    data = table(t=["a|b,c", "b,d|a", "c"], x=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"'\|' \(in 2 of 3 rows: 4 labels\) or ','"):
+        LabelColumns.find(data, label_column="t")
+    assert LabelColumns.find(data, label_column="t", separator=",").names == (
+        "a|b",
+        "b",
+        "c",
+        "d|a",
+    )
+    data = table(t=["a|b", "b", "c"], x=[1.0, 2.0, 3.0])
+    assert LabelColumns.find(data, label_column="t", separator=";").names == ("a|b", "b", "c")
+    assert guesses_of(data) == ["no ';' in t, but '|' in 1 rows"]
+
+
+def test_marks_are_labels():
+    data = table(u=["x", None, "X"], v=["ja", "nein", "ja"], z=[1.0, 2.0, 3.0])
+    read = LabelColumns.find(data, "u,v").read(data, [])
+    assert read.tolist() == [[1, 1], [0, 0], [1, 1]]

@@ -1,12 +1,13 @@
 """Data files as commands read them: training data, and model files with their input."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.cli import _compute
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
-from labelkin.cli._options import TableOptions
+from labelkin.cli._options import ReadingOptions, TableOptions
 from labelkin.cli._output import Notes, plural
 
 if TYPE_CHECKING:
@@ -14,6 +15,15 @@ if TYPE_CHECKING:
 
     from labelkin.persistence import ModelInfo
     from labelkin.tabular import LabelColumns, RawTable, Schema
+
+
+# Kinds of columns, as they are named in print.
+_KINDS = (
+    ("text", "text"),
+    ("category", "category"),
+    ("date", "date", "day_first_date"),
+    ("numeric", "numeric"),
+)
 
 
 @dataclass(frozen=True)
@@ -34,18 +44,20 @@ class TrainingData:
             "schema": self.schema.to_dict(),
             "labels": {"column": self.labels.column, "separator": self.labels.separator},
             "ignore": list(self.ignored),
+            "decimal": self.table.decimal,
             "fingerprint": fingerprint(self.X),
         }
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that commands print."""
-        kinds = {kind: len(self.schema.of_kind(kind)) for kind in ("text", "category", "numeric")}
-        if self.schema.columns is None:
-            kinds = {"numeric": self.schema.n_features}
+        kinds: dict[str, Any] = {"numeric": self.schema.n_features}
+        if self.schema.columns is not None:
+            kinds = {title: self.schema.of_kind(*kinds) for title, *kinds in _KINDS}
         return {
             "data": self.table.path,
+            "guesses": [guess.text for guess in self.table.guesses],
             "rows": self.table.n_rows,
-            "columns": {kind: count for kind, count in kinds.items() if count},
+            "columns": {kind: names for kind, names in kinds.items() if names},
             "labels": list(self.labels.names),
             "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
             "rows_without_labels": int((~self.y.any(axis=1)).sum()),
@@ -53,45 +65,61 @@ class TrainingData:
 
     def __str__(self) -> str:
         """Return the summary in words."""
+        from labelkin.tabular import join_names
+
         figures = self.summary()
         kinds, empty = figures["columns"], figures["rows_without_labels"]
+        columns = "; ".join(
+            f"{kind}: {join_names(names)}" if isinstance(names, list) else f"{names:,} {kind}"
+            for kind, names in kinds.items()
+        )
+        n_columns = sum(len(x) if isinstance(x, list) else x for x in kinds.values())
         return (
             f"{figures['data']}: {plural(figures['rows'], 'row')}, "
-            f"{plural(sum(kinds.values()), 'column')} "
-            f"({', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}), "
+            f"{plural(n_columns, 'column')} ({columns}), "
             f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
-            + (f", {figures['rows_without_labels']:,} rows without any" if empty else "")
+            + (f", {plural(empty, 'row')} without any" if empty else "")
         )
 
 
-def read_training_data(path: Path, options: TableOptions, notes: Notes) -> TrainingData:
+def read_training_data(
+    path: Path, options: TableOptions, reading: ReadingOptions, notes: Notes
+) -> TrainingData:
     """Read a labelled table; what the user should know about it goes to `notes`."""
     from labelkin.datasets import FormatError
     from labelkin.tabular import ColumnOptions, LabelColumns, ReadOptions, Schema, read_raw_table
 
     if options.labels is not None and options.label_column is not None:
         raise ValueError("--labels and --label-column exclude each other; give one of them.")
-    separator = _unescape(options.separator)
-    if not separator:
+    separator = None if options.separator is None else _unescape(options.separator)
+    if separator == "":
         raise ValueError("--separator takes at least one character.")
-    text, category, ignore = (
-        tuple(names or ()) for names in (options.text, options.category, options.ignore)
+    text, category, number, ignore = (
+        tuple(names or ())
+        for names in (options.text, options.category, options.number, options.ignore)
     )
     as_strings = {*text, *category, *filter(None, [options.label_column])}
-    reading = ReadOptions(
-        _check_delimiter(options.delimiter),
-        options.encoding,
+    how = ReadOptions(
+        _check_delimiter(reading.delimiter),
+        reading.encoding,
+        _check_decimal(reading.decimal),
         frozenset(as_strings),
         frozenset(ignore),
     )
     # The readers of these formats separate labels from features themselves.
     early = options.labels if _format_of(path) in ("libsvm", "npz") else None
-    table = read_raw_table(str(path), reading, labels=early)
+    table = read_raw_table(str(path), how, labels=early)
     if not table.n_rows:
         raise FormatError(table.path, "it has no rows")
     labels = LabelColumns.find(table, options.labels, options.label_column, separator)
     columns = ColumnOptions(
-        text, category, ignore, options.missing.value, options.scale.value, options.max_words
+        text,
+        category,
+        number,
+        ignore,
+        options.missing.value,
+        options.scale.value,
+        options.max_words,
     )
     schema = Schema.find(table, labels, columns, notes.pending)
     y = labels.read(table, notes.pending)
@@ -101,9 +129,20 @@ def read_training_data(path: Path, options: TableOptions, notes: Notes) -> Train
     if never:
         notes.pending.append(f"{path}: no row has the label {', '.join(never[:5])}")
     data = TrainingData(table, schema, labels, ignore, schema.read(table, notes.pending), y)
+    print_guesses(table, notes)
     notes.flush()
     notes.print(str(data))
     return data
+
+
+def print_guesses(table: "RawTable", notes: Notes) -> None:
+    """Print what was guessed about a file in one line, with the options that override it."""
+    guesses = [
+        f"{guess.text} ({' or '.join(f'--{name}' for name in guess.arguments)})"
+        for guess in table.guesses
+    ]
+    if guesses:
+        notes.print(f"reading {table.path}: {', '.join(guesses)}")
 
 
 @dataclass(frozen=True)
@@ -116,17 +155,28 @@ class SavedModel:
     schema: "Schema"
     labels: "LabelColumns"
 
-    def read(
-        self, data: Path, delimiter: str | None, encoding: str, keep: str | None = None
-    ) -> "RawTable":
-        """Read a table for this model; the column `keep` is read as it is written."""
+    def read(self, data: Path, reading: ReadingOptions, keep: Iterable[str] = ()) -> "RawTable":
+        """Read a table for this model; the columns `keep` are read as they are written."""
         from labelkin.tabular import ReadOptions, read_raw_table
 
-        as_strings = {*self.schema.string_columns, *filter(None, [keep, self.labels.column])}
+        as_strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
         ignored = frozenset(self.info.details.get("ignore", [])) - as_strings
-        reading = ReadOptions(_check_delimiter(delimiter), encoding, frozenset(as_strings), ignored)
+        # The decimal mark of the training data, unless the user gives another; a file in which
+        # it does not occur reads the same with either.
+        decimal = _check_decimal(reading.decimal) or self._decimal_comma
+        options = ReadOptions(
+            _check_delimiter(reading.delimiter),
+            reading.encoding,
+            decimal,
+            frozenset(as_strings),
+            ignored,
+        )
         width = self.schema.n_features or None if _format_of(data) == "libsvm" else None
-        return read_raw_table(str(data), reading, n_features=width)
+        return read_raw_table(str(data), options, n_features=width)
+
+    @property
+    def _decimal_comma(self) -> str | None:
+        return "," if self.info.details.get("decimal") == "," else None
 
     def predict(self, X: Any, device: str | None) -> "tuple[np.ndarray, np.ndarray]":
         """Return predicted labels and scores, both of shape (n, q)."""
@@ -204,6 +254,12 @@ def _format_of(path: Path) -> str | None:
 def _unescape(text: str) -> str:
     """Return a tab for a backslash and t: a tab is hard to type in a shell."""
     return "\t" if text == "\\t" else text
+
+
+def _check_decimal(text: str | None) -> str | None:
+    if text not in (None, ".", ","):
+        raise ValueError(f"--decimal {text}: it is a point or a comma.")
+    return text
 
 
 def _check_delimiter(text: str | None) -> str | None:

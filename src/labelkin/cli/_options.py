@@ -43,10 +43,16 @@ Labels = Annotated[
     ),
 ]
 Delimiter = Annotated[
-    str | None,
-    column_option(help="Delimiter of a CSV file; by default detected from its first line."),
+    str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
 ]
-Encoding = Annotated[str, column_option(help="Text encoding of a CSV or ARFF file.")]
+Encoding = Annotated[
+    str | None,
+    column_option(help="Text encoding of a CSV or ARFF file; guessed if not given."),
+]
+Decimal = Annotated[
+    str | None,
+    column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
+]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
 Json = Annotated[bool, output_option("--json", help="Print the results as JSON.")]
 Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print only results and errors.")]
@@ -74,7 +80,7 @@ class Scale(StrEnum):
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How to read a data file and what its columns are."""
+    """What the columns of a data file are."""
 
     labels: Labels = None
     label_column: Annotated[
@@ -82,13 +88,15 @@ class TableOptions:
         column_option(metavar="COLUMN", help="The single column that lists each row's labels."),
     ] = None
     separator: Annotated[
-        str, column_option(help="Separator between the labels in --label-column.")
-    ] = ";"
+        str | None,
+        column_option(help="Separator between the labels in --label-column; guessed if not given."),
+    ] = None
     text: Annotated[
         list[str] | None,
         column_option(
             metavar="COLUMN",
-            help="A text column, turned into TF-IDF weights. May be repeated.",
+            help="A text column, turned into TF-IDF weights; columns of sentences are "
+            "recognised without it. May be repeated.",
         ),
     ] = None
     category: Annotated[
@@ -99,11 +107,17 @@ class TableOptions:
             "it. May be repeated.",
         ),
     ] = None
-    ignore: Annotated[
+    number: Annotated[
         list[str] | None,
         column_option(
-            metavar="COLUMN", help="A column to leave out, such as an identifier. May be repeated."
+            metavar="COLUMN",
+            help="A column of numbers to keep although it looks like an identifier. May be "
+            "repeated.",
         ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        column_option(metavar="COLUMN", help="A column to leave out. May be repeated."),
     ] = None
     missing: Annotated[
         Missing,
@@ -122,8 +136,15 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a CSV file is written."""
+
     delimiter: Delimiter = None
-    encoding: Encoding = "utf-8"
+    encoding: Encoding = None
+    decimal: Decimal = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from labelkin.cli._data import (
     check_data_file,
     check_model_file,
     load_saved_model,
+    print_guesses,
     read_training_data,
 )
 from labelkin.cli._figures import (
@@ -59,6 +60,7 @@ _OPTIONS_OF_FITTED_MODELS = [
     "data",
     "delimiter",
     "encoding",
+    "decimal",
     "device",
     "metrics",
     "per_label",
@@ -89,6 +91,7 @@ def command(
     ] = None,
     *,
     table: options.TableOptions,
+    reading: options.ReadingOptions,
     choice: options.MethodOptions,
     folds: Annotated[
         int, options.method_option(min=2, help="Number of cross-validation folds.")
@@ -132,7 +135,7 @@ def command(
     _compute.check_device(choice.device)
     notes = Notes(quiet)
     if data is not None:
-        report = _evaluate_model(source, data, table, choice.device, names, notes)
+        report = _evaluate_model(source, data, reading, choice.device, names, notes)
     elif source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     else:
@@ -140,7 +143,7 @@ def command(
         candidates = find_candidates(
             split_names(choice.model), settings, choice.seed, importable=True
         )
-        training = read_training_data(source, table, notes)
+        training = read_training_data(source, table, reading, notes)
         splits = split_rows(training, folds, repeats, stratified, choice.seed)
         with progress_bar("", len(candidates) * len(splits), hidden=quiet or as_json) as update:
             results = cross_validate(
@@ -231,7 +234,7 @@ class Report:
 def _evaluate_model(
     path: Path,
     data: Path,
-    table: options.TableOptions,
+    reading: options.ReadingOptions,
     device: str | None,
     metrics: list[str],
     notes: Notes,
@@ -240,9 +243,10 @@ def _evaluate_model(
     from labelkin.metrics import evaluate
 
     saved = load_saved_model(path)
-    rows = saved.read(data, table.delimiter, table.encoding)
+    rows = saved.read(data, reading)
     y = saved.labels.read(rows, notes.pending)
     X = saved.schema.read(rows, notes.pending)
+    print_guesses(rows, notes)
     if seen := saved.count_training_rows(X):
         notes.pending.append(
             f"{data}: {seen:,} of {len(y):,} rows are among those the model was trained on, so "
@@ -315,7 +319,7 @@ def _fit_command(
 
 
 def _options_of_fit() -> list[str]:
-    groups = (options.TableOptions, options.MethodOptions)
+    groups = (options.TableOptions, options.ReadingOptions, options.MethodOptions)
     return [field.name for group in groups for field in fields(group)]
 
 

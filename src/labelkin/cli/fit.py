@@ -40,6 +40,7 @@ def command(
     data: options.DataFile,
     *,
     table: options.TableOptions,
+    reading: options.ReadingOptions,
     choice: options.MethodOptions,
     out: ModelOut = Path("model.skops"),
     overwrite: options.Overwrite = False,
@@ -65,7 +66,7 @@ def command(
 
     # Read the table and find what its columns are.
     notes = Notes(quiet or as_json)
-    training = read_training_data(data, table, notes)
+    training = read_training_data(data, table, reading, notes)
     chosen = candidates[0]
     if len(candidates) > 1:
         chosen = _choose(training, candidates, choice, notes)

@@ -8,7 +8,7 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
+from labelkin.cli._data import check_data_file, check_model_file, load_saved_model, print_guesses
 from labelkin.cli._output import Notes, check_output, print_json
 from labelkin.cli._predictions import Predictions, output_format
 
@@ -26,11 +26,12 @@ labelkin predict model.skops new.csv --top 2
 labelkin predict model.skops new.csv --json"""
 
 
+@options.expand_groups
 def command(
     model: options.ModelFile,
     data: options.DataFile,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
+    *,
+    reading: options.ReadingOptions,
     device: options.Device = None,
     out: Annotated[
         Path,
@@ -90,9 +91,10 @@ def command(
     names = list(saved.labels.names)
     if format != "jsonl":
         _check_separator(separator, names)
-    table = saved.read(data, delimiter, encoding, keep=id_column)
+    table = saved.read(data, reading, keep=[id_column] if id_column else [])
     ids = _row_ids(table, id_column)
     notes = Notes(quiet)
+    print_guesses(table, notes)
     X = saved.schema.read(table, notes.pending)
     notes.flush()
     labels, scores = saved.predict(X, device)

@@ -31,6 +31,7 @@ PARTS = {
     "neighbors.ExactSearch": "labelkin.neighbors._exact.ExactSearch",
     "neighbors.NeighborCounts": "labelkin.neighbors._counts.NeighborCounts",
     "registry.to_dense": "labelkin.registry.to_dense",
+    "tabular.DateEncoder": "labelkin.tabular._dates.DateEncoder",
     "tabular.StringConverter": "labelkin.tabular._pipeline.StringConverter",
     "transformation.LabelSetModel": "labelkin.transformation._powerset.LabelSetModel",
     "transformation.LabelSetTree": "labelkin.transformation._powerset.LabelSetTree",

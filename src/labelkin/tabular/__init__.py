@@ -1,7 +1,8 @@
 """A user's table: its columns and their kinds, its labels, and the pipeline made of them."""
 
+from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import ColumnOptions
-from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
 from labelkin.tabular._read import ReadOptions, read_raw_table
 from labelkin.tabular._schema import Schema
@@ -10,6 +11,7 @@ from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 __all__ = [
     "ArrowTable",
     "ColumnOptions",
+    "DateEncoder",
     "LabelColumns",
     "MatrixTable",
     "RawTable",
@@ -17,6 +19,7 @@ __all__ = [
     "Schema",
     "StringConverter",
     "fit_pipeline",
+    "join_names",
     "make_pipeline",
     "read_raw_table",
 ]

@@ -1,15 +1,19 @@
-"""The kind of a column: numbers, a category, or text."""
+"""The kind of a column: numbers, dates, a category, text, or an identifier."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.guesses import Guess
+from labelkin.datasets.formats._dialect import is_number
+from labelkin.tabular._dates import find_day_first
 from labelkin.tabular._tables import RawTable
 
 # "raw": numbers or strings as the file has them, for a model that encodes its input itself.
-Kind = Literal["numeric", "category", "text", "raw"]
+Kind = Literal["numeric", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
 
@@ -17,6 +21,11 @@ Missing = Literal["impute", "refuse"]
 # identifier than a category; so is one whose values are longer than a few words.
 _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
+# Columns of fewer rows than this have different values by chance.
+_MIN_IDENTIFIERS = 20
+_IDENTIFIER_NAME = re.compile(
+    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
+)
 
 
 @dataclass(frozen=True)
@@ -25,28 +34,36 @@ class ColumnOptions:
 
     text: tuple[str, ...] = ()
     category: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     missing: Missing = "impute"
     scale: Scale = "auto"
     max_words: int = 5000
 
 
-def find_kind(table: RawTable, name: str, options: ColumnOptions) -> Kind:
-    """Return the kind of a column; one that could be misread is refused with the cure."""
+def find_kind(table: RawTable, name: str, options: ColumnOptions) -> Kind | None:
+    """Return the kind of a column, None for one to leave out.
+
+    Guesses are added to the table's; a column that could be misread is refused with the cure.
+    """
     kind = table.kind(name)
-    if kind == "missing":
-        raise FormatError(
-            table.path,
-            f"column {shorten(name)} holds no value at all; leave it out with ignore={name}",
-            None,
-            "ignore",
-        )
+    if kind == "missing" and name not in (*options.text, *options.category, *options.number):
+        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
+        return None
     if name in options.text:
         return "text"
     if name in options.category:
         return "category"
-    if kind == "numeric":
+    if name in options.number:
         return "numeric"
+    if kind == "numeric":
+        if not _are_identifiers(name, table.numbers(name)):
+            return "numeric"
+        table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
+        return None
+    if kind.startswith(("date", "timestamp")):
+        table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
+        return "date"
     if kind != "string":
         raise FormatError(
             table.path,
@@ -59,14 +76,39 @@ def find_kind(table: RawTable, name: str, options: ColumnOptions) -> Kind:
     return _kind_of_strings(table, name)
 
 
-def _kind_of_strings(table: RawTable, name: str) -> Kind:
+def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
+    """Return whether numbers only tell rows apart.
+
+    They do if they are different integers and named so, in order, or long and of equal length.
+    """
+    n = len(numbers)
+    is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+    if n < 5 or not is_whole or len(np.unique(numbers)) < n:
+        return False
+    if _IDENTIFIER_NAME.search(name):
+        return True
+    steps = np.diff(numbers)
+    is_ordered = (steps > 0).all() or (steps < 0).all()
+    is_long = numbers.min() >= 10_000 and len(str(int(numbers.min()))) == len(
+        str(int(numbers.max()))
+    )
+    return bool(n >= _MIN_IDENTIFIERS and (is_ordered or is_long))
+
+
+def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     cells = table.strings(name)
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
+    day_first = find_day_first(distinct)
+    if day_first is not None:
+        order = "" if _year_is_first(values[0]) else ", day first" if day_first else ", month first"
+        table.guesses.append(Guess(f"{name}: dates{order}", ("category", "ignore")))
+        return "day_first_date" if day_first else "date"
     is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)
-    if is_repeated and np.mean([len(value.split()) for value in distinct]) <= _MAX_CATEGORY_WORDS:
+    words = np.mean([len(value.split()) for value in distinct])
+    if is_repeated and words <= _MAX_CATEGORY_WORDS:
         return "category"
-    wrong = {value for value in distinct if not _is_number(value)}
+    wrong = {value for value in distinct if not is_number(value, table.decimal)}
     if 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise FormatError(
@@ -77,6 +119,13 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind:
             "category",
             "ignore",
         )
+    if words > _MAX_CATEGORY_WORDS:
+        table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
+        return "text"
+    is_one_word = max(len(value.split()) for value in distinct) == 1
+    if len(distinct) == len(values) >= _MIN_IDENTIFIERS and is_one_word:
+        table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
+        return None
     raise FormatError(
         table.path,
         f"column {shorten(name)} holds words, {len(distinct):,} different ones in "
@@ -88,9 +137,5 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind:
     )
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _year_is_first(date: str) -> bool:
+    return bool(re.match(r"\s*\d{4}", date))

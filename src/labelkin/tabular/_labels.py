@@ -1,13 +1,17 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.guesses import Guess
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels
 from labelkin.tabular._tables import ArrowTable, RawTable
+
+# Marks between tags that are recognised without being given.
+_SEPARATORS = (";", "|", ",", "/", "\t", "\n")
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,12 @@ class LabelColumns:
         table: RawTable,
         labels: Labels | None = None,
         label_column: str | None = None,
-        separator: str = ";",
+        separator: str | None = None,
     ) -> "LabelColumns":
-        """Find the labels: those given, or else those that the file declares."""
+        """Find the labels: those given, or else those that the file declares.
+
+        The separator of a column of tags is guessed if None.
+        """
         if label_column is not None:
             if table.names is None or table.target is not None:
                 raise FormatError(
@@ -39,6 +46,10 @@ class LabelColumns:
                     "label_column",
                 )
             table.check_columns([label_column])
+            if separator is None:
+                separator = _guess_separator(table, label_column)
+            else:
+                _doubt_separator(table, label_column, separator)
             listed = sorted({tag for row in _tags(table, label_column, separator) for tag in row})
             if not listed:
                 raise FormatError(
@@ -104,11 +115,52 @@ class LabelColumns:
         return found
 
 
+def _guess_separator(table: RawTable, column: str) -> str:
+    """Return the mark between tags that occurs in most rows; refuse to choose among equals."""
+    if isinstance(table, ArrowTable) and table.kind(column) == "list":
+        return ";"
+    cells = [cell for cell in table.strings(column) if cell]
+    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
+    best = max(counts, key=lambda mark: counts[mark])
+    if not counts[best]:
+        return ";"
+    for mark, count in counts.items():
+        # A mark in nearly as many rows may be the separator too, or part of the tags.
+        if mark != best and 2 * count > counts[best]:
+            evidence = " or ".join(
+                f"{one!r} (in {counts[one]:,} of {len(cells):,} rows: "
+                f"{len({tag for tags in _split(cells, one) for tag in tags}):,} labels)"
+                for one in (best, mark)
+            )
+            raise FormatError(
+                table.path,
+                f"column {shorten(column)} may be split at {evidence}; choose with "
+                f"separator={best!r} or separator={mark!r}",
+                None,
+                "separator",
+            )
+    table.guesses.append(Guess(f"{column} split at {best!r}", ("separator",)))
+    return best
+
+
+def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
+    """Add the evidence to the guesses if no row holds the separator, but some another mark."""
+    cells = [cell for cell in table.strings(column) if cell]
+    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
+    best = max(counts, key=lambda mark: counts[mark])
+    if counts[best] and not any(separator in cell for cell in cells):
+        text = f"no {separator!r} in {column}, but {best!r} in {counts[best]:,} rows"
+        table.guesses.append(Guess(text, ("separator",)))
+
+
+def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:
+    return [[tag.strip() for tag in (cell or "").split(separator) if tag.strip()] for cell in cells]
+
+
 def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     if isinstance(table, ArrowTable) and table.kind(column) == "list":
         return table.lists(column)
-    cells = table.strings(column)
-    return [[tag.strip() for tag in (cell or "").split(separator) if tag.strip()] for cell in cells]
+    return _split(table.strings(column), separator)
 
 
 def join_names(names: Sequence[str], most: int = 5) -> str:

@@ -1,8 +1,9 @@
 """The pipeline from a table's columns to predictions.
 
-Numbers are imputed by the median, categories become one indicator per value, texts TF-IDF
-weights. All of it is one scikit-learn pipeline, so that a fitted model takes rows as they are
-in the file, and nothing is learned from the rows a model is tested on.
+Numbers are imputed by the median, categories become one indicator per value, dates numbers of
+year, month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
+that a fitted model takes rows as they are in the file, and nothing is learned from the rows a
+model is tested on.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.optional import import_optional
+from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._schema import Schema
 
@@ -74,23 +76,21 @@ def make_pipeline(schema: Schema, classifier: Any) -> Any:
 def _column_transformer(schema: Schema) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder
 
     parts: list[tuple[str, Any, Any]] = []
     if numeric := schema.of_kind("numeric"):
-        steps: list[tuple[str, Any]] = [
-            ("impute", SimpleImputer(strategy="median", keep_empty_features=True))
-        ]
-        if schema.scale != "none":
-            steps.append(("scale", _scaler(schema.scale, matrix=False)))
-        parts.append(("numeric", Pipeline(steps), numeric))
+        parts.append(("numeric", Pipeline(_number_steps(schema.scale)), numeric))
     if category := schema.of_kind("category"):
         encode = OneHotEncoder(handle_unknown="ignore")
         parts.append(
             ("category", Pipeline([("strings", StringConverter()), ("encode", encode)]), category)
         )
+    for kind, day_first in (("date", False), ("day_first_date", True)):
+        if dates := schema.of_kind(kind):
+            numbers = [("dates", DateEncoder(day_first)), *_number_steps(schema.scale)]
+            parts.append((kind, Pipeline(numbers), dates))
     for name in schema.of_kind("text"):
         words = TfidfVectorizer(
             sublinear_tf=True, strip_accents="unicode", max_features=schema.max_words
@@ -99,6 +99,15 @@ def _column_transformer(schema: Schema) -> Any:
             (f"text {name}", Pipeline([("strings", StringConverter()), ("tfidf", words)]), name)
         )
     return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+
+def _number_steps(scale: Scale) -> list[tuple[str, Any]]:
+    """Return the steps that complete columns of numbers and scale them."""
+    from sklearn.impute import SimpleImputer
+
+    impute = SimpleImputer(strategy="median", keep_empty_features=True)
+    steps: list[tuple[str, Any]] = [("impute", impute)]
+    return steps if scale == "none" else [*steps, ("scale", _scaler(scale, matrix=False))]
 
 
 def _scaler(scale: Scale, matrix: bool) -> Any:

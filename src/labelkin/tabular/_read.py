@@ -28,9 +28,11 @@ class ReadOptions:
     """How to read a file, as far as its format leaves that open."""
 
     delimiter: str | None = None
-    """Of a CSV table; None: a comma, or else what the header line holds."""
-    encoding: str = "utf-8"
-    """Of a CSV table or ARFF file."""
+    """Of a CSV table; None: guessed."""
+    encoding: str | None = None
+    """Of a CSV table or ARFF file; None: guessed, for ARFF UTF-8."""
+    decimal: str | None = None
+    """Decimal mark of a CSV table; None: guessed."""
     as_strings: frozenset[str] = frozenset()
     """Columns kept as they are written: text, categories, tags."""
     ignore: frozenset[str] = frozenset()
@@ -67,13 +69,14 @@ def read_raw_table(
         raise FileNotFoundError(f"There is no file {source}{known if may_be_name else ''}.")
     file_format = format_of(path)
     if file_format == "csv":
-        table = read_csv_table(
+        table, dialect = read_csv_table(
             path,
             delimiter=options.delimiter,
             encoding=options.encoding,
+            decimal=options.decimal,
             as_strings=options.as_strings,
         )
-        return ArrowTable(source, table)
+        return ArrowTable(source, table, decimal=dialect.decimal, guesses=dialect.guesses)
     if file_format == "parquet":
         return ArrowTable(source, *read_parquet_table(path))
     if file_format == "arff":
@@ -90,7 +93,7 @@ def _from_bunch(source: str, bunch: Any) -> MatrixTable:
 
 
 def _read_arff(path: Path, options: ReadOptions) -> RawTable:
-    table = read_arff_table(path, encoding=options.encoding, ignore=options.ignore)
+    table = read_arff_table(path, encoding=options.encoding or "utf-8", ignore=options.ignore)
     names = [attribute.name for attribute in table.attributes]
     # The codes of a no/yes pair mean the same in every file; those of other nominal values
     # depend on the order in which the file declares them, so the values themselves are kept.

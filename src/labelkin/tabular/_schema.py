@@ -11,9 +11,12 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import find_columns
+from labelkin.tabular._dates import parse_date
 from labelkin.tabular._kinds import ColumnOptions, Kind, Missing, Scale, find_kind
 from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
+
+_STRINGS = ("category", "text", "date", "day_first_date")
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,11 @@ class Schema:
     @property
     def string_columns(self) -> frozenset[str]:
         """Columns that are read as they are written."""
-        return frozenset([*self.of_kind("category"), *self.of_kind("text")])
+        return frozenset(name for name, kind in (self.columns or {}).items() if kind in _STRINGS)
 
-    def of_kind(self, kind: Kind) -> list[str]:
-        """Return the names of the columns of a kind."""
-        return [name for name, found in (self.columns or {}).items() if found == kind]
+    def of_kind(self, *kinds: str) -> list[str]:
+        """Return the names of the columns of these kinds."""
+        return [name for name, found in (self.columns or {}).items() if found in kinds]
 
     # --- finding ----------------------------------------------------------------------------
 
@@ -59,16 +62,25 @@ class Schema:
     ) -> "Schema":
         """Find the kind of each column but the labels; remarks are added to `notes`."""
         names = _feature_names(table, labels, options)
-        has_kinds = options.text or options.category
+        has_kinds = options.text or options.category or options.number
         if isinstance(table, MatrixTable) and not has_kinds:
             return cls._find_matrix(table, names, options)
         assert names is not None
-        kinds = {name: find_kind(table, name, options) for name in names}
+        found = {name: find_kind(table, name, options) for name in names}
+        kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
+        if not kinds:
+            raise FormatError(
+                table.path,
+                "no feature column is left besides labels, identifiers and empty columns; keep "
+                f"one with number={names[0]}",
+                None,
+                "number",
+            )
         scale = options.scale
         if scale == "auto":
             scale = "standard" if len(set(kinds.values())) > 1 else "none"
             if scale == "none" and "numeric" in kinds.values():
-                _note_scales(table, names, notes)
+                _note_scales(table, kinds, notes)
         return cls(kinds, missing=options.missing, scale=scale, max_words=options.max_words)
 
     @classmethod
@@ -102,6 +114,8 @@ class Schema:
                 numbers[name] = table.numbers(name)
         strings = {name: table.strings(name) for name in self.columns if name not in numbers}
         for name, cells in strings.items():
+            if "date" in self.columns[name]:
+                _check_dates(table, name, cells, self.columns[name] == "day_first_date")
             self._check_complete(
                 table, name, [row for row, cell in enumerate(cells) if cell is None]
             )
@@ -184,12 +198,12 @@ def _feature_names(
     table: RawTable, labels: LabelColumns, options: ColumnOptions
 ) -> list[str] | None:
     """Return the columns that are neither labels nor ignored; None where they have no names."""
-    named = [*options.text, *options.category, *options.ignore]
+    named = [*options.text, *options.category, *options.number, *options.ignore]
     if table.names is None:
         if named:
             raise FormatError(table.path, f"it has no column names, so none is {named[0]!r}")
         return None
-    table.check_columns([*options.text, *options.category])
+    table.check_columns([*options.text, *options.category, *options.number])
     for name in options.ignore:  # one by one: to ignore a column twice is no error
         table.check_columns([name])
     label_columns: set[str] = set()
@@ -205,6 +219,18 @@ def _feature_names(
     if not names:
         raise FormatError(table.path, "no feature column is left besides the labels")
     return names
+
+
+def _check_dates(table: RawTable, name: str, cells: np.ndarray, day_first: bool) -> None:
+    """Refuse a column of dates with a value that is none."""
+    for row, cell in enumerate(cells):
+        if cell is not None and parse_date(cell, day_first) is None:
+            raise FormatError(
+                table.path,
+                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a date "
+                f"with the {'day' if day_first else 'month'} before the "
+                f"{'month' if day_first else 'day'}",
+            )
 
 
 def _check_present(table: RawTable, names: list[str]) -> None:

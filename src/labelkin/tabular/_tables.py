@@ -13,11 +13,17 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.guesses import Guess
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import column_kind, column_numbers
 from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._dialect import is_number, parse_number
 
-_TRUTH = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+_YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
+_NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
+_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+# Marks on a form: an empty cell beside them means no.
+_MARKS = {"x", "✓"}
 
 
 class RawTable(ABC):
@@ -30,6 +36,10 @@ class RawTable(ABC):
     """Names of the labels, if the file declares them."""
     target: np.ndarray | None = None
     """Labels that are stored apart from the columns; `own_labels` are their names."""
+    decimal: str = "."
+    """Decimal mark of numbers in columns of strings."""
+    guesses: list[Guess]
+    """What was guessed about the file and its columns, in the order in which it was."""
 
     @property
     @abstractmethod
@@ -58,7 +68,9 @@ class RawTable(ABC):
         cells = self.strings(name) if is_text else self.numbers(name)
         values = cells
         if is_text:
-            values = np.array([_TRUTH.get(str(cell).strip().lower(), np.nan) for cell in cells])
+            words = ["" if cell is None else cell.strip().lower() for cell in cells]
+            empty = 0.0 if {*words} <= _MARKS | {""} else np.nan
+            values = np.array([_TRUTH.get(word, np.nan) if word else empty for word in words])
         bad = np.flatnonzero((values != 0) & (values != 1))
         if bad.size:
             cell = cells[bad[0]]
@@ -79,8 +91,17 @@ class RawTable(ABC):
 class ArrowTable(RawTable):
     """A CSV or Parquet table, or an ARFF file with nominal attributes."""
 
-    def __init__(self, path: str, table: Any, own_labels: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        table: Any,
+        own_labels: list[str] | None = None,
+        *,
+        decimal: str = ".",
+        guesses: Iterable[Guess] = (),
+    ) -> None:
         self.path, self.table, self.own_labels = path, table, own_labels
+        self.decimal, self.guesses = decimal, list(guesses)
         self.names = list(table.column_names)
 
     @property
@@ -109,11 +130,13 @@ class ArrowTable(RawTable):
             try:
                 values[row] = float(cell)
             except ValueError:
-                raise FormatError(
-                    self.path,
-                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
-                    "number",
-                ) from None
+                if not is_number(cell, self.decimal):
+                    raise FormatError(
+                        self.path,
+                        f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not "
+                        "a number",
+                    ) from None
+                values[row] = parse_number(cell, self.decimal)
         return values
 
     def strings(self, name: str) -> np.ndarray:
@@ -146,6 +169,7 @@ class MatrixTable(RawTable):
         target: np.ndarray | None = None,
     ) -> None:
         self.path, self.matrix, self.own_labels, self.target = path, matrix, own_labels, target
+        self.guesses = []
         self.names = None if names is None else list(names)
         self._position = {name: i for i, name in enumerate(self.names or ())}
 

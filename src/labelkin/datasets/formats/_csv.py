@@ -3,20 +3,27 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils import Bunch
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.guesses import Guess
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import split_table
 from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
 from labelkin.datasets.formats._content import check_content, make_bunch, number_text
+from labelkin.datasets.formats._dialect import (
+    CsvDialect,
+    convert_numbers,
+    decode,
+    find_delimiter,
+    guess_decimal,
+    split_sep_line,
+)
 
-_DELIMITERS = ",;\t|"
 _MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _ROWS = 10_000  # written at once
@@ -51,7 +58,7 @@ def read_csv(
         of text is refused by name: encode it as numbers first, or drop it.
 
     """
-    table = read_csv_table(path, delimiter=delimiter, encoding=encoding)
+    table, _ = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=".")
     if labels is None:
         raise FormatError(
             path, "a CSV table does not say which columns are labels; pass labels=", None, "labels"
@@ -67,28 +74,68 @@ def read_csv_table(
     path: str | Path,
     *,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    decimal: str | None = None,
     as_strings: Iterable[str] = (),
-) -> Any:
-    """Return a file as an Arrow table with unique column names.
+) -> tuple[Any, CsvDialect]:
+    """Return a file as an Arrow table with unique column names, and how it is written.
 
     Parameters
     ----------
     path : str or Path
-    delimiter : str, optional
-        By default a comma, or else the semicolon, tab or bar in the header line.
-    encoding : str, default="utf-8"
+    delimiter, encoding, decimal : str, optional
+        By default guessed from the file.
     as_strings : iterable of str, default=()
         Columns kept as they are written, such as numbers with leading zeros.
     """
+    import_optional("pyarrow")  # the extra is missed before the file
+    with open_for_reading(path) as file:
+        raw = file.read()
+    if not raw.strip():
+        raise FormatError(path, "not a CSV table (the file is empty)")
+    text, found_encoding = decode(raw, path, encoding)
+    text, named = split_sep_line(text)
+    dialect = CsvDialect(delimiter or named or find_delimiter(text), found_encoding)
+    if delimiter is None and dialect.delimiter != ",":
+        shown = "tab" if dialect.delimiter == "\t" else repr(dialect.delimiter)
+        dialect.guesses.append(Guess(f"{shown} between columns", ("delimiter",)))
+    if encoding is None and dialect.encoding != "utf-8":
+        dialect.guesses.append(Guess(dialect.encoding, ("encoding",)))
+
+    content = text.encode("utf-8")
+
+    def read(strings: Iterable[str]) -> Any:
+        return _read_arrow(content, path, dialect.delimiter, [*as_strings, *strings])
+
+    table = read([])
+    check_unique(table.column_names, "column", path, 1)
+    if decimal is None:
+        strings = _string_columns(table, as_strings)
+        dialect.decimal = guess_decimal(strings, dialect.delimiter) or "."
+        if dialect.decimal != ".":
+            dialect.guesses.append(Guess(f"{dialect.decimal!r} decimal", ("decimal",)))
+    else:
+        dialect.decimal = decimal
+    table, grouped = convert_numbers(table, dialect.decimal, read, as_strings)
+    if grouped and decimal is None:
+        text = f"thousands apart in {', '.join(grouped)}"
+        dialect.guesses.append(Guess(text, ("decimal", "category")))
+    return table, dialect
+
+
+def _string_columns(table: Any, skip: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the distinct values of each column of strings."""
+    types, skipped = import_optional("pyarrow").types, set(skip)
+    for name in table.column_names:
+        column = table.column(name)
+        if name not in skipped and types.is_string(column.type):
+            yield [value for value in column.unique().to_pylist() if value is not None]
+
+
+def _read_arrow(text: bytes, path: str | Path, delimiter: str, as_strings: list[str]) -> Any:
     pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
-    text = _read_utf8(path, encoding)
-    if delimiter is None:
-        header = text.partition(b"\n")[0]
-        found = (mark for mark in _DELIMITERS if mark.encode() in header)
-        delimiter = next(found, ",")
     try:
-        table = arrow_csv.read_csv(
+        return arrow_csv.read_csv(
             io.BytesIO(text),
             # One block: a row wider than a block would be refused.
             read_options=arrow_csv.ReadOptions(
@@ -109,30 +156,6 @@ def read_csv_table(
             f"not a CSV table ({_ROW_NUMBER.sub('', message)})",
             int(row[1]) if row else None,
         ) from None
-    check_unique(table.column_names, "column", path, 1)
-    return table
-
-
-def _read_utf8(path: str | Path, encoding: str) -> bytes:
-    with open_for_reading(path) as file:
-        text = file.read()
-    if not text.strip():
-        raise FormatError(path, "not a CSV table (the file is empty)")
-    try:
-        decoded = text.decode(encoding)
-    except LookupError:
-        raise ArgumentError(f"encoding={encoding} is unknown.", "encoding") from None
-    except UnicodeError as error:
-        raise FormatError(
-            path,
-            f"the text is not {encoding} ({reason(error, 80)}); pass its encoding, as in "
-            "encoding=latin-1",
-            None,
-            "encoding",
-        ) from None
-    if "\0" in decoded:
-        raise FormatError(path, "not a CSV table (it holds NUL characters)")
-    return decoded.encode("utf-8")
 
 
 def write_csv(

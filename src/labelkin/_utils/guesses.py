@@ -1,0 +1,19 @@
+"""What was guessed about a file, with the arguments that override the guess."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One guess.
+
+    Parameters
+    ----------
+    text : str
+        What was guessed, in a few words.
+    arguments : tuple of str
+        Names of the arguments that override it.
+    """
+
+    text: str
+    arguments: tuple[str, ...]

@@ -1,0 +1,102 @@
+"""Dates as people write them, and the numbers made of them."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+_TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?"
+_YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
+_YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
+
+
+def parse_date(text: str, day_first: bool) -> datetime | None:
+    """Return the date that a cell holds, or None.
+
+    A year of two digits is one of 1970 to 2069. Zones are not converted.
+    """
+    if found := _YEAR_FIRST.fullmatch(text):
+        year, month, day = int(found[1]), int(found[3]), int(found[4])
+    elif found := _YEAR_LAST.fullmatch(text):
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        day, month = (first, second) if day_first else (second, first)
+        if len(found[4]) == 2:
+            year += 2000 if year < 70 else 1900
+    else:
+        return None
+    hour, minute, second = (int(part or 0) for part in found.groups()[4:7])
+    try:
+        return datetime(year, month, day, hour, minute, second)
+    except ValueError:
+        return None
+
+
+def find_day_first(values: Iterable[str]) -> bool | None:
+    """Return whether the day comes before the month; None: the values are not dates.
+
+    Where every date could be read both ways, points mean day first, and slashes month first.
+    """
+    values = list(values)
+    points = any("." in value for value in values[:1])
+    for day_first in (True, False) if points else (False, True):
+        if values and all(parse_date(value, day_first) is not None for value in values):
+            return day_first
+    return None
+
+
+class DateEncoder(TransformerMixin, BaseEstimator):
+    """Turn columns of dates into numbers: year, month, weekday and hour of each.
+
+    Parameters
+    ----------
+    day_first : bool, default=False
+        Whether 3/4/2025 is the third of April. Dates that begin with the year are always read
+        as year, month, day.
+    """
+
+    def __init__(self, day_first: bool = False) -> None:
+        self.day_first = day_first
+
+    def fit(self, X: Any, y: Any = None) -> "DateEncoder":
+        """Store the number of columns; nothing else is learned."""
+        self.n_features_in_ = np.shape(X)[1]
+        names = getattr(X, "columns", None)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return four columns for each column of X, NaN where a date is missing.
+
+        The year has the day of the year as its fraction, Monday is 0, the hour has minutes as
+        its fraction.
+        """
+        cells = np.asarray(X, dtype=object)
+        found = np.full((*cells.shape, 4), np.nan)
+        for place, cell in np.ndenumerate(cells):
+            text = "" if cell is None or cell != cell else str(cell).strip()
+            if not text:
+                continue
+            date = parse_date(text, self.day_first)
+            if date is None:
+                raise ValueError(f"{text!r} is not a date that can be read.")
+            year = date.year + (date.timetuple().tm_yday - 1) / 366
+            found[place] = year, date.month, date.weekday(), date.hour + date.minute / 60
+        return found.reshape(len(cells), -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of `transform`."""
+        if input_features is None:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            input_features = getattr(self, "feature_names_in_", default)
+        parts = ("year", "month", "weekday", "hour")
+        return np.array([f"{name} {part}" for name in input_features for part in parts], object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,106 @@
+"""CSV files as people have them: encodings, delimiters, decimal marks."""
+
+import pytest
+
+from labelkin.datasets.formats._csv import read_csv_table
+from labelkin.datasets.formats._dialect import find_delimiter, is_number, parse_number
+
+pytest.importorskip("pyarrow")
+
+
+def read(tmp_path, text, written="utf-8", **options):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode(written))
+    table, dialect = read_csv_table(path, **options)
+    return table.to_pydict(), dialect
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8"),
+        ("cp1252", "cp1252"),
+        ("latin-1", "cp1252"),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+    ],
+)
+def test_encodings_are_found(tmp_path, encoding, found):
+    columns, dialect = read(tmp_path, "größe,wort\n1,für\n", encoding)
+    assert columns == {"größe": [1], "wort": ["für"]}
+    assert dialect.encoding == found
+    assert [guess.text for guess in dialect.guesses] == ([found] if found != "utf-8" else [])
+
+
+def test_a_given_encoding_is_kept(tmp_path):
+    with pytest.raises(ValueError, match="the text is not utf-8"):
+        read(tmp_path, "größe\n1\n", "cp1252", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a,b\n1,2\n", ","),
+        ("a;b\n1,5;2\n", ";"),
+        ("size, cm;tags\n1,5;x|y\n2;z\n", ";"),
+        ("text;tags, all\nhello, you;a\nwell;b\n", ";"),
+        ("a\tb\n1\t2\n", "\t"),
+        ("a|b\n1|2\n", "|"),
+        ('text,tags\n"one; two","a;b"\n', ","),
+        ("a\n1;2\n", ","),
+        ("", ","),
+    ],
+)
+def test_delimiters_are_found(text, delimiter):
+    assert find_delimiter(text) == delimiter
+
+
+def test_the_line_that_excel_writes(tmp_path):
+    columns, dialect = read(tmp_path, "sep=;\r\na;b\r\n1;2\r\n", "utf-8-sig")
+    assert columns == {"a": [1], "b": [2]}
+    assert dialect.delimiter == ";"
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "values"),
+    [
+        (["12,5", "3,25"], {}, [12.5, 3.25]),
+        (["1.234,50", "7"], {}, [1234.5, 7]),
+        (["1,234", "2,500"], {}, [1.234, 2.5]),  # between semicolons a comma is decimal
+        (["1,234", "2,500"], {"decimal": "."}, [1234, 2500]),
+        (["1,234.5", "2"], {}, [1234.5, 2]),
+        (["1'234.5", "2"], {}, [1234.5, 2]),
+        (["1 234,5", "2"], {}, [1234.5, 2]),
+        (["-1,5", "+2,5e3"], {}, [-1.5, 2500]),
+        (["12,5", "n/a or so"], {}, ["12,5", "n/a or so"]),
+        (["01234", "012,5"], {}, ["01234", "012,5"]),
+    ],
+)
+def test_numbers_as_people_write_them(tmp_path, cells, options, values):
+    rows = "".join(f"{cell};w\n" for cell in cells)
+    columns, _ = read(tmp_path, "x;y\n" + rows, **options)
+    assert columns["x"] == values
+
+
+def test_points_are_thousands_where_commas_are_decimal(tmp_path):
+    columns, dialect = read(tmp_path, "a;b;c\n1,5;1.234;0.5\n2,5;2.500;0.7\n")
+    assert columns == {"a": [1.5, 2.5], "b": [1234, 2500], "c": [0.5, 0.7]}
+    assert [guess.text for guess in dialect.guesses] == [
+        "';' between columns",
+        "',' decimal",
+        "thousands apart in b",
+    ]
+
+
+def test_strings_stay_as_written(tmp_path):
+    columns, _ = read(tmp_path, "a;b\n1,5;1.234\n", as_strings=["a", "b"])
+    assert columns == {"a": ["1,5"], "b": ["1.234"]}
+
+
+def test_numbers():
+    assert is_number("1.234,5", ",")
+    assert not is_number("1.23,5", ",")
+    assert not is_number("1,2,3")
+    assert parse_number("1.234.567,25", ",") == 1234567.25
