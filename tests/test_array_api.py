@@ -21,6 +21,7 @@ from labelkin import (
     IBLRClassifier,
     KernelRidgeLOOClassifier,
     MLkNNClassifier,
+    MultiLabelLogisticRegression,
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
@@ -105,6 +106,9 @@ ESTIMATORS = [
     KernelRidgeLOOClassifier("linear", scale=True),
     KernelRidgeLOOClassifier("cosine", ridges=[0.1, 1.0]),
     VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
+    MultiLabelLogisticRegression(random_state=0),
+    MultiLabelLogisticRegression(0.5, calibrate=True, random_state=0),
+    MultiLabelLogisticRegression(2.0, prune=0.01),
 ]
 CLASSIFIERS = [e for e in ESTIMATORS if hasattr(e, "predict")]
 

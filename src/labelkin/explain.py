@@ -1,4 +1,4 @@
-"""What a prediction rests on: the nearest training samples, their labels, the votes."""
+"""What a prediction rests on: the nearest training samples and the votes, or the features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ from labelkin.base import Array, Matrix
 
 # Rows of a printed table; the arrays hold all.
 _SHOWN = 10
+# Features printed for each label.
+_SHOWN_FEATURES = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,6 +171,134 @@ class Explanation:
         ]
 
 
+@dataclass(frozen=True, repr=False)
+class LinearExplanation:
+    """What each feature adds to the log odds of each label, for one sample.
+
+    ``print`` it, let a notebook show it, or read the arrays.
+
+    Attributes
+    ----------
+    label_names, feature_names : list of str
+        Names of the labels and of the features; numbers from 0 where there are none.
+    predicted : ndarray of bool of shape (n_labels,)
+        Which labels ``predict`` gives.
+    probability : ndarray of shape (n_labels,)
+        What ``predict_proba`` gives.
+    intercept : ndarray of shape (n_labels,)
+        Log odds of a sample whose features are all zero.
+    features : ndarray of int of shape (n_present,)
+        The features that are not zero in the sample.
+    contributions : ndarray of shape (n_labels, n_present)
+        Weight times value of these features: with the intercept they add up to the log odds.
+    """
+
+    label_names: list[str]
+    feature_names: list[str]
+    predicted: Array
+    probability: Array
+    intercept: Array
+    features: Array
+    contributions: Array
+
+    def __repr__(self) -> str:
+        pairs = zip(self.label_names, self.predicted, strict=True)
+        names = ", ".join(name for name, present in pairs if present) or "no label"
+        return f"<LinearExplanation: {names}; {len(self.features)} features>"
+
+    def __str__(self) -> str:
+        title, header, rows = self._table()
+        return f"{title}\n{_as_text(header, rows)}"
+
+    def _repr_html_(self) -> str:
+        return _as_html(*self._table())
+
+    def to_frame(self) -> Any:
+        """Return the contributions as a DataFrame: one row per label, the most probable first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns: predicted, probability, intercept, then one per feature that is not zero.
+        """
+        from labelkin._utils.optional import import_optional
+
+        pandas = import_optional("pandas")
+        index = pandas.Index(self.label_names, name="label")
+        columns = {
+            "predicted": self.predicted,
+            "probability": self.probability,
+            "intercept": self.intercept,
+        }
+        names = [self.feature_names[i] for i in self.features]
+        added = pandas.DataFrame(self.contributions, index=index, columns=names)
+        frame = pandas.concat([pandas.DataFrame(columns, index=index), added], axis=1)
+        return frame.iloc[np.argsort(-self.probability, kind="stable")]
+
+    def _table(self) -> tuple[str, list[str], list[list[str]]]:
+        order = np.argsort(-self.probability, kind="stable")
+        order = order[: max(_SHOWN, self.predicted.sum())]
+        rows = []
+        for label in order:
+            added = self.contributions[label]
+            largest = np.argsort(-np.abs(added), kind="stable")[:_SHOWN_FEATURES]
+            words = [
+                f"{self.feature_names[self.features[i]]} {added[i]:+.2f}"
+                for i in largest
+                if added[i]
+            ]
+            rows.append(
+                [
+                    self.label_names[label],
+                    "yes" if self.predicted[label] else "no",
+                    f"{self.probability[label]:.3f}",
+                    f"{self.intercept[label]:+.2f}",
+                    ", ".join(words) or "none",
+                ]
+            )
+        header = ["label", "predicted", "probability", "intercept", "features"]
+        return _title("labels", rows, len(self.label_names)), header, rows
+
+
+def explain_linear(model: Any, x: Any, feature_names: Any = None) -> LinearExplanation:
+    """Explain the prediction of a linear classifier by the contributions of the features.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with ``coef_`` and ``intercept_``.
+    x : array-like of shape (n_features,), or one row
+        The sample.
+    feature_names : sequence of str, optional
+        Names of the features; None: those seen in ``fit``, else numbers.
+
+    Returns
+    -------
+    LinearExplanation
+    """
+    model, row = validate_one_row(model, x)
+    if feature_names is None:
+        feature_names = getattr(model, "feature_names_in_", range(model.n_features_in_))
+    if len(feature_names) != model.n_features_in_:
+        raise ValueError(
+            f"feature_names must hold one name for each of the {model.n_features_in_} features, "
+            f"got {len(feature_names)}."
+        )
+    values = row.toarray()[0] if sparse.issparse(row) else row[0]
+    features = np.flatnonzero(values)
+    coef = model.coef_[:, features]
+    probability = model._proba(row)[0]
+    return LinearExplanation(
+        label_names=label_names(model),
+        feature_names=[str(name) for name in feature_names],
+        predicted=probability > 0.5,
+        probability=probability,
+        intercept=model.intercept_,
+        features=features,
+        contributions=(coef.toarray() if sparse.issparse(coef) else coef) * values[features],
+    )
+
+
 def explain(model: Any, x: Any) -> Explanation:
     """Explain the prediction of a fitted ML-kNN for one sample.
 
@@ -277,7 +407,7 @@ def _as_text(header: list[str], rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = [
         "  ".join(
-            cell.ljust(width) if title in ("label", "labels") else cell.rjust(width)
+            cell.ljust(width) if title in ("label", "labels", "features") else cell.rjust(width)
             for cell, width, title in zip(row, widths, header, strict=True)
         ).rstrip()
         for row in [header, *rows]

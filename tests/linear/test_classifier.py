@@ -307,3 +307,37 @@ def test_bad_weights():
     ]:
         with pytest.raises(ValueError, match=message):
             exact().fit(X, Y, sample_weight=weight)
+
+
+# ------------------------------------------------------------------------- explanation
+
+
+@pytest.mark.parametrize("prune", [0, 0.2])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_contributions_add_up(form, prune):
+    X, Y = noisy()
+    X = np.where(np.abs(X) < 0.5, 0, X)
+    model = MultiLabelLogisticRegression(1.0, prune=prune).fit(form(X), Y)
+    x = form(X[[3]])
+    found = model.explain(x)
+    odds = found.contributions.sum(axis=1) + found.intercept
+    np.testing.assert_allclose(odds, model.decision_function(x)[0])
+    np.testing.assert_array_equal(found.features, np.flatnonzero(X[3]))
+    np.testing.assert_array_equal(found.probability, model.predict_proba(x)[0])
+    np.testing.assert_array_equal(found.predicted, model.predict(x)[0])
+
+
+def test_explanation_by_words():
+    X, Y = noisy(q=2)
+    model = MultiLabelLogisticRegression(1.0).fit(X, Y)
+    words = ["ant", "bee", "cat", "dog", "eel", "fox"]
+    found = model.explain(X[0], feature_names=words)
+    assert "bee " in str(found)
+    assert "<table>" in found._repr_html_()
+    assert "features" in repr(found)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["predicted", "probability", "intercept", *words]
+    total = frame[["intercept", *words]].sum(axis=1)
+    np.testing.assert_allclose(expit(total), frame["probability"])
+    with pytest.raises(ValueError, match=r"one name for each of the 6 features, got 2"):
+        model.explain(X[0], feature_names=["a", "b"])

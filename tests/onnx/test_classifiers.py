@@ -28,6 +28,7 @@ from labelkin import (
     IBLRClassifier,
     KernelRidgeLOOClassifier,
     MLkNNClassifier,
+    MultiLabelLogisticRegression,
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
@@ -360,6 +361,15 @@ def test_kernels(model, scenes):
     expected = model.predict_proba(single.astype(np.float64))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     np.testing.assert_allclose(found, model.predict_proba(single), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+@pytest.mark.parametrize("prune", [0, 0.05])
+def test_logistic_regression(calibrate, prune, scenes):
+    X, Y, test = scenes
+    model = MultiLabelLogisticRegression(0.1, calibrate=calibrate, prune=prune, random_state=0)
+    assert_same(model.fit(X, Y), test)
+    assert_same(model.fit(sparse.csr_array(X), Y), test)
 
 
 def test_other_kernels(scenes):

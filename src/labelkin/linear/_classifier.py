@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from labelkin._utils.array_api import to_device_of, to_numpy
+from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of, to_numpy
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
+from labelkin.explain import LinearExplanation, explain_linear
 from labelkin.linear._fit import LabelFitter, MemoryData, draw_folds
 from labelkin.linear._rows import log_loss, sigmoid
 
@@ -53,7 +54,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         Number of folds. Equal rows are in the same fold.
     prune : float, default=0
         Weights smaller than `prune` times the largest one of their label become 0, and `coef_`
-        is a sparse matrix. With 0.01 a model of texts takes a fraction of the memory;
+        is a sparse matrix (on a device it stays dense). With 0.01 a model of texts takes a fraction of the memory;
         probabilities change a little, `oof_proba_` does not.
     tol : float, default=1e-3
         Bound on the distance of the weights to their optimum, relative to their length; the
@@ -236,9 +237,11 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         """Return the weights as they are, or without the small ones as a CSR matrix."""
         if not self.prune:
             return coef
-        coef = to_numpy(coef)
-        least = self.prune * np.abs(coef).max(axis=1, keepdims=True)
-        return sparse.csr_array(np.where(np.abs(coef) < least, 0, coef))
+        xp, _ = namespace_and_device(coef)
+        size = xp.abs(coef)
+        least = self.prune * xp.max(size, axis=1, keepdims=True)
+        kept = xp.where(size < least, xp.zeros_like(coef), coef)
+        return sparse.csr_array(kept) if is_numpy(xp) else kept
 
     def _odds(self, X: Matrix) -> Array:
         odds = X @ self.coef_.T
@@ -262,6 +265,24 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         """
         odds = self._odds(self._validate_predict(X, "decision_function"))
         return odds[:, 0] if self._one_target else odds
+
+    def explain(self, x: ArrayLike, feature_names: Any = None) -> LinearExplanation:
+        """Show what each feature adds to the log odds of each label, for one sample.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+        feature_names : sequence of str, optional
+            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
+            ``fit``, else numbers.
+
+        Returns
+        -------
+        LinearExplanation
+            Print it, or read its arrays.
+        """
+        return explain_linear(self, x, feature_names)
 
 
 def _total_loss(odds: Array, Y: Array, weight: Array) -> float:

@@ -58,7 +58,7 @@ def minimise(
     active = np.arange(coef.shape[1])
     n_iter = np.full(len(active), max_iter)
     finished = []
-    sums = rows.sums(coef, intercept)
+    loss, sums = rows.losses(coef, intercept), rows.sums()
     # Rounding of the sums: gradients below it are zero.
     rounding = 10 * xp.finfo(coef.dtype).eps
     for step in range(max_iter):
@@ -74,18 +74,21 @@ def minimise(
                 (active[leaving], take_columns(coef, leaving), take_columns(intercept, leaving))
             )
             active, rows = active[staying], rows.take(staying)
-            coef, intercept, C, gradient, size, length = (
-                take_columns(a, staying) for a in (coef, intercept, C, gradient, size, length)
+            coef, intercept, C, loss, gradient, size, length = (
+                take_columns(array, staying)
+                for array in (coef, intercept, C, loss, gradient, size, length)
             )
-            sums = Sums(*(take_columns(a, staying) for a in sums))
+            sums = Sums(*(take_columns(array, staying) for array in sums))
         if not len(active):
             break
         accuracy = xp.sqrt(length / size)
         accuracy = xp.where(accuracy < _ROUGH, accuracy, xp.full_like(accuracy, _ROUGH))
         direction, shift = _newton_direction(rows, sums, gradient, C, accuracy)
-        coef, intercept, sums = _line_search(
-            rows, sums, coef, intercept, C, direction, shift, gradient
+        slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
+        coef, intercept, loss = _line_search(
+            rows, coef, intercept, C, loss, direction, shift, slope
         )
+        sums = rows.sums()
     finished.append((active, coef, intercept))
     order = np.argsort(np.concatenate([columns for columns, _, _ in finished]))
     return (
@@ -136,27 +139,29 @@ def _newton_direction(
 
 def _line_search(
     rows: Any,
-    sums: Sums,
     coef: Array,
     intercept: Array,
     C: Array,
+    loss: Array,
     direction: Array,
     shift: Array,
-    gradient: Array,
-) -> tuple[Array, Array, Sums]:
-    """Return the point and the sums after a step, halved for labels whose objective rises."""
+    slope: Array,
+) -> tuple[Array, Array, Array]:
+    """Return the point after a step, halved for labels whose objective rises, and its losses.
+
+    `slope` is the derivative of the objective along the step.
+    """
     xp, _ = namespace_and_device(coef)
-    objective = C * sums.loss + xp.sum(coef * coef, axis=0) / 2
-    slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
+    objective = C * loss + xp.sum(coef * coef, axis=0) / 2
     # Differences below rounding do not count as a rise.
     allowed = objective + 10 * xp.finfo(coef.dtype).eps * xp.abs(objective)
     share = xp.ones_like(intercept)
     for _ in range(_HALVINGS):
         new_coef, new_intercept = coef + share * direction, intercept + share * shift
-        new = rows.sums(new_coef, new_intercept)
-        value = C * new.loss + xp.sum(new_coef * new_coef, axis=0) / 2
+        new_loss = rows.losses(new_coef, new_intercept)
+        value = C * new_loss + xp.sum(new_coef * new_coef, axis=0) / 2
         rises = value > allowed + _SUFFICIENT * share * slope
         if not bool(xp.any(rises)):
             break
         share = xp.where(rises, share / 2, share)
-    return new_coef, new_intercept, new
+    return new_coef, new_intercept, new_loss

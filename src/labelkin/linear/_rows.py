@@ -1,7 +1,8 @@
 """The sums over samples that Newton's method needs, for a batch of labels at a time.
 
-All that is known of the samples enters the method through `Sums` and `curvature_product`. Both
-are sums over rows, so that rows may also lie in blocks on Dask workers (`labelkin.linear._blocks`).
+All that is known of the samples enters the method through log losses, `Sums` and
+`curvature_product`. All of them are sums over rows, so that rows may also lie in blocks on Dask
+workers (`labelkin.linear._blocks`).
 """
 
 from typing import Any, NamedTuple
@@ -10,15 +11,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of
+from labelkin._utils.array_api import astype, is_numpy, namespace_and_device, to_device_of
 from labelkin.base import Array, Matrix
 
 
 class Sums(NamedTuple):
     """Sums over the rows for b labels; e and d are derivatives of the log loss by the log odds."""
 
-    loss: Any
-    """Log loss, (b,)."""
     e: Any
     """Σ e, (b,)."""
     d: Any
@@ -54,6 +53,12 @@ def take_columns(array: Array, columns: Array) -> Array:
     return xp.take(array, to_device_of(columns, array), axis=array.ndim - 1)
 
 
+def take_rows(X: Matrix, rows: Array) -> Matrix:
+    """Return rows at NumPy indices."""
+    xp, _ = namespace_and_device(X)
+    return X[rows] if is_numpy(xp) else xp.take(X, to_device_of(rows, X), axis=0)
+
+
 class MemoryRows:
     """Rows with weights in memory.
 
@@ -68,60 +73,55 @@ class MemoryRows:
     def __init__(self, X: Matrix, weight: Array) -> None:
         self.kept = None if (weight > 0).all() else np.flatnonzero(weight > 0)
         if self.kept is not None:
-            rows = self.kept if sparse.issparse(X) else to_device_of(self.kept, X)
-            xp, _ = namespace_and_device(X)
-            X = X[rows] if is_numpy(xp) else xp.take(X, rows, axis=0)
+            X = take_rows(X, self.kept)
             weight = weight[self.kept]
         self.X = X
         self.squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
-        dtype = X.dtype if isinstance(X, np.ndarray) or sparse.issparse(X) else np.float64
-        self.weight = to_device_of(weight[:, None].astype(dtype), X)
-        if self.weight.dtype != X.dtype:
-            self.weight = namespace_and_device(X)[0].astype(self.weight, X.dtype)
+        self.weight = astype(to_device_of(weight[:, None], X), X.dtype)
 
     def with_labels(self, Y: Array) -> "LabelledRows":
         """Return the rows with the labels of a batch; `Y` is an ndarray of shape (n, b)."""
         labels = Y if self.kept is None else Y[self.kept]
-        xp, _ = namespace_and_device(self.X)
-        if is_numpy(xp):
-            return LabelledRows(self, labels.astype(self.X.dtype))
-        return LabelledRows(self, xp.astype(to_device_of(labels, self.X), self.X.dtype))
+        return LabelledRows(self, astype(to_device_of(labels, self.X), self.X.dtype))
 
 
 class LabelledRows:
-    """Rows in memory with the labels of a batch."""
+    """Rows in memory with the labels of a batch, at one point: the last one of `losses`."""
 
-    def __init__(self, rows: MemoryRows, Y: Array) -> None:
+    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None, d: Any = None) -> None:
         self.rows, self.Y = rows, Y
-        self._d: Any = None
+        self._odds, self._d = odds, d
 
     def take(self, columns: Array) -> "LabelledRows":
-        """Return the same rows with some of the labels, at the point of the last `sums`."""
-        other = LabelledRows(self.rows, take_columns(self.Y, columns))
-        other._d = take_columns(self._d, columns)
-        return other
+        """Return the same rows and point with some of the labels."""
+        arrays = (self.Y, self._odds, self._d)
+        return LabelledRows(self.rows, *(take_columns(array, columns) for array in arrays))
 
-    def sums(self, coef: Array, intercept: Array) -> Sums:
-        """Return the sums at log odds X · coef + intercept."""
+    def losses(self, coef: Array, intercept: Array) -> Array:
+        """Return the log loss of each label, (b,), at log odds X · coef + intercept."""
+        xp, _ = namespace_and_device(coef)
+        self._odds = self.rows.X @ coef
+        self._odds += intercept
+        loss = log_loss(self._odds, self.Y)
+        return xp.sum(self.rows.weight * loss, axis=0, dtype=xp.float64)
+
+    def sums(self) -> Sums:
+        """Return the sums at the point."""
         X, weight = self.rows.X, self.rows.weight
-        xp, _ = namespace_and_device(X)
-        odds = X @ coef
-        odds += intercept
-        loss = xp.sum(weight * log_loss(odds, self.Y), axis=0, dtype=xp.float64)
-        p = sigmoid(odds)
-        e = p - self.Y
+        xp, _ = namespace_and_device(self._odds)
+        d = sigmoid(self._odds)
+        e = d - self.Y
         e *= weight
-        p *= 1 - p
-        p *= weight
-        self._d = p
-        return Sums(
-            loss, xp.sum(e, axis=0), xp.sum(p, axis=0), X.T @ e, X.T @ p, self.rows.squares.T @ p
-        )
+        d *= 1 - d
+        d *= weight
+        self._d = d
+        e_sum, d_sum = xp.sum(e, axis=0), xp.sum(d, axis=0)
+        return Sums(e_sum, d_sum, X.T @ e, X.T @ d, self.rows.squares.T @ d)
 
     def curvature_product(self, V: Array) -> tuple[Array, Array]:
-        """Return Xᵀ(d∘XV) and Σ d∘XV, with d of the last `sums`."""
+        """Return Xᵀ(d∘XV) and Σ d∘XV, after `sums` at the point."""
         X = self.rows.X
-        xp, _ = namespace_and_device(X)
+        xp, _ = namespace_and_device(V)
         U = X @ V
         U *= self._d
         return X.T @ U, xp.sum(U, axis=0)

@@ -13,6 +13,7 @@ from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.linear import MultiLabelLogisticRegression
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
@@ -52,6 +53,14 @@ def _kernel_ridge(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -
     if model.share_ is not None:
         scores = _on_log_odds_scale(graph, scores, np.asarray(model.share_))
     odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
+    return _at_half(graph, graph.op("Sigmoid", odds))
+
+
+@classify.register
+def _logistic(model: MultiLabelLogisticRegression, graph: Graph, rows: Tensor) -> Prediction:
+    coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_
+    product = graph.op("MatMul", graph.promote(rows, np.float64).name, graph.double(coef.T))
+    odds = graph.op("Add", product, np.asarray(model.intercept_, dtype=np.float64))
     return _at_half(graph, graph.op("Sigmoid", odds))
 
 

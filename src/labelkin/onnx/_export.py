@@ -45,9 +45,10 @@ def to_onnx(
     ----------
     model : fitted classifier
         `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
-        `MLkNNClassifier`, `IBLRClassifier`, `KernelRidgeLOOClassifier` except with a callable
-        kernel; one of them in a `DecisionClassifier` of thresholds; or a pipeline or a search
-        that ends in one, after scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
+        `MLkNNClassifier`, `IBLRClassifier`, `MultiLabelLogisticRegression`,
+        `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
+        `DecisionClassifier` of thresholds; or a pipeline or a search that ends in one, after
+        scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
         `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`, `TfidfVectorizer`, or a
         `ColumnTransformer` of these, which covers the pipelines of ``labelkin fit``. It may have
         been fitted on a device.
