@@ -68,6 +68,96 @@ def floats(X: Any) -> tuple[Any, Any]:
     return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
 
 
+# Squares of values and their sums over rows and columns need room below the largest number of a
+# dtype, and above its smallest: a factor of 10^6 on each side.
+_ROOM = 1e6
+# In any dtype: eigenvalues need squares of squares, and trees of scikit-learn single precision.
+_MAX_VALUE = 1e35
+
+
+def validate_rows(
+    estimator: Any, X: Any, *, reset: bool = True, dtype: Any = None, distances: bool = True
+) -> Matrix:
+    """Return samples as an array or a CSR matrix without duplicate entries; finite numbers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its ``n_features_in_`` and ``feature_names_in_`` are set or compared.
+    X : array-like or sparse matrix
+        Samples. They are not changed: a matrix with duplicate or unsorted entries is copied.
+    reset : bool, default=True
+        Whether the samples are those of ``fit``.
+    dtype : dtype, optional
+        Of the result; by default double or single precision, as given.
+    distances : bool, default=True
+        Whether the estimator squares its values; if so, they must be of a size that allows it.
+    """
+    X = validate_data(
+        estimator, X, accept_sparse="csr", dtype=floats(X) if dtype is None else dtype, reset=reset
+    )
+    if sparse.issparse(X):
+        # A new matrix: the flag of the given one can be out of date.
+        fresh = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+        if not fresh.has_canonical_format:
+            X = fresh.copy()
+            X.sum_duplicates()
+            assert_all_finite(X.data, input_name="X")
+    if distances:
+        _check_magnitudes(estimator, X, reset)
+    return X
+
+
+def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
+    """Raise ValueError for values whose squares overflow, or all underflow."""
+    values = X.data if sparse.issparse(X) else X
+    if 0 in values.shape:
+        return
+    xp, _ = namespace_and_device(X)
+    info = xp.finfo(X.dtype)
+    high = min(float(info.max) ** 0.5 / _ROOM, _MAX_VALUE)
+    largest = max(float(xp.max(values)), -float(xp.min(values)))
+    name = str(X.dtype).rpartition(".")[2]
+    if largest > high:
+        where = _column_of(estimator, X, largest)
+        cure = "scale it or use float64" if "32" in name else "scale it"
+        raise ValueError(
+            f"{where} holds {largest:.3g}; squared distances overflow in {name}, which computes "
+            f"safely up to {high:.2g}: {cure}."
+        )
+    if not fitting:
+        return
+    low = float(info.smallest_normal) ** 0.5 * _ROOM
+    spread = _largest_range(X, xp, low)
+    if 0 < spread < low:
+        raise ValueError(
+            f"No column of X varies by more than {spread:.3g}; squared distances underflow in "
+            f"{name}: multiply X by a constant, or scale its columns."
+        )
+
+
+def _largest_range(X: Matrix, xp: Any, enough: float) -> float:
+    """Return the largest range of a column, or a lower bound of it that is `enough`."""
+    # Most often two rows show it.
+    first = X[:2].toarray() if sparse.issparse(X) else X[:2, :]
+    found = float(xp.max(xp.abs(first[0, :] - first[-1, :])))
+    if found >= enough:
+        return found
+    if sparse.issparse(X):
+        return float((X.max(axis=0).toarray() - X.min(axis=0).toarray()).max())
+    return float(xp.max(xp.max(X, axis=0) - xp.min(X, axis=0)))
+
+
+def _column_of(estimator: Any, X: Matrix, value: float) -> str:
+    """Return the name or number of the first column that holds a value or its negative."""
+    if sparse.issparse(X):
+        column = int(X.indices[np.flatnonzero(np.abs(X.data) == value)[0]])
+    else:
+        column = int(np.flatnonzero((np.abs(to_numpy(X)) == value).any(axis=0))[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
 def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
     """Return a multi-label target as an (n, q) array of 0 and 1 on the host.
 
@@ -155,6 +245,8 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _fitted_array: str | None = None
     # Whether Dask arrays stay on their workers in fit; else they are brought into memory.
     _supports_dask = False
+    # Whether values are squared; a meta-estimator leaves that to its base.
+    _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
     _sparse_labels = False
 
@@ -197,7 +289,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _validate_numbers(self, X: ArrayLike) -> Matrix:
         try:
-            return validate_data(self, X, accept_sparse="csr", dtype=floats(X))
+            return validate_rows(self, X, distances=self._squares_values)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
@@ -224,7 +316,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         if self._fitted_array is not None:
             check_same_namespace(X, self, attribute=self._fitted_array, method=method)
-        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=False)
+        return validate_rows(self, X, reset=False, distances=self._squares_values)
 
     def _as_target(self, labels: Array) -> Array:
         """Turn (n, q) booleans into predictions of the form that was fitted."""
@@ -330,7 +422,7 @@ class LinearProjection(
     components_: Array
 
     def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_data(self, X, accept_sparse="csr", dtype=floats(X), reset=reset)
+        return validate_rows(self, X, reset=reset)
 
     def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
         """Return the label sets that go with validated rows."""

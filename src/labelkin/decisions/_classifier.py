@@ -104,6 +104,7 @@ class DecisionClassifier(MultiLabelClassifier):
     f1 0.43
     """
 
+    _squares_values = False
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "decision": [str],

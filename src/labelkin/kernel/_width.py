@@ -55,14 +55,20 @@ def descend_width(
 
     best = 0.0
     visit(best)
-    while True:
+    # Each round but the last moves to another width within reach.
+    for _ in range(2 * int(_REACH / step) + 2):
         for neighbour in (best - step, best + step):
             if neighbour not in errors and abs(neighbour) <= _REACH:
                 visit(neighbour)
         lowest = min(errors, key=errors.__getitem__)
-        if errors[lowest] >= (1 - _WORTHWHILE) * errors[best]:
-            return found
+        if not errors[lowest] < (1 - _WORTHWHILE) * errors[best]:
+            break
         best = lowest
+    if found.spectrum is None:
+        raise ValueError(
+            "The leave-one-out errors of the kernel are not finite: distances overflow; scale X."
+        )
+    return found
 
 
 def median_distance(distances: Any) -> float:

@@ -11,9 +11,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from labelkin.base import Array, DocLinkMixin, Matrix, floats
+from labelkin.base import Array, DocLinkMixin, Matrix, validate_rows
 from labelkin.projection._features import feature_shares, subset_size
 from labelkin.projection._pairwise import PairwiseConstraintProjection
 
@@ -119,7 +119,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
         -------
         self
         """
-        rows: Matrix = validate_data(self, X, accept_sparse="csr", dtype=floats(X))
+        rows: Matrix = validate_rows(self, X)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."

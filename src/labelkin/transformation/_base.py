@@ -31,6 +31,7 @@ class TransformationClassifier(MultiLabelClassifier):
     A subclass implements `_fit`, on validated data, and `_proba`.
     """
 
+    _squares_values = False
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from labelkin.base import DocLinkMixin
+from labelkin.base import DocLinkMixin, validate_rows
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
 from labelkin.tree._tree import C45Tree
 
@@ -295,7 +295,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_rows(self, X, dtype=np.float64, reset=False, distances=False)
         return self._proba(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
