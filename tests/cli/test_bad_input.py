@@ -174,6 +174,19 @@ fit n.csv --labels a,b --model mlknn_scaled --set k=5           # no such parame
 fit n.csv --labels a,b -m auto --set n_trees=5      # name one method with --model
 fit n.csv --labels a,b -m auto --time 0             # --time
 fit n.csv --labels a,b -m auto,kin                  # no such method
+fit n.csv --labels a,b --decide f2                  # no such decision
+fit n.csv --labels a,b --decide cost:               # cost:FN=5
+fit n.csv --labels a,b --decide cost:FN=-1          # positive numbers
+fit n.csv --labels a,b --decide cost:XX=1           # cost:FN=5
+fit n.csv --labels a,b --decide f1 --threshold 0.3  # exclude each other
+fit n.csv --labels a,b --threshold 3                # a probability from 0 to 1
+fit n.csv --labels a,b --threshold nan              # a probability from 0 to 1
+fit n.csv --labels a,b --threshold a=               # a probability from 0 to 1
+fit n.csv --labels a,b --threshold c=0.3            # no such label
+predict n.skops n.csv --threshold c=0.3             # no such label
+predict n.skops n.csv --decide f1                   # fit the model with --decide f1
+predict n.skops n.csv --decide f2                   # no such decision
+predict n.skops n.csv --keep y                      # no column 'y'
 fit n.csv --labels a,b --seed -1                    # --seed
 fit n.csv --labels a,b --seed x                     # --seed
 fit n.csv --labels a,b --missing maybe              # --missing

@@ -70,13 +70,13 @@ def test_from_a_table_to_predictions(here, capsys):
     ok("predict", "model.skops", "new.csv", "--id", "id", "--out", "predictions.csv")
     assert "20 rows" in capsys.readouterr().out
     head, *rows = rows_of("predictions.csv")
-    assert head == ["id", "labels", *LABELS]
+    assert head == ["id", "labels", "confidence", *LABELS]
     truth = films(20, seed=1, first=60)
     assert [row[0] for row in rows] == [row[0] for row in truth]
-    right = np.array([row[2:] for row in rows], int) == np.array([row[4:] for row in truth], int)
+    right = np.array([row[3:] for row in rows], int) == np.array([row[4:] for row in truth], int)
     assert right.mean() > 0.7
     for row in rows:
-        marked = [label for label, mark in zip(LABELS, row[2:], strict=True) if mark == "1"]
+        marked = [label for label, mark in zip(LABELS, row[3:], strict=True) if mark == "1"]
         assert row[1] == ";".join(marked)
 
 
@@ -85,7 +85,7 @@ def test_the_loaded_pipeline_takes_raw_rows(here):
     ok("predict", "model.skops", "new.csv", "--proba", "--out", "p.csv")
     model = load_model("model.skops")
     proba = model.predict_proba(pd.read_csv("new.csv"))
-    written = np.array([row[2:] for row in rows_of("p.csv")[1:]], dtype=float)
+    written = np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=float)
     np.testing.assert_allclose(written, proba, atol=1e-6)
     assert list(model[-1].label_names_) == LABELS
     info = model_info("model.skops")
@@ -152,8 +152,8 @@ def test_every_format_gives_the_same(suffix, form, here):
 
     expected = MLkNNClassifier(n_neighbors=10).fit(X, Y).predict_proba(X[:9])
     written = rows_of("p.csv")
-    assert written[0] == ["row", "labels", *"abcd"]
-    np.testing.assert_allclose(np.array([r[2:] for r in written[1:]], float), expected, atol=1e-6)
+    assert written[0] == ["row", "labels", "confidence", *"abcd"]
+    np.testing.assert_allclose(np.array([r[3:] for r in written[1:]], float), expected, atol=1e-6)
     ok("evaluate", "model.skops", f"test{suffix}")
 
 
@@ -296,7 +296,7 @@ def test_models_saved_in_python(here):
     frame.to_csv("d.csv", index=False)
     for model, data in (("named", "d.csv"), ("named", "d.npz"), ("plain", "d.npz")):
         ok("predict", f"{model}.skops", data, "--proba", "--out", "p.csv", "-f")
-        written = np.array([row[2:] for row in rows_of("p.csv")[1:]], float)
+        written = np.array([row[3:] for row in rows_of("p.csv")[1:]], float)
         np.testing.assert_allclose(written, MLkNNClassifier().fit(X, Y).predict_proba(X), atol=1e-6)
 
 
@@ -313,13 +313,21 @@ def test_top(model, capsys):
     capsys.readouterr()
     ok("predict", model, "new.csv", "--top", "2")
     head, *rows = csv.reader(capsys.readouterr().out.splitlines())
-    assert head == ["row", "labels", "label_1", "probability_1", "label_2", "probability_2"]
+    assert head == [
+        "row",
+        "labels",
+        "confidence",
+        "label_1",
+        "probability_1",
+        "label_2",
+        "probability_2",
+    ]
     assert [row[0] for row in rows] == [str(i + 1) for i in range(20)]
     for row in rows:
-        assert 1 >= float(row[3]) >= float(row[5]) >= 0
-        assert row[2] in LABELS
+        assert 1 >= float(row[4]) >= float(row[6]) >= 0
+        assert row[3] in LABELS
     ok("predict", model, "new.csv", "--top", "9", "--proba")
-    assert len(capsys.readouterr().out.splitlines()[0].split(",")) == 2 + 2 * 3 + 3
+    assert len(capsys.readouterr().out.splitlines()[0].split(",")) == 3 + 2 * 3 + 3
 
 
 def test_json_lines(model, capsys):
@@ -329,7 +337,7 @@ def test_json_lines(model, capsys):
     assert shown.err == ""
     rows = [json.loads(line) for line in shown.out.splitlines()]
     assert len(rows) == 20
-    assert set(rows[0]) == {"row", "labels", "top", "probabilities"}
+    assert set(rows[0]) == {"row", "labels", "confidence", "top", "probabilities"}
     assert rows[0]["top"][0]["probability"] == max(rows[0]["probabilities"].values())
     ok("predict", model, "new.csv", "--out", "p.jsonl", "--json")
     assert json.loads(capsys.readouterr().out)["rows"] == 20
@@ -351,7 +359,55 @@ def test_labels_named_like_our_columns(here):
     (here / "n.csv").write_text(text)
     ok("fit", "n.csv", "--labels", "row,labels", *FAST)
     ok("predict", "model.skops", "n.csv", "--out", "p.csv")
-    assert rows_of("p.csv")[0] == ["row_", "labels_", "row", "labels"]
+    assert rows_of("p.csv")[0] == ["row_", "labels_", "confidence", "row", "labels"]
+
+
+def test_columns_kept_and_confidence(model):
+    words = ["predict", model, "new.csv", "--id", "id", "--keep", "country,runtime", "--proba"]
+    ok(*words, "--out", "p.csv")
+    head, *rows = rows_of("p.csv")
+    assert head == ["id", "country", "runtime", "labels", "confidence", *LABELS]
+    truth = films(20, seed=1, first=60)
+    assert [row[1:3] for row in rows] == [[row[2], str(row[3])] for row in truth]
+    for row in rows:
+        proba = np.array(row[5:], dtype=float)
+        assert float(row[4]) == pytest.approx(np.maximum(proba, 1 - proba).min(), abs=1e-4)
+    ok("predict", model, "new.csv", "--keep", "all", "--out", "all.jsonl")
+    with open("all.jsonl", encoding="utf-8") as file:
+        assert json.loads(file.readline())["plot"] == truth[0][1]
+
+
+def test_labels_are_written_with_the_separator_of_training(here):
+    text = (here / "posts.csv").read_text().replace("; ", "|")
+    (here / "posts.csv").write_text(text)
+    ok("fit", "posts.csv", "--label-column", "tags", *FAST)
+    ok("predict", "model.skops", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
+    assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[1]}
+
+
+def test_decisions_when_fitting_and_predicting(here):
+    def labels(*words):
+        ok("predict", "model.skops", "new.csv", "--out", "p.csv", "--overwrite", *words)
+        return np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=int)
+
+    ok("fit", "movies.csv", *FILMS, "--model", "krr")
+    plain = labels()
+    proba = load_model("model.skops").predict_proba(pd.read_csv("new.csv"))
+    np.testing.assert_array_equal(plain, proba > 0.5)
+    np.testing.assert_array_equal(labels("--threshold", "0.3"), proba > 0.3)
+    np.testing.assert_array_equal(labels("--decide", "cost:FN=4"), proba > 0.2)
+    np.testing.assert_array_equal(labels("--decide", "cost:FN=1,FP=3"), proba > 0.75)
+    one = labels("--threshold", "0.3", "--threshold", "comedy=0.9")
+    np.testing.assert_array_equal(one, proba > [0.3, 0.9, 0.3])
+    by_f1 = labels("--decide", "f1")
+    assert (by_f1 >= plain).all() or (by_f1 <= plain).all()
+    ok("fit", "movies.csv", *FILMS, "--model", "krr", "--decide", "f1", "--overwrite")
+    np.testing.assert_array_equal(labels(), by_f1)
+    np.testing.assert_array_equal(labels("--decide", "fixed"), plain)
+    np.testing.assert_array_equal(load_model("model.skops").predict(pd.read_csv("new.csv")), by_f1)
+    ok("fit", "movies.csv", *FILMS, *FAST, "--threshold", "drama=0.1", "--overwrite")
+    proba = load_model("model.skops").predict_proba(pd.read_csv("new.csv"))
+    np.testing.assert_array_equal(labels(), proba > [0.1, 0.5, 0.5])
 
 
 def test_evaluate_by_cross_validation(here, capsys):
@@ -522,10 +578,10 @@ def test_another_device(here, monkeypatch):
             ok("predict", f"{name}.skops", "new.csv", "--proba", *asked, "--out", out)
     tables = [rows_of(path) for path in sorted(here.glob("*here-*here.csv"))]
     assert len(tables) == 4
-    expected = np.array([row[2:] for row in tables[0][1:]], float)
+    expected = np.array([row[3:] for row in tables[0][1:]], float)
     for table in tables:
         np.testing.assert_allclose(
-            np.array([row[2:] for row in table[1:]], float), expected, atol=1e-5
+            np.array([row[3:] for row in table[1:]], float), expected, atol=1e-5
         )
     ok("evaluate", "movies.csv", *FILMS, *FAST, *cuda, "--folds", "2")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin.cli import _compute
 from labelkin.cli._data import TrainingData
+from labelkin.cli._decisions import Decision
 from labelkin.cli._figures import Figures
 from labelkin.cli._methods import Candidate
 
@@ -61,6 +62,7 @@ def cross_validate(
     splits: "Sequence[Split]",
     metrics: Sequence[str],
     *,
+    decision: Decision | None = None,
     device: str | None = None,
     seconds: float | None = None,
     update: Callable[..., None] = lambda **_: None,
@@ -82,7 +84,10 @@ def cross_validate(
                 continue
             update(completed=done, description=candidate.title)
             found = results.setdefault(name, FoldResults(candidate.title))
-            _evaluate_fold(training, candidate.make(number), split, metrics, device, found)
+            classifier = candidate.make(number)
+            if decision is not None:
+                classifier = decision.wrap(classifier, training.labels.names, candidate.seed)
+            _evaluate_fold(training, classifier, split, metrics, device, found)
             done += 1
         now = time.perf_counter()
         if seconds is not None and now - started + (now - began) > seconds:

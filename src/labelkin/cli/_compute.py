@@ -11,10 +11,18 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def check_device(device: str | None) -> None:
-    """Refuse a device that cannot be used, before anything is read."""
+def check_device(device: str | None, decision: object = None) -> None:
+    """Refuse a device that cannot be used, before anything is read.
+
+    `decision` is given if it is learned with the classifier, which is done on the processor.
+    """
     if device in (None, "cpu"):
         return
+    if decision is not None:
+        raise ValueError(
+            f"--device {device}: with --decide or --threshold models are fitted on the processor; "
+            "leave out one of them, or decide when predicting."
+        )
     import numpy as np
 
     from labelkin._utils.array_api import move_to_device

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin.cli import _compute
+from labelkin.cli._decisions import Decision
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
 from labelkin.cli._options import ReadingOptions, TableOptions
 from labelkin.cli._output import Notes, plural
@@ -178,8 +179,13 @@ class SavedModel:
     def _decimal_comma(self) -> str | None:
         return "," if self.info.details.get("decimal") == "," else None
 
-    def predict(self, X: Any, device: str | None) -> "tuple[np.ndarray, np.ndarray]":
-        """Return predicted labels and scores, both of shape (n, q)."""
+    def predict(
+        self, X: Any, device: str | None, decision: Decision | None = None
+    ) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+        """Return predicted labels and scores, both of shape (n, q), and the q thresholds.
+
+        Labels are those of the model, unless a decision is given.
+        """
         labels, scores = _compute.predict(self.model, X, device)
         expected = len(self.labels.names)
         if labels.shape[1] != expected:
@@ -187,7 +193,11 @@ class SavedModel:
                 f"{self.path}: the model predicts {labels.shape[1]} labels but has names for "
                 f"{expected}."
             )
-        return labels, scores
+        if decision is None:
+            return labels, scores, _compute.thresholds(self.model, expected)
+        stored = self.info.details.get("decisions")
+        labels, thresholds = decision.apply(scores, self.labels.names, stored)
+        return labels, scores, thresholds
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""

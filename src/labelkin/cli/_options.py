@@ -148,6 +148,30 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True)
+class DecisionOptions:
+    """Which labels are predicted, given their probabilities."""
+
+    decide: Annotated[
+        str | None,
+        method_option(
+            metavar="f1|cardinality|cost:FN=5|…",
+            help="What predicted labels should be best for: f1, macro_f1, micro_f1, jaccard, "
+            "subset_accuracy, cardinality (as many labels as in training), expected_f1, or costs: "
+            "with cost:FN=5 a missed label costs as much as five wrong ones. By default labels "
+            "more likely than not are predicted.",
+        ),
+    ] = None
+    threshold: Annotated[
+        list[str] | None,
+        method_option(
+            metavar="[LABEL=]P",
+            help="Predict labels with a probability above this, as in 0.3, or billing=0.2 for one "
+            "label. May be repeated.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
 class MethodOptions:
     """Which method to train, with which parameters, and where."""
 

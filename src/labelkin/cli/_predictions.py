@@ -35,6 +35,8 @@ class Predictions:
 
     ids: list[Any]
     id_name: str
+    kept: dict[str, list[Any]]
+    """Columns of the input to write beside them, by name."""
     names: list[str]
     labels: "np.ndarray"
     scores: "np.ndarray"
@@ -47,7 +49,7 @@ class Predictions:
         """Column names; a column that is no label gets a "_" if a label has its name."""
         columns = list(self.names) if self._has_label_columns else []
         taken = set(columns)
-        own = [self.id_name, "labels"]
+        own = [self.id_name, *self.kept, "labels", "confidence"]
         for i in range(min(self.top, len(self.names))):
             own += [f"label_{i + 1}", f"probability_{i + 1}"]
         for i in range(len(own)):
@@ -59,7 +61,8 @@ class Predictions:
     def rows(self) -> Iterator[list[Any]]:
         """Yield each row's values, in the order of `header`."""
         for i, present in enumerate(self.labels):
-            row = [self.ids[i], self.separator.join(self._names_of(present))]
+            row = [self.ids[i], *self._kept_of(i).values()]
+            row += [self.separator.join(self._names_of(present)), self._confidence(i)]
             for name, probability in self._most_likely(i):
                 row += [name, probability]
             if self._has_label_columns:
@@ -69,7 +72,8 @@ class Predictions:
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield each row as a JSON object."""
         for i, present in enumerate(self.labels):
-            row: dict[str, Any] = {self.id_name: self.ids[i], "labels": self._names_of(present)}
+            row: dict[str, Any] = {self.id_name: self.ids[i], **self._kept_of(i)}
+            row |= {"labels": self._names_of(present), "confidence": self._confidence(i)}
             if self.top:
                 pairs = self._most_likely(i)
                 row["top"] = [{"label": name, "probability": p} for name, p in pairs]
@@ -114,6 +118,15 @@ class Predictions:
 
     def _names_of(self, present: "np.ndarray") -> list[str]:
         return [self.names[j] for j in present.nonzero()[0]]
+
+    def _kept_of(self, i: int) -> dict[str, Any]:
+        return {name: cells[i] for name, cells in self.kept.items()}
+
+    def _confidence(self, i: int) -> float:
+        """Return how sure the model is of the label it is least sure of, predicted or not."""
+        scores, present = self.scores[i], self.labels[i].astype(bool)
+        sure = scores[present].min(initial=1.0), (1 - scores[~present]).min(initial=1.0)
+        return round(float(min(sure)), 4)
 
     def _probabilities(self, i: int) -> list[float]:
         return [round(float(p), 6) for p in self.scores[i]]

@@ -17,6 +17,7 @@ from labelkin.cli._data import (
     print_guesses,
     read_training_data,
 )
+from labelkin.cli._decisions import Decision, parse_decision
 from labelkin.cli._figures import (
     PEOPLE_METRICS,
     fold_heading,
@@ -62,6 +63,8 @@ _OPTIONS_OF_FITTED_MODELS = [
     "encoding",
     "decimal",
     "device",
+    "decide",
+    "threshold",
     "metrics",
     "per_label",
     "as_json",
@@ -93,6 +96,7 @@ def command(
     table: options.TableOptions,
     reading: options.ReadingOptions,
     choice: options.MethodOptions,
+    deciding: options.DecisionOptions,
     folds: Annotated[
         int, options.method_option(min=2, help="Number of cross-validation folds.")
     ] = 5,
@@ -132,10 +136,11 @@ def command(
         check_model_file(source)
     check_data_file(data or source)
     names = _parse_metrics(metrics)
-    _compute.check_device(choice.device)
+    decision = parse_decision(deciding.decide, deciding.threshold)
+    _compute.check_device(choice.device, decision if data is None else None)
     notes = Notes(quiet)
     if data is not None:
-        report = _evaluate_model(source, data, reading, choice.device, names, notes)
+        report = _evaluate_model(source, data, reading, choice.device, decision, names, notes)
     elif source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     else:
@@ -151,6 +156,7 @@ def command(
                 candidates,
                 splits,
                 names,
+                decision=decision,
                 device=choice.device,
                 seconds=choice.seconds if choice.model == "auto" else None,
                 update=update,
@@ -236,6 +242,7 @@ def _evaluate_model(
     data: Path,
     reading: options.ReadingOptions,
     device: str | None,
+    decision: Decision | None,
     metrics: list[str],
     notes: Notes,
 ) -> Report:
@@ -254,9 +261,8 @@ def _evaluate_model(
             f"other rows, or cross-validate: labelkin evaluate {data} …"
         )
     notes.flush()
-    labels, scores = saved.predict(X, device)
+    labels, scores, thresholds = saved.predict(X, device, decision)
     figures = evaluate(y, scores, labels, metrics=metrics)
-    thresholds = _compute.thresholds(saved.model, y.shape[1])
     found = FoldResults(path.name, {name: [value] for name, value in figures.items()})
     return Report(
         f"{path.name} on {data}: {len(y):,} rows",
@@ -319,7 +325,12 @@ def _fit_command(
 
 
 def _options_of_fit() -> list[str]:
-    groups = (options.TableOptions, options.ReadingOptions, options.MethodOptions)
+    groups = (
+        options.TableOptions,
+        options.ReadingOptions,
+        options.MethodOptions,
+        options.DecisionOptions,
+    )
     return [field.name for group in groups for field in fields(group)]
 
 

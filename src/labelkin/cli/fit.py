@@ -12,6 +12,7 @@ from labelkin.cli import _compute
 from labelkin.cli import _options as options
 from labelkin.cli._compare import cross_validate, find_winner, split_rows
 from labelkin.cli._data import TrainingData, check_data_file, read_training_data
+from labelkin.cli._decisions import Decision, learn_thresholds, parse_decision
 from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
 from labelkin.cli._methods import Candidate, find_candidates, parse_settings
 from labelkin.cli._output import (
@@ -42,6 +43,7 @@ def command(
     table: options.TableOptions,
     reading: options.ReadingOptions,
     choice: options.MethodOptions,
+    deciding: options.DecisionOptions,
     out: ModelOut = Path("model.skops"),
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -58,33 +60,43 @@ def command(
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
     settings = parse_settings(choice.settings)
+    decision = parse_decision(deciding.decide, deciding.threshold)
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 
     candidates = find_candidates([choice.model], settings, choice.seed)
-    _compute.check_device(choice.device)
+    _compute.check_device(choice.device, decision)
 
     # Read the table and find what its columns are.
     notes = Notes(quiet or as_json)
     training = read_training_data(data, table, reading, notes)
     chosen = candidates[0]
     if len(candidates) > 1:
-        chosen = _choose(training, candidates, choice, notes)
+        chosen = _choose(training, candidates, choice, decision, notes)
 
     # Put the preparation of the columns before the classifier and fit both.
-    pipeline = make_pipeline(training.schema, chosen.make())
+    classifier = chosen.make()
+    if decision is not None:
+        classifier = decision.wrap(classifier, training.labels.names, choice.seed)
+    pipeline = make_pipeline(training.schema, classifier)
     started = time.perf_counter()
     with _shown_progress(pipeline, f"fitting {chosen.title}", hidden=quiet or as_json):
         _compute.fit(pipeline, training.X, training.y, training.labels.names, choice.device)
     seconds = time.perf_counter() - started
 
     # Save the model with all that is needed to read new rows.
-    facts = {
+    facts: dict[str, Any] = {
         "model": chosen.name,
         "settings": {name: _as_json(value) for name, value in settings.items()},
         "seed": choice.seed,
     }
-    details = {**facts, **training.details()}
+    if deciding.decide or deciding.threshold:
+        facts["decide"] = deciding.decide or deciding.threshold
+    details = {
+        **facts,
+        **training.details(),
+        "decisions": learn_thresholds(pipeline, training.y),
+    }
     save_model(pipeline, out, label_names=training.labels.names, details=details)
 
     # Report what was done.
@@ -102,6 +114,7 @@ def _choose(
     training: TrainingData,
     candidates: list[Candidate],
     choice: options.MethodOptions,
+    decision: Decision | None,
     notes: Notes,
 ) -> Candidate:
     """Compare the methods on folds, print their figures, and return the best one."""
@@ -112,6 +125,7 @@ def _choose(
             candidates,
             splits,
             PEOPLE_METRICS,
+            decision=decision,
             device=choice.device,
             seconds=choice.seconds,
             update=update,

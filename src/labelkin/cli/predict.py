@@ -9,7 +9,8 @@ import typer
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model, print_guesses
-from labelkin.cli._output import Notes, check_output, print_json
+from labelkin.cli._decisions import parse_decision
+from labelkin.cli._output import Notes, check_output, print_json, split_names
 from labelkin.cli._predictions import Predictions, output_format
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ labelkin predict model.skops new.csv --out predictions.csv
 
 labelkin predict model.skops new.csv --id id --proba --out proba.parquet
 
-labelkin predict model.skops new.csv --top 2
+labelkin predict model.skops new.csv --keep id,plot --top 2
+
+labelkin predict model.skops new.csv --decide cost:FN=5 --out careful.csv
 
 labelkin predict model.skops new.csv --json"""
 
@@ -32,6 +35,7 @@ def command(
     data: options.DataFile,
     *,
     reading: options.ReadingOptions,
+    deciding: options.DecisionOptions,
     device: options.Device = None,
     out: Annotated[
         Path,
@@ -62,18 +66,30 @@ def command(
             help="Column of DATA that identifies the rows; by default they are numbered from 1.",
         ),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        options.output_option(
+            metavar="COLUMN",
+            help="Columns of DATA to copy to the output, separated by commas, or all. May be "
+            "repeated.",
+        ),
+    ] = None,
     separator: Annotated[
-        str, options.output_option(help="Separator between the labels of a row.")
-    ] = ";",
+        str | None,
+        options.output_option(
+            help="Separator between the labels of a row; by default that of the training data."
+        ),
+    ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Predict the labels of new rows.
 
-    The output has one row per row of DATA: its number (or --id), its predicted labels in one
-    column, then one column of 0 and 1 per label. Columns of DATA that the model was not fitted on
-    are ignored. With --json, stdout gets one JSON object per row.
+    The output has one row per row of DATA: its number (or --id), the columns of --keep, the
+    predicted labels in one column, the confidence (how sure the model is of the label it is least
+    sure of, predicted or not), then one column of 0 and 1 per label. Columns of DATA that the
+    model was not fitted on are ignored. With --json, stdout gets one JSON object per row.
     """
     to_stdout = str(out) == "-"
     if to_stdout:
@@ -81,24 +97,30 @@ def command(
     else:
         format = output_format(out)
         check_output(out, overwrite, inputs=[model, data])
-    if not separator:
+    if separator == "":
         raise ValueError("--separator takes at least one character.")
     check_model_file(model)
     check_data_file(data)
+    decision = parse_decision(deciding.decide, deciding.threshold)
     _compute.check_device(device)
 
     saved = load_saved_model(model)
+    separator = separator or saved.labels.separator
     names = list(saved.labels.names)
     if format != "jsonl":
         _check_separator(separator, names)
-    table = saved.read(data, reading, keep=[id_column] if id_column else [])
+    wanted = [name for text in keep or () for name in split_names(text)]
+    table = saved.read(data, reading, keep=[*wanted, *([id_column] if id_column else [])])
     ids = _row_ids(table, id_column)
+    kept = _kept_columns(table, wanted)
     notes = Notes(quiet)
     print_guesses(table, notes)
     X = saved.schema.read(table, notes.pending)
     notes.flush()
-    labels, scores = saved.predict(X, device)
-    predictions = Predictions(ids, id_column or "row", names, labels, scores, proba, top, separator)
+    labels, scores, _ = saved.predict(X, device, decision)
+    predictions = Predictions(
+        ids, id_column or "row", kept, names, labels, scores, proba, top, separator
+    )
     if to_stdout:
         predictions.write_text(sys.stdout, format)
         sys.stdout.flush()
@@ -120,6 +142,21 @@ def _check_separator(separator: str, names: list[str]) -> None:
                 f"label {name!r} contains {separator!r}, the separator of labels; choose another "
                 "with --separator."
             )
+
+
+def _kept_columns(table: "RawTable", names: list[str]) -> dict[str, list[Any]]:
+    """Return columns of the input as they are written."""
+    if not names:
+        return {}
+    if table.names is None:
+        raise ValueError(f"--keep {names[0]}: {table.path} has no column names.")
+    names = list(table.names) if names == ["all"] and "all" not in table.names else names
+    for name in names:
+        table.check_columns([name])
+    return {
+        name: ["" if cell is None else cell for cell in table.strings(name)]
+        for name in dict.fromkeys(names)
+    }
 
 
 def _row_ids(table: "RawTable", column: str | None) -> list[Any]:

@@ -2,6 +2,6 @@
 
 from labelkin.decisions._classifier import DecisionClassifier
 from labelkin.decisions._cuts import expected_f1_sets
-from labelkin.decisions._label_decision import DECISIONS, LabelDecision
+from labelkin.decisions._label_decision import DECISIONS, LabelDecision, label_sets
 
-__all__ = ["DECISIONS", "DecisionClassifier", "LabelDecision", "expected_f1_sets"]
+__all__ = ["DECISIONS", "DecisionClassifier", "LabelDecision", "expected_f1_sets", "label_sets"]

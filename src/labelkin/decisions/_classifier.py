@@ -42,7 +42,7 @@ class DecisionClassifier(MultiLabelClassifier):
     out-of-sample scores of the training rows:
 
     - those that the classifier itself offers: ``fit_loo_proba(X, y)`` (with ``strict=True``,
-      where it has that), or ``oob_proba_`` or ``loo_proba_`` after ``fit``; else
+      where it has that), or ``oob_proba_``, ``oof_proba_`` or ``loo_proba_`` after ``fit``; else
     - out-of-fold scores, at the cost of `cv` more fits.
 
     Parameters
@@ -59,6 +59,8 @@ class DecisionClassifier(MultiLabelClassifier):
         Folds for the out-of-fold scores; an int: stratified by the labels.
     at_least_one, shrinkage
         As in `LabelDecision`.
+    cut : float or array-like of shape (n_labels,), default=None
+        As in `LabelDecision`; None: 0.5, or 0 for an estimator without ``predict_proba``.
     n_jobs : int, default=None
         Folds fitted at the same time (joblib).
     random_state : int, RandomState instance or None, default=None
@@ -75,7 +77,7 @@ class DecisionClassifier(MultiLabelClassifier):
     training_scores_ : ndarray of shape (n_samples, n_labels)
         Out-of-sample scores of the training rows, for another `LabelDecision` or for
         calibration. NaN where there are none.
-    scores_from_ : {"fit_loo_proba", "oob_proba_", "loo_proba_", "cv", None}
+    scores_from_ : {"fit_loo_proba", "oob_proba_", "oof_proba_", "loo_proba_", "cv", None}
         Source of `training_scores_`. None: none were needed, or there was a single row.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
@@ -111,6 +113,7 @@ class DecisionClassifier(MultiLabelClassifier):
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "cv_object"],
         "at_least_one": ["boolean", StrOptions({"auto"})],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "cut": [None, Real, "array-like"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
@@ -125,6 +128,7 @@ class DecisionClassifier(MultiLabelClassifier):
         cv: Any = 5,
         at_least_one: bool | str = "auto",
         shrinkage: float = 20.0,
+        cut: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -133,6 +137,7 @@ class DecisionClassifier(MultiLabelClassifier):
         self.cv = cv
         self.at_least_one = at_least_one
         self.shrinkage = shrinkage
+        self.cut = cut
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -168,11 +173,14 @@ class DecisionClassifier(MultiLabelClassifier):
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
         self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
+        cut = self.cut
+        if cut is None:
+            cut = 0.5 if hasattr(base, "predict_proba") else 0.0
         self.decision_ = LabelDecision(
             self.decision,
             at_least_one=self.at_least_one,
             shrinkage=self.shrinkage,
-            cut=0.5 if hasattr(base, "predict_proba") else 0.0,
+            cut=cut,
         ).fit(self.training_scores_, y)
         self.thresholds_ = self.decision_.thresholds_
         return self
@@ -224,7 +232,7 @@ class DecisionClassifier(MultiLabelClassifier):
             scores = estimator.fit_loo_proba(X, target, **strict, **params)
         else:
             estimator.fit(X, target, **_check_method_params(X, params))
-            for name in ("oob_proba_", "loo_proba_"):
+            for name in ("oob_proba_", "oof_proba_", "loo_proba_"):
                 if needed and getattr(estimator, name, None) is not None:
                     self.scores_from_, scores = name, getattr(estimator, name)
                     break

@@ -95,8 +95,9 @@ class LabelDecision(BaseEstimator):
         The threshold of a single label is the mean of its own best threshold, weighted by the
         number of rows with the label (or without it, where those are fewer), and of the best
         shared one, weighted by `shrinkage`. 0: the label's own.
-    cut : float, default=0.5
-        The threshold of "fixed"; the others keep it where no other threshold is better.
+    cut : float or array-like of shape (n_labels,), default=0.5
+        The threshold of "fixed", for all labels or for each; the others keep it, one number,
+        where no other threshold is better.
 
     Attributes
     ----------
@@ -132,7 +133,7 @@ class LabelDecision(BaseEstimator):
         "decision": [str],
         "at_least_one": ["boolean", StrOptions({"auto"})],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "cut": [Real],
+        "cut": [Real, "array-like"],
     }
 
     thresholds_: Array
@@ -145,7 +146,7 @@ class LabelDecision(BaseEstimator):
         *,
         at_least_one: bool | str = "auto",
         shrinkage: float = 20.0,
-        cut: float = 0.5,
+        cut: Any = 0.5,
     ) -> None:
         self.decision = decision
         self.at_least_one = at_least_one
@@ -190,11 +191,16 @@ class LabelDecision(BaseEstimator):
     def _fit_without_metric(self, scores: Array, Y: Array) -> None:
         """Set the thresholds of "fixed", "cardinality" and "expected_f1"."""
         self.at_least_one_ = self.at_least_one is True
-        cut = float(self.cut)
+        cut: Any = np.asarray(self.cut, dtype=np.float64)
+        if cut.ndim and (self.decision != "fixed" or cut.shape != Y.shape[1:]):
+            raise ValueError(
+                f"cut must be one number, or for decision='fixed' one per label "
+                f"({Y.shape[1]}); got {cut.size} numbers for decision={self.decision!r}."
+            )
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
             ordered = np.sort(scores, axis=None)[::-1]
-            cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), cut)
+            cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), float(cut))
         self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
 
     def _fit_metric(self, scores: Array, Y: Array, metric: Any) -> None:
@@ -203,7 +209,7 @@ class LabelDecision(BaseEstimator):
         best = -np.inf
         for at_least_one in choices:
             thresholds = self._thresholds(scores, Y, at_least_one)
-            value = metric.sign * metric(Y, _above(scores, thresholds, at_least_one))
+            value = metric.sign * metric(Y, label_sets(scores, thresholds, at_least_one))
             if value > best:
                 best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
 
@@ -247,7 +253,7 @@ class LabelDecision(BaseEstimator):
             )
         if self.decision == "expected_f1":
             return _fill(expected_f1_sets(array), array, self.at_least_one_)
-        return _above(array, self.thresholds_, self.at_least_one_)
+        return label_sets(array, self.thresholds_, self.at_least_one_)
 
 
 def _top_first(scores: Array) -> Array:
@@ -260,7 +266,20 @@ def _top_first(scores: Array) -> Array:
     return scores
 
 
-def _above(scores: Array, thresholds: Array, at_least_one: bool) -> Array:
+def label_sets(scores: Array, thresholds: Array, at_least_one: bool = False) -> Array:
+    """Return which labels score above their threshold.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_labels)
+    thresholds : ndarray of shape (n_labels,)
+    at_least_one : bool, default=False
+        Whether a row without such a label gets the label of its top score.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples, n_labels)
+    """
     return _fill(scores > thresholds, scores, at_least_one, ~np.isposinf(thresholds))
 
 
