@@ -2,9 +2,9 @@
 Tagging short texts
 ===================
 
-From raw text to tags: TF-IDF makes sparse features, which all of labelkin takes as they are. The
-corpus is made here, so that nothing is downloaded: help-desk messages that are about one to three
-topics, with shared small talk and a few typing errors.
+From raw text to tags. TF-IDF gives sparse features, which all classifiers of labelkin accept. The
+corpus is generated, so that nothing is downloaded: messages to a help desk about one to three
+topics, with some small talk and a few typing errors.
 """
 
 # %%
@@ -49,11 +49,11 @@ def write_message(topics):
         sentence = rng.choice([" ".join(s.split()) for s in TOPICS[topic].split("|")])
         parts.append(sentence.format(month=rng.choice(MONTHS), day=rng.choice(DAYS)))
     words = " . ".join(rng.permutation(parts)).split()
-    kept = [w for w in words if rng.random() > 0.2]  # people are brief
-    return " ".join(w if rng.random() > 0.03 else w[::-1] for w in kept)  # and mistype
+    kept = [w for w in words if rng.random() > 0.2]  # some words are left out
+    return " ".join(w if rng.random() > 0.03 else w[::-1] for w in kept)  # and some mistyped
 
 
-# Some topics go together: who cannot pay often cannot sign in, apps are slow.
+# Some topics often occur together, such as billing and login, or mobile and speed.
 names = list(TOPICS)
 likely = {"billing": ["login", "export"], "mobile": ["speed", "login"], "export": ["speed"]}
 tags = []
@@ -69,30 +69,30 @@ for text, tag in list(zip(texts, tags))[:3]:
 # %%
 # Words to numbers, tags to a matrix
 # ----------------------------------
-# ``MultiLabelBinarizer`` turns lists of tags into columns of 0 and 1. The split keeps rare tags in
-# both parts.
+# ``MultiLabelBinarizer`` turns lists of tags into columns of 0 and 1. The stratified split keeps
+# rare tags in both parts.
 binarizer = MultiLabelBinarizer(classes=names)
-Y = binarizer.fit_transform(tags)
-train_texts, test_texts, Y_train, Y_test = train_test_split(np.array(texts), Y, random_state=0)
+y = binarizer.fit_transform(tags)
+train_texts, test_texts, y_train, y_test = train_test_split(np.array(texts), y, random_state=0)
 
 models = {
-    "logistic regression, tag by tag": BinaryRelevanceClassifier(LogisticRegression(C=10)),
+    "logistic regression per tag": BinaryRelevanceClassifier(LogisticRegression(C=10)),
     "ML-kNN": MLkNNClassifier(),
     "VPCME": VPCMEClassifier(n_estimators=10, random_state=0),
 }
 figures = {}
 for name, model in models.items():
     pipeline = make_pipeline(TfidfVectorizer(min_df=2, sublinear_tf=True), model)
-    models[name] = pipeline.fit(train_texts, Y_train)
+    models[name] = pipeline.fit(train_texts, y_train)
     scores = pipeline.predict_proba(test_texts)
-    figures[name] = evaluate(Y_test, scores, pipeline.predict(test_texts))
+    figures[name] = evaluate(y_test, scores, pipeline.predict(test_texts))
 
 for name, found in figures.items():
     print(f"{name:32} average precision {found['average_precision']:.3f}  F1 {found['f1']:.3f}")
 
 # %%
-# Linear models are strong on text, and labelkin's wrappers take them as bases. The paper's metrics
-# side by side:
+# Linear models work well on text, and labelkin's wrappers accept them as base classifiers. A
+# comparison by the paper's metrics:
 fig, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 shown = [m for m in PAPER_METRICS if METRICS[m].percent]
 for i, (name, colour, hatch) in enumerate(
@@ -110,7 +110,7 @@ plt.show()
 # %%
 # Tags for new messages
 # ---------------------
-best = models["logistic regression, tag by tag"]
+best = models["logistic regression per tag"]
 new = [
     "hello, the app freezes on my phone and it is so slow",
     "I was charged twice and the invoice export is empty",

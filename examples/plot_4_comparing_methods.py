@@ -2,9 +2,9 @@
 Comparing methods over datasets
 ===============================
 
-Is one method better than another, or was it luck? We run four methods on eight small datasets,
-rank them, test the ranks, and draw the critical-difference diagram. The rows are those that
-``labelkin reproduce`` stores, so the same code reads your own runs.
+Is one method better than another, or is the difference due to chance? We run four methods on eight
+small datasets, rank them, test the ranks, and draw a critical-difference diagram. The results have
+the format that ``labelkin reproduce`` stores, so the same code works for your own runs.
 """
 
 # %%
@@ -25,7 +25,7 @@ from labelkin.model_selection import IterativeStratifiedKFold
 from labelkin.registry import METHODS
 
 datasets = {
-    f"made {seed}": make_multilabel_classification(
+    f"generated {seed}": make_multilabel_classification(
         n_samples=200, n_features=20 + 5 * seed, n_classes=4 + seed, n_labels=2, random_state=seed
     )
     for seed in range(6)
@@ -35,12 +35,12 @@ for seed in (0, 1):
     datasets[f"scenes {seed}"] = scenes.data, scenes.target
 
 rows = []
-for dataset, (X, Y) in datasets.items():
+for dataset, (X, y) in datasets.items():
     for method in ("br", "mlknn", "iblr", "cchains"):
         folds = IterativeStratifiedKFold(3, random_state=0)
-        for fold, (train, test) in enumerate(folds.split(X, Y)):
-            model = METHODS[method].make(0).fit(X[train], Y[train])
-            figures = evaluate(Y[test], model.predict_proba(X[test]), model.predict(X[test]))
+        for fold, (train, test) in enumerate(folds.split(X, y)):
+            model = METHODS[method].make(0).fit(X[train], y[train])
+            figures = evaluate(y[test], model.predict_proba(X[test]), model.predict(X[test]))
             rows.append(
                 {"dataset": dataset, "method": method, "repeat": 0, "fold": fold, **figures}
             )
@@ -52,8 +52,8 @@ print((100 * comparison.means(measure)).round(2))
 # %%
 # On one dataset
 # --------------
-# The corrected test allows for folds that share training rows. With three folds it is modest, as
-# it should be.
+# The corrected t-test takes into account that folds share training rows. With three folds it has
+# little power.
 ours = comparison.values("scenes 0", "mlknn", measure)
 theirs = comparison.values("scenes 0", "br", measure)
 print(f"ML-kNN against BR on scenes 0: p = {corrected_t_test(ours, theirs, n_folds=3):.3f}")
@@ -61,7 +61,8 @@ print(f"ML-kNN against BR on scenes 0: p = {corrected_t_test(ours, theirs, n_fol
 # %%
 # Over datasets
 # -------------
-# Friedman's test asks whether the average ranks differ at all, Wilcoxon's compares pairs.
+# Friedman's test tests whether the average ranks differ at all; Wilcoxon's test compares pairs of
+# methods.
 means = comparison.means(measure)
 test = friedman(means)
 print(test.ranks.round(2).to_string())
@@ -69,9 +70,9 @@ print(f"\nFriedman: p = {test.p:.4f}; critical difference of ranks: {test.cd:.2f
 print(wilcoxon_holm(means, control="mlknn").round(4).to_string(index=False))
 
 # %%
-# The diagram joins by a bar what Nemenyi's test cannot tell apart.
+# In the diagram, bars join methods that do not differ significantly by Nemenyi's test.
 figure = draw_critical_difference(comparison, measure)
-manager = plt.figure().canvas.manager  # hand the figure to pyplot, to be shown
+manager = plt.figure().canvas.manager  # pass the figure to pyplot, which shows it
 figure.set_canvas(manager.canvas)
 manager.canvas.figure = figure
 plt.show()

@@ -2,17 +2,16 @@
 On a GPU, if there is one
 =========================
 
-scikit-learn lets array libraries do the work: with ``array_api_dispatch`` on, what is given as a
-torch tensor is computed where it lies. This script takes torch on a GPU if it finds one, torch on
-the processor if not, and NumPy alone where there is no torch; it prints what it used. The
-projection and the nearest neighbours are matrix products and one eigendecomposition, which is what
-GPUs do well.
+With scikit-learn's ``array_api_dispatch``, computations on torch tensors run on the device of the
+tensors. This script uses torch on a GPU if there is one, otherwise torch on the CPU, and NumPy if
+torch is not installed; it prints which one it uses. The projection and the neighbour search consist
+of matrix products and one eigendecomposition, which are fast on GPUs.
 """
 
 # %%
-# What is here?
-# -------------
-# SciPy wants to know before it is imported.
+# Find the device
+# ---------------
+# SciPy reads this setting when it is imported.
 import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -33,50 +32,50 @@ try:
     print("torch on", device)
 except ImportError:
     torch = None
-    print("no torch here: NumPy does the work")
+    print("torch is not installed: using NumPy")
 
 
 def to_device(array):
-    """Return the array where the work will be done."""
+    """Return the array on the device."""
     return array if torch is None else torch.tensor(array, device=device)
 
 
 def to_numpy(array):
-    """Return a NumPy array, from wherever."""
+    """Return a NumPy array from an array on any device."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
 # %%
 # The same code for both
 # ----------------------
-# Fitted arrays and predictions are tensors on the same device. Pairs are drawn from the seed by the
-# same code everywhere, so that the model is the same, too.
+# Fitted arrays and predictions are tensors on the same device. The pairs are drawn on the host from
+# the seed, so the model is the same on every device.
 scenes = load_digit_scenes(n_samples=1200, random_state=0)
 train, test = scenes.split == 0, scenes.split == 1
-X_train, Y_train = scenes.data[train], scenes.target[train]
-X_test, Y_test = scenes.data[test], scenes.target[test]
+X_train, y_train = scenes.data[train], scenes.target[train]
+X_test, y_test = scenes.data[test], scenes.target[test]
 
 
-def fit_and_ask(model, X, Y, X_new):
+def fit_and_predict(model, X, y, X_new):
     """Return probabilities as a NumPy array, and print how long it took."""
     started = time.perf_counter()
-    proba = model.fit(X, Y).predict_proba(X_new)
+    proba = model.fit(X, y).predict_proba(X_new)
     found = to_numpy(proba)
     seconds = time.perf_counter() - started
-    precision = evaluate(Y_test, found)["average_precision"]
+    precision = evaluate(y_test, found)["average_precision"]
     kind = type(proba).__module__
     print(f"{type(model).__name__:16} {kind:6} {seconds:5.2f} s  average precision {precision:.4f}")
     return found
 
 
 for model in (MLkNNClassifier(), VPCMEClassifier(n_estimators=5, random_state=0)):
-    here = fit_and_ask(model, X_train, Y_train, X_test)
+    on_host = fit_and_predict(model, X_train, y_train, X_test)
     if torch is not None:
         with sklearn.config_context(array_api_dispatch=True):
-            there = fit_and_ask(model, *map(to_device, (X_train, Y_train, X_test)))
-        print(f"{'':16} largest difference {np.abs(here - there).max():.1e}")
+            on_device = fit_and_predict(model, *map(to_device, (X_train, y_train, X_test)))
+        print(f"{'':16} largest difference {np.abs(on_host - on_device).max():.1e}")
 
 # %%
-# From the command line the same is one option; the model file it writes loads anywhere::
+# On the command line, use ``--device``; the model file can be loaded on any machine::
 #
 #     labelkin fit DATA --device cuda --out model.skops

@@ -2,10 +2,10 @@
 On a Dask cluster
 =================
 
-Two ways to use a cluster: rows that live on its workers are fitted there, and joblib hands
-parallel work, members or a grid search, to it. Here the cluster is two processes on this machine;
-an address of a real one is all that would change. Needs ``labelkin[cluster]``; without it the
-script says so and runs here.
+There are two ways to use a cluster: fit a model to rows that are on the workers, or let joblib run
+parallel work there, such as the members of an ensemble or the fits of a grid search. In this
+example the cluster consists of two local processes; for a real one, only the address changes. It
+needs ``labelkin[cluster]``; without it, everything runs in this process.
 """
 
 # %%
@@ -27,18 +27,18 @@ try:
     from distributed import Client, LocalCluster
 except ImportError:
     Client = None
-    print("Dask is not installed (pip install 'labelkin[cluster]'): running here.")
+    print("Dask is not installed (pip install 'labelkin[cluster]'): running locally.")
 
 scenes = load_digit_scenes(n_samples=500, random_state=0)
-X, Y = scenes.data, scenes.target
+X, y = scenes.data, scenes.target
 
 
 # %%
-# The cluster lives as long as the block
-# --------------------------------------
-# ``dashboard_address=None``: nothing listens but the workers.
+# Start a cluster
+# ---------------
+# The cluster runs as long as the ``with`` block below. ``dashboard_address=None``: no dashboard.
 def cluster():
-    """Return a local cluster of two processes, or nothing."""
+    """Return a local cluster of two processes, or an empty context without Dask."""
     if Client is None:
         return nullcontext()
     return LocalCluster(
@@ -47,33 +47,33 @@ def cluster():
 
 
 def client_of(started):
-    """Return a client of the cluster, or nothing."""
+    """Return a client of the cluster, or an empty context without one."""
     return nullcontext() if started is None else Client(started)
 
 
 # %%
 # Rows on the workers
 # -------------------
-# The arrays are in blocks, on whichever worker has them. Scatter matrices are summed block by
-# block and neighbours are merged; the pairs are drawn from the seed as always, so that the model is
-# the one the same data give in memory. Predictions of Dask arrays are lazy.
+# The arrays are divided into blocks, which are on different workers. Scatter matrices are summed
+# block by block, and neighbours are merged. The pairs are drawn from the seed as usual, so the
+# model is the same as for data in memory. Predictions of Dask arrays are lazy.
 def fit_on_workers():
     """Fit rows in blocks, and compare with a fit in memory."""
     model = VPCMEClassifier(n_estimators=2, random_state=0)
-    here = model.fit(X, Y).predict_proba(X)
+    in_memory = model.fit(X, y).predict_proba(X)
     if Client is None:
         return
-    blocks = [da.from_array(array, chunks=(250, -1)) for array in (X, Y)]
-    there = model.fit(*blocks).predict_proba(blocks[0])
-    print(there)
-    print(f"largest difference to memory: {np.abs(there.compute() - here).max():.0e}")
+    blocks = [da.from_array(array, chunks=(250, -1)) for array in (X, y)]
+    lazy = model.fit(*blocks).predict_proba(blocks[0])
+    print(lazy)
+    print(f"largest difference: {np.abs(lazy.compute() - in_memory).max():.0e}")
 
 
 # %%
-# Work for the workers
-# --------------------
-# The data are in memory, and the fits of a search go to the cluster. (So would the members of an
-# ensemble, under the same ``parallel_config``.)
+# Parallel fits on the workers
+# ----------------------------
+# The data are in memory, and the fits of a search run on the cluster. (The members of an ensemble
+# would too, with the same ``parallel_config``.)
 search = GridSearchCV(
     MLkNNClassifier(),
     {"n_neighbors": [3, 10, 30]},
@@ -81,17 +81,17 @@ search = GridSearchCV(
     cv=IterativeStratifiedKFold(3, random_state=0),
 )
 
-# Worker processes import this file again: what starts them stands behind this line.
+# Worker processes import this file again, so the cluster must be started inside this block.
 if __name__ == "__main__":
     with cluster() as started, client_of(started) as client:
         fit_on_workers()
         with nullcontext() if client is None else joblib.parallel_config("dask"):
-            search.fit(X, Y)
+            search.fit(X, y)
         workers = 0 if client is None else len(client.scheduler_info()["workers"])
     print(f"{len(search.cv_results_['params']) * 3} fits on {workers or 'no'} workers")
     print("best:", search.best_params_)
 
-    # What came back is an ordinary search.
+    # The result is an ordinary search.
     k = [p["n_neighbors"] for p in search.cv_results_["params"]]
     mean, spread = (100 * search.cv_results_[f"{what}_test_score"] for what in ("mean", "std"))
     fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -102,6 +102,6 @@ if __name__ == "__main__":
     plt.show()
 
 # %%
-# The experiments of the paper run on a cluster as well, each finished cell stored at once::
+# The experiments of the paper can run on a cluster too; each result is stored when it is finished::
 #
 #     labelkin reproduce table3 --repeats 1 --cluster tcp://scheduler:8786

@@ -2,14 +2,14 @@
 Shipping a model
 ================
 
-From a fitted model to a file that runs nothing when it is loaded, to an ONNX file that needs no
-Python, and to an explanation that a person can check. Needs ``labelkin[persist,onnx]``.
+Save a fitted model in a file that runs no code when it is loaded, export it to ONNX for programs
+without Python, and explain a prediction. This example needs ``labelkin[persist,onnx]``.
 """
 
 # %%
 # Fit
 # ---
-# The pipeline is what is shipped: whoever has it passes raw features.
+# The whole pipeline is saved, so it can be used with raw features.
 import json
 import tempfile
 from pathlib import Path
@@ -34,14 +34,14 @@ folder = Path(tempfile.mkdtemp())
 # %%
 # Save and load
 # -------------
-# The file holds arrays and names of types. A type that is not on labelkin's list, or that you did
-# not name as trusted, is refused before anything is built.
+# The file contains arrays and names of types. A type that is neither on labelkin's list nor named
+# as trusted by you is refused before anything is built.
 save_model(model, folder / "scenes.skops", label_names=scenes.label_names, details={"by": "us"})
 print(model_info(folder / "scenes.skops"))
 again = load_model(folder / "scenes.skops")
-print("the same answers:", (again.predict(X_test) == model.predict(X_test)).all())
+print("the same predictions:", (again.predict(X_test) == model.predict(X_test)).all())
 
-# A file that was cut short is refused with a sentence.
+# A truncated file is refused.
 whole = (folder / "scenes.skops").read_bytes()
 (folder / "cut.skops").write_bytes(whole[: len(whole) // 2])
 try:
@@ -52,7 +52,7 @@ except ValueError as error:
 # %%
 # Without Python
 # --------------
-# ONNX Runtime exists for C++, Java, JavaScript and telephones. It gives the same answers.
+# ONNX Runtime exists for C++, Java, JavaScript and phones. The predictions are the same.
 save_onnx(model, folder / "scenes.onnx")
 print(f"{(folder / 'scenes.onnx').stat().st_size / 1e6:.1f} MB")
 try:
@@ -67,19 +67,19 @@ else:
     print("label sets equal:", (labels == model.predict(X_test)).all())
 
 # %%
-# Why?
-# ----
-# The last step explains one sample: the training images that are nearest in most members, and the
-# votes.
+# Explain a prediction
+# --------------------
+# The explanation of a sample consists of the training images that are nearest in most members, and
+# the votes.
 scaler, vpcme = model[0], model[-1]
 right = (model.predict(X_test) == scenes.target[test]).all(axis=1)
-row = int(right.argmax())  # the first that is right
+row = int(right.argmax())  # the first correct prediction
 why = vpcme.explain(scaler.transform(X_test[[row]]))
 print(why)
 
 fig, axes = plt.subplots(1, 5, figsize=(9, 1.6), layout="constrained")
 shown = [scenes.images[test][row], *scenes.images[train][why.neighbors[:4]]]
-titles = ["asked: " + ", ".join(map(str, np.flatnonzero(why.predicted)))]
+titles = ["query: " + ", ".join(map(str, np.flatnonzero(why.predicted)))]
 titles += [
     f"{', '.join(map(str, np.flatnonzero(have)))} (in {n} of {why.n_members})"
     for have, n in zip(why.neighbor_labels[:4], why.neighbor_members[:4])

@@ -2,16 +2,17 @@
 Out-of-bag scores and an automatic Θ
 ====================================
 
-With a bag, VPCME knows by itself how good it is: no rows are set aside, nothing is fitted twice.
-The same honest scores choose Θ, calibrate the probabilities and decide the label sets.
+With a bag, VPCME estimates its own accuracy without a held-out part and without a second fit. The
+same out-of-bag scores can be used to choose Θ, to calibrate the probabilities and to choose label
+sets.
 """
 
 # %%
-# What the out-of-bag score foretells
+# The out-of-bag score as an estimate
 # -----------------------------------
-# Three estimates of one model: on the training rows, out of bag, and on a test part.
-# (We stratify the test part at random here: the scenes' own test part is by other hands, of
-# which no training row can tell.)
+# Three estimates for one model: on the training rows, out of bag, and on a test part. (We use a
+# random test part, because the original test part was written by other people, which no estimate
+# from training rows can take into account.)
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,44 +23,45 @@ from labelkin.metrics import average_precision, example_f1, hamming_loss
 from labelkin.model_selection import train_test_split
 
 scenes = load_digit_scenes(n_samples=900, random_state=0)
-X_train, X_test, Y_train, Y_test = train_test_split(
+X_train, X_test, y_train, y_test = train_test_split(
     scenes.data, scenes.target, test_size=0.4, random_state=0
 )
-model = VPCMEClassifier(n_estimators=30, bag=0.6, random_state=0).fit(X_train, Y_train)
+model = VPCMEClassifier(n_estimators=30, bag=0.6, random_state=0).fit(X_train, y_train)
 found = {
-    "training rows": average_precision(Y_train, model.predict_proba(X_train)),
+    "training rows": average_precision(y_train, model.predict_proba(X_train)),
     "out of bag": model.oob_score_,
-    "test part": average_precision(Y_test, model.predict_proba(X_test)),
+    "test part": average_precision(y_test, model.predict_proba(X_test)),
 }
 for name, value in found.items():
     print(f"{name:14} average precision {value:.4f}")
 
 # %%
-# The training rows flatter the model. Out of bag it is within what 360 test rows can tell.
+# The estimate on training rows is far too optimistic. The out-of-bag estimate agrees with the test
+# part within the uncertainty of 360 rows.
 
 # %%
-# Θ by itself
+# Automatic Θ
 # -----------
-# ``threshold="auto"`` tries the few Θ that change the pairs, each with a small ensemble, drops the
-# worse half, and so on. It leaves 0.6 only for something clearly better.
+# ``threshold="auto"`` tries the few values of Θ that give different pairs, each with a small
+# ensemble, drops the worse half, and repeats this. It replaces 0.6 only by a clearly better value.
 auto = VPCMEClassifier(n_estimators=30, threshold="auto", bag=0.6, random_state=0)
-auto.fit(X_train, Y_train)
+auto.fit(X_train, y_train)
 tried = auto.threshold_scores_
 for theta, score, members in zip(tried["threshold"], tried["score"], tried["n_members"]):
     print(f"Θ = {theta:.3f}: {score:.4f} out of bag, with {members} members")
 print(f"chosen: {auto.threshold_:.3f}")
-print(f"test part: {average_precision(Y_test, auto.predict_proba(X_test)):.4f}")
+print(f"test part: {average_precision(y_test, auto.predict_proba(X_test)):.4f}")
 
 # %%
-# Calibrate and decide
-# --------------------
-# The vote of cautious members predicts too few labels. ``calibrate=True`` repairs the
-# probabilities, and `LabelDecision` chooses cuts for a metric; both learn out of bag, so the test
-# part is only asked at the end.
+# Calibrate, and choose label sets
+# --------------------------------
+# The majority vote predicts too few labels. ``calibrate=True`` corrects the probabilities, and
+# `LabelDecision` chooses cuts for a metric. Both are learned from out-of-bag predictions, and the
+# test part is used only at the end.
 calibrated = VPCMEClassifier(
     n_estimators=30, threshold=auto.threshold_, bag=0.6, calibrate=True, random_state=0
-).fit(X_train, Y_train)
-decision = LabelDecision("f1").fit(auto.oob_proba_, Y_train)
+).fit(X_train, y_train)
+decision = LabelDecision("f1").fit(auto.oob_proba_, y_train)
 sets = {
     "the vote": auto.predict(X_test),
     "calibrated": calibrated.predict(X_test),
@@ -67,8 +69,8 @@ sets = {
 }
 for name, labels in sets.items():
     print(
-        f"{name:15} {labels.sum() / Y_test.sum():.2f} as many labels as there are, "
-        f"F1 {example_f1(Y_test, labels):.3f}, Hamming loss {hamming_loss(Y_test, labels):.3f}"
+        f"{name:15} {labels.sum() / y_test.sum():.2f} predicted labels per true label, "
+        f"F1 {example_f1(y_test, labels):.3f}, Hamming loss {hamming_loss(y_test, labels):.3f}"
     )
 
 # %%
@@ -85,10 +87,10 @@ for name, one, colour, mark in (
 ):
     proba = one.predict_proba(X_test).ravel()
     group = np.digitize(proba, edges[1:-1])
-    said = [proba[group == g].mean() for g in range(10) if (group == g).any()]
-    true = [Y_test.ravel()[group == g].mean() for g in range(10) if (group == g).any()]
-    right.plot(said, true, color=colour, marker=mark, label=name)
+    mean = [proba[group == g].mean() for g in range(10) if (group == g).any()]
+    true = [y_test.ravel()[group == g].mean() for g in range(10) if (group == g).any()]
+    right.plot(mean, true, color=colour, marker=mark, label=name)
 right.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":")
-right.set(xlabel="probability said", title="share of labels true, test part")
+right.set(xlabel="predicted probability", title="share of true labels, test part")
 right.legend(frameon=False)
 plt.show()
