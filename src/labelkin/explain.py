@@ -1,4 +1,4 @@
-"""What a prediction rests on: the nearest training samples and the votes, or the features."""
+"""Explanations of predictions: by the nearest training samples and the votes, or by features."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SHOWN_FEATURES = 5
 class Explanation:
     """The neighbours and votes behind the prediction of one sample.
 
-    ``print`` it, let a notebook show it, or read the arrays. One member is an ML-kNN in its
+    ``print`` it, display it in a notebook, or read the arrays. One member is an ML-kNN in its
     own projection; `MLkNNClassifier` by itself is a single member.
 
     Attributes
@@ -175,7 +175,7 @@ class Explanation:
 class LinearExplanation:
     """What each feature adds to the log odds of each label, for one sample.
 
-    ``print`` it, let a notebook show it, or read the arrays.
+    ``print`` it, display it in a notebook, or read the arrays.
 
     Attributes
     ----------

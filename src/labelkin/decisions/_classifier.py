@@ -1,4 +1,4 @@
-"""Any multi-label classifier, its label sets decided for a metric."""
+"""A multi-label classifier whose label sets are chosen for a metric."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -36,9 +36,9 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class DecisionClassifier(MultiLabelClassifier):
-    """Any multi-label classifier, its label sets decided for a metric.
+    """A multi-label classifier whose label sets are chosen for a metric.
 
-    The scores of the wrapped classifier stay; only ``predict`` changes. The cuts are learned on
+    The scores of the wrapped classifier do not change; only ``predict`` does. Cuts are learned on
     out-of-sample scores of the training rows:
 
     - those that the classifier itself offers: ``fit_loo_proba(X, y)`` (with ``strict=True``,
@@ -48,8 +48,8 @@ class DecisionClassifier(MultiLabelClassifier):
     Parameters
     ----------
     estimator : estimator, default=None
-        A classifier of this library, or any of scikit-learn that takes multi-label targets and
-        has ``predict_proba`` or ``decision_function``, pipelines included. None:
+        A classifier of this library, or any scikit-learn classifier that accepts multi-label
+        targets and has ``predict_proba`` or ``decision_function``, pipelines included. None:
         ``MLkNNClassifier()``.
     decision : str, default="auto"
         "fixed", "cardinality", "expected_f1" or the metric to optimise: "f1", "jaccard",

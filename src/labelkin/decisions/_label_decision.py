@@ -1,9 +1,9 @@
 """From scores to label sets: cuts chosen on out-of-sample scores for a given metric.
 
-A classifier gives the probability of each label; which labels to *predict* depends on what a
-mistake costs. One half is right for the Hamming loss of calibrated probabilities, and for little
-else: F1 is larger with a lower cut, and a sample that must have a label should not get the empty
-set.
+A classifier gives the probability of each label; which labels to *predict* depends on the metric.
+A cut of one half is optimal for the Hamming loss of calibrated probabilities, but not for most
+other metrics: F1 is larger with a lower cut, and a sample that must have a label should not get
+the empty set.
 """
 
 from numbers import Real

@@ -26,10 +26,10 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     eigendecomposition gives it for all labels and all ridges. By this error the width of the
     kernel is chosen once, and the ridge for each label. A logistic curve fitted on the
     leave-one-out scores then turns each label's scores into probabilities; the slopes of rare
-    labels are shrunk towards one that all labels share. The curve is straight in the score, or
-    in the score on the scale of log odds, whichever predicts held-out samples better.
+    labels are shrunk towards one that all labels share. The curve is a function of the score, or
+    of the score on the scale of log odds, whichever predicts held-out samples better.
 
-    There is nothing to tune for most users. Training costs a few eigendecompositions of
+    Most users need not tune anything. Training costs a few eigendecompositions of
     order n, the number of samples; of order k, the number of features, for a linear or
     cosine kernel with k < n; beyond `max_exact` samples the kernel is approximated from
     `n_landmarks` of them (Nyström).
@@ -43,8 +43,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         - ``"precomputed"``: X is the kernel matrix, (n, n) in ``fit`` and (m, n) later;
         - a callable: ``kernel(A, B)`` returns the kernel matrix of two sets of rows.
     width : "auto" or float, default="auto"
-        Width of an RBF or Laplacian kernel. ``"auto"``: found from the median distance,
-        downhill on the leave-one-out error.
+        Width of an RBF or Laplacian kernel. ``"auto"``: found by descent on
+        the leave-one-out error, starting at the median distance.
     ridges : array-like, default=None
         Ridges to choose from, in units of the mean squared norm of the centred samples in
         the kernel's space. None: 22 from 10⁻⁴ to 10³.
@@ -83,8 +83,9 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     landmarks_ : ndarray of int or None
         Training samples from which the kernel was approximated.
     share_ : ndarray of shape (n_labels,) or None
-        None: the curves are straight. Else they are on the scale of log odds, and this is p:
-        the share of the training samples with the label; 1/2 where none or all have it.
+        None: the curves are functions of the score. Otherwise of the score on the scale of log
+        odds, and this is p: the share of the training samples with the label; 1/2 where none or
+        all have it.
     slope_, intercept_ : ndarray of shape (n_labels,)
         Log odds of a label are slope_ · score + intercept_; with `share_`,
         slope_ · asinh(score / 2p) + intercept_, or for p above 1/2

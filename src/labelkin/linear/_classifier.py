@@ -54,8 +54,8 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         Number of folds. Equal rows are in the same fold.
     prune : float, default=0
         Weights smaller than `prune` times the largest one of their label become 0, and `coef_`
-        is a sparse matrix (on a device it stays dense). With 0.01 a model of texts takes a fraction of the memory;
-        probabilities change a little, `oof_proba_` does not.
+        is a sparse matrix (on a device it stays dense). With 0.01 a model of texts takes a
+        fraction of the memory; probabilities change a little, `oof_proba_` does not.
     tol : float, default=1e-3
         Bound on the distance of the weights to their optimum, relative to their length; the
         usual distance is far below it.

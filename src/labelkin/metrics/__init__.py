@@ -12,13 +12,13 @@ Three conventions hold throughout:
   first, as in scikit-learn. No metric depends on the order of the labels. With
   ``ties="index"`` they are ranked by label index, as in Mulan, with ``ties="expected"``
   in all orders, of which the mean is taken.
-- **Rows without relevant, or without irrelevant, labels** cannot be ranked wrongly:
-  ranking loss 0, average precision 1, coverage 0 where nothing is to be covered. The
-  top label of a row without relevant labels is still an error.
-- **0/0** in precision, recall, F1 and Jaccard is 0, but 1 where the true and the
-  predicted set are both empty, since then they agree. This is Mulan's rule.
+- **Rows without relevant labels, or without irrelevant ones,** cannot be ranked wrongly:
+  their ranking loss is 0 and their average precision 1. Without relevant labels the
+  coverage is 0, but the top label counts as an error in one-error.
+- **0/0** in precision, recall, F1 and Jaccard is 0, except that it is 1 where the true and
+  the predicted set are both empty, because then they agree. This is Mulan's rule.
 
-Torch and CuPy arrays are measured on their device when scikit-learn's
+For torch and CuPy arrays the metrics are computed on their device when scikit-learn's
 ``array_api_dispatch`` is on.
 
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.

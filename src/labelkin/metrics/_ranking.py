@@ -31,8 +31,8 @@ from labelkin.metrics._ties import (
 def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of (relevant, irrelevant) label pairs in the wrong order, mean over rows (Eq. 9).
 
-    The equation prints the same label twice; it means r(a) > r(b) for a relevant a and an
-    irrelevant b. A tied pair counts as wrong (see `ties` of
+    The equation in the paper has the same label twice; r(a) > r(b) is meant, for a relevant a
+    and an irrelevant b. A tied pair counts as wrong (see `ties` of
     :func:`~labelkin.metrics.evaluate`). A row where either kind is missing counts 0.
 
     Examples
@@ -59,7 +59,7 @@ def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose top-ranked label is not relevant (Eq. 10).
 
     Where several labels share the top score, the row is an error unless all of them are
-    relevant: the tie counts against, whatever the order of the labels. A row without
+    relevant: the tie counts as an error, whatever the order of the labels. A row without
     relevant labels is an error.
 
     Examples
@@ -84,7 +84,7 @@ def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
 
     Examples
     --------
-    The lower relevant label stands third, two steps below the top:
+    The lower relevant label is ranked third, two steps below the top:
 
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
@@ -102,11 +102,11 @@ def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> f
     """Share of relevant labels among those ranked at or above each relevant one (Eq. 12).
 
     The mean over a row's relevant labels, then over the rows. Labels tied with a relevant
-    one are ranked at it. A row without relevant, or without irrelevant, labels counts 1.
+    one have the same rank. A row without relevant, or without irrelevant, labels counts 1.
 
     Examples
     --------
-    The relevant labels stand first and third: (1/1 + 2/3) / 2.
+    The relevant labels are ranked first and third: (1/1 + 2/3) / 2.
 
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
@@ -187,11 +187,11 @@ def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Positions from the best irrelevant down to the worst relevant label, mean over rows.
 
     Zero for a perfect ranking, and where either kind of label is missing. Tied irrelevant
-    labels stand before relevant ones.
+    labels are ranked before relevant ones.
 
     Examples
     --------
-    The best irrelevant label stands second, the worst relevant one fourth:
+    The best irrelevant label is ranked second, the worst relevant one fourth:
 
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0

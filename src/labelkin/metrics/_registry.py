@@ -146,15 +146,16 @@ def evaluate(
     ties : {"against", "index", "expected"}
         How metrics of rankings treat labels with equal scores.
 
-        - ``"against"``: irrelevant labels stand before relevant ones, as in scikit-learn. A
-          classifier gains nothing by scores that do not tell labels apart.
-        - ``"index"``: the label with the higher index stands first, as in Mulan, whose figures
-          the paper's compared methods have. Values depend on the order of the labels.
+        - ``"against"``: irrelevant labels are ranked before relevant ones, as in scikit-learn.
+          Equal scores are never an advantage.
+        - ``"index"``: the label with the higher index is ranked first, as in Mulan, which
+          computed the paper's figures of the compared methods. Values depend on the order of
+          the labels.
         - ``"expected"``: the mean over all orders of tied labels, each as likely as any other;
           what breaking ties at random gives on average.
 
-        Scores that are votes or come from trees tie often, probabilities of ML-kNN or VPCME
-        seldom: the rule decides between methods.
+        Scores that are votes or come from trees are often tied, probabilities of ML-kNN or VPCME
+        seldom, so the rule can decide which of two methods is better.
 
     Returns
     -------
@@ -202,7 +203,7 @@ def _n_labels(y: Any) -> int:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A metric as scikit-learn's ``scoring=`` takes it: larger is better, losses negated.
+    """A metric for scikit-learn's ``scoring=``: larger is better, and losses are negated.
 
     Works with estimators whose ``predict_proba`` returns one (n, q) array, as labelkin's do,
     and with those that return a list of q arrays, as scikit-learn's forests and neighbours
@@ -226,7 +227,7 @@ class Scorer:
 def get_scorer(name: str) -> Scorer:
     """Return the scorer of a metric, for ``GridSearchCV(scoring=...)``.
 
-    Larger is better for every scorer, so losses come negated, and ``"hamming_loss"`` and
+    Larger is better for every scorer, so losses are negated, and ``"hamming_loss"`` and
     ``"neg_hamming_loss"`` name the same scorer.
 
     Examples

@@ -61,10 +61,10 @@ class IterativeStratifiedKFold(_BaseKFold):
     n_splits : int, default=5
         Number of folds, at least 2.
     shuffle : bool, default=True
-        Whether chance decides between rows and folds that suit equally well. Without it the
-        split depends on the data alone, order of rows included.
+        Whether ties between rows and between folds are broken at random. Without it, the split
+        depends only on the labels and on the order of the rows.
     random_state : int, RandomState instance or None, default=None
-        An integer gives the same folds each time, None others each time. Only with `shuffle`.
+        An integer gives the same folds each time, None different ones. Only with `shuffle`.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class RepeatedIterativeStratifiedKFold(_RepeatedSplits):
     n_repeats : int, default=10
         Number of times the data is split into folds.
     random_state : int, RandomState instance or None, default=None
-        An integer gives the same folds each time, None others each time.
+        An integer gives the same folds each time, None different ones.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
     n_splits : int, default=10
         Number of splits.
     test_size, train_size : float or int, optional
-        Share or number of rows. By default the test part is a tenth, or what the training
-        part leaves.
+        Share or number of rows. By default the test part is a tenth, or all rows outside
+        the training part.
     random_state : int, RandomState instance or None, default=None
-        An integer gives the same splits each time, None others each time.
+        An integer gives the same splits each time, None different ones.
     """
 
     def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -192,10 +192,10 @@ def train_test_split(
     *arrays : array-likes, sparse matrices or DataFrames with the same number of rows
         What to split. The last one holds the labels, unless `stratify` is given.
     test_size, train_size : float or int, optional
-        Share or number of rows. By default the test part is a quarter, or what the training
-        part leaves.
+        Share or number of rows. By default the test part is a quarter, or all rows outside
+        the training part.
     random_state : int, RandomState instance or None, default=None
-        An integer gives the same split each time, None another each time.
+        An integer gives the same split each time, None a different one.
     stratify : array-like or sparse matrix of shape (n, q) or (n,), optional
         The labels, where they are not the last of the arrays.
 

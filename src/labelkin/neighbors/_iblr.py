@@ -51,7 +51,7 @@ class IBLRClassifier(MultiLabelClassifier):
     tol : float, default=1e-6
         The fit of a label ends when no entry of the gradient exceeds `tol` times the larger
         of 1 and the objective. Where the neighbours separate a label, the likelihood has no
-        maximum, the ridge draws it far away, and this is what keeps coefficients moderate.
+        maximum, and `tol` rather than the small ridge keeps the coefficients moderate.
     n_jobs : int, default=None
         Threads of the search and over labels; None: as many as BLAS would use. The results
         are the same for every value.
@@ -77,8 +77,8 @@ class IBLRClassifier(MultiLabelClassifier):
     Notes
     -----
     A label constant in training keeps its prior, (1 + samples with it) / (2 + samples).
-    Where labels are separable, figures differ a little between implementations, by where their
-    solvers stop.
+    Where labels are separable, results differ slightly between implementations, because their
+    solvers stop at different points.
 
     References
     ----------
@@ -142,7 +142,7 @@ class IBLRClassifier(MultiLabelClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_loo_proba(self, X: ArrayLike, y: Any) -> Array:
-        """Fit, and return the fitted model's probabilities of each training sample left out.
+        """Fit, and return leave-one-out probabilities of the training samples.
 
         The sample is left out of its own neighbours; the coefficients are those of the
         whole training set.

@@ -37,7 +37,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     and Bayes' rule gives P(l | c). A training sample is never its own neighbour; a
     duplicate of it can be. Among equally distant samples the one that comes first in the
     training data is nearer. With k ≥ n all other samples are neighbours. A label that is
-    constant in training keeps its prior, all but certain.
+    constant in training keeps its prior, which is close to 0 or 1.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class MLkNNClassifier(MultiLabelClassifier):
         the same for every value.
     neighbors : {"exact", "approximate"}, default="exact"
         "approximate": most of the nearest neighbours, in time proportional to n rather than
-        n²; up to 16,000 samples, all of them.
+        n²; up to 16,000 samples the search is exact.
     n_candidates : int, default=64
         Of an approximate search: how many cells, of a few hundred samples each, are searched.
         More cells hold more of the true neighbours and take more time; see ``recall_``.
@@ -152,7 +152,7 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit_loo_proba(self, X: ArrayLike, y: Any, strict: bool = False) -> Array:
-        """Fit, and return the fitted model's probabilities of each training sample left out.
+        """Fit, and return leave-one-out probabilities of the training samples.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 The projection keeps the positive part of S_C − r·S_M (Eq. 5), P = Σ λ_j w_j w_jᵀ. Its trace is
 the value of the projection, Eq. 3, and P_ff = Σ λ_j w_fj² is what feature f adds to it: a share
-of the objective for each feature, from a projection that is there anyway.
+of the objective for each feature, at no extra cost.
 """
 
 from numbers import Integral
@@ -35,7 +35,7 @@ def feature_shares(projection: Any) -> Array:
     Returns
     -------
     ndarray of shape (n_features,)
-        Not negative, adding up to 1. All equal where the projection has no value: without
+        Non-negative, adding up to 1. All equal where the projection has no value: without
         cannot-links it is the identity.
     """
     weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
@@ -55,11 +55,11 @@ def feature_importances(ensemble: Any) -> Array:
     Returns
     -------
     ndarray of shape (n_features,)
-        Not negative, adding up to 1.
+        Non-negative, adding up to 1.
 
     Notes
     -----
-    Shares depend on the units of the features: standardise first where those mean nothing.
+    Shares depend on the units of the features: standardise them first if the units are arbitrary.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def draw_features(
     Returns
     -------
     ndarray of int
-        Distinct column indices, rising.
+        Distinct column indices, increasing.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class FeatureSubset:
     X : array or CSR matrix of shape (n_samples, n_features)
         Samples.
     columns : ndarray of int
-        The features, rising.
+        The features, increasing.
     """
 
     def __init__(self, X: Matrix, columns: Array) -> None:

@@ -39,8 +39,8 @@ class MDDM(LinearProjection):
         article). With 0, features that are nearly constant can get enormous coefficients;
         with 1 MDDMf is MDDMp.
     label_kernel : {"linear", "cosine"}, default="linear"
-        Similarity of two label sets: the number of labels they share, or that number over
-        the geometric mean of their sizes.
+        Similarity of two label sets: the number of labels they share, or that number
+        divided by the geometric mean of their sizes.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class MDDM(LinearProjection):
 
     Notes
     -----
-    L = ΦΦᵀ with one column of Φ a label, so that the objective's matrix has at most as many
+    L = ΦΦᵀ with one column of Φ per label, so that the objective's matrix has at most as many
     positive eigenvalues as there are labels. They come from the singular values of the
     features × labels matrix XᵀHΦ: no array of samples × samples, nor for MDDMp of features ×
     features, is formed. MDDMf needs one whose side is the smaller of the two. Sparse samples
@@ -110,7 +110,7 @@ class MDDM(LinearProjection):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
+            0 and 1, one column per label. (A vector of classes is accepted too: sets of one.)
 
         Returns
         -------

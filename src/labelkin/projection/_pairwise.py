@@ -35,7 +35,7 @@ class PairwiseConstraintProjection(LinearProjection):
     maximises tr(Wᵀ (S_C − r·S_M) W) over orthonormal W: its columns are the eigenvectors of
     the positive eigenvalues.
 
-    `fit` makes the pairs from label sets; `fit_pairs` takes your own.
+    `fit` draws the pairs by label sets; `fit_pairs` uses given pairs.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class PairwiseConstraintProjection(LinearProjection):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
+            0 and 1, one column per label. (A vector of classes is accepted too: sets of one.)
         sample_weight : array-like of shape (n_samples,), optional
             Samples are drawn into pairs in proportion to their weight.
 

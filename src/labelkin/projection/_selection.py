@@ -1,4 +1,4 @@
-"""Choosing features by what they add to the constraint projections: see `_features`."""
+"""Selection of features by their share in the constraint projections: see `_features`."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -38,11 +38,11 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
     scale : float, default=0.5
         In [0, 1]: features are divided by their standard deviation to this power before they are
         compared. 0: as they are, so that shares depend on their units. 1: standardised; with
-        word counts, rare words then drown the others in noise.
+        word counts, rare words then dominate.
     ranking : {"share", "greedy"}, default="share"
         "share": by score. "greedy": one after the other, each the feature with the largest share
-        left once those before it have explained theirs (QR with pivoting); where features come
-        as near copies of each other, as pixels and spectra do, this does not take them all.
+        that remains after those before it (QR with pivoting); of features that are near
+        duplicates, such as neighbouring pixels, it does not select all.
     random_state : int, RandomState instance or None, default=None
         Source of the draw.
 
@@ -61,7 +61,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
 
     See Also
     --------
-    feature_importances : The same of a fitted ensemble.
+    feature_importances : The same for a fitted ensemble.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label. (A vector of classes is taken too: a set of one.)
+            0 and 1, one column per label. (A vector of classes is accepted too: sets of one.)
 
         Returns
         -------
