@@ -17,6 +17,7 @@ from labelkin._utils.guesses import Guess
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import column_kind, column_numbers
 from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._content import overflows
 from labelkin.datasets.formats._dialect import is_number, parse_number
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
@@ -127,16 +128,22 @@ class ArrowTable(RawTable):
         for row, cell in enumerate(self.strings(name)):
             if cell is None:
                 continue
+            trouble = "not a number"
             try:
+                if "_" in cell or not cell.isascii():  # Python's float takes both
+                    raise ValueError
                 values[row] = float(cell)
+                if not overflows(cell):
+                    continue
+                trouble = "beyond the range of numbers"
             except ValueError:
-                if not is_number(cell, self.decimal):
-                    raise FormatError(
-                        self.path,
-                        f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not "
-                        "a number",
-                    ) from None
-                values[row] = parse_number(cell, self.decimal)
+                if is_number(cell, self.decimal):
+                    values[row] = parse_number(cell, self.decimal)
+                    continue
+            raise FormatError(
+                self.path,
+                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, {trouble}",
+            )
         return values
 
     def strings(self, name: str) -> np.ndarray:

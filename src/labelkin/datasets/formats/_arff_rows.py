@@ -27,6 +27,7 @@ from labelkin.datasets.formats._arff_header import (
     unquote,
     wrong_encoding,
 )
+from labelkin.datasets.formats._content import overflows
 
 _BLOCK = 100_000  # values decoded at once in dense rows
 _SPARSE_ROWS = 500  # rows decoded at once
@@ -106,7 +107,10 @@ class RowReader:
                         raise wrong_encoding(self.encoding, self.path, line) from None
 
     def _load(self, lines: list[str], **options: Any) -> np.ndarray | None:
-        """Return plain lines as NumPy's reader decodes them, None if it refuses one."""
+        """Return plain lines as NumPy's reader decodes them, None if it refuses one.
+
+        Also None if a value is infinite: as written it may be a number that is too large.
+        """
         text = "\n".join(lines)
         if "'" in text or '"' in text:
             return None
@@ -117,7 +121,9 @@ class RowReader:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # some NumPy read 1.5 as an integer and warn
-                return np.loadtxt(lines, comments=None, encoding=None, **options)
+                found = np.loadtxt(lines, comments=None, encoding=None, **options)
+            numbers = found if found.dtype.names is None else found["value"]
+            return None if np.isinf(numbers).any() else found
         except (ValueError, KeyError, Warning):
             return None
 
@@ -323,9 +329,13 @@ class _GrowingCSR:
 def _number(token: str) -> float:
     if token.isascii() and "_" not in token:
         try:
-            return float(token)
+            value = float(token)
         except ValueError:
             pass
+        else:
+            if overflows(token):
+                raise ValueError(f"{shorten(token)} is beyond the range of numbers")
+            return value
     raise ValueError(f"{shorten(token)} is not a number")
 
 

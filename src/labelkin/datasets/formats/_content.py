@@ -14,6 +14,8 @@ from labelkin.datasets.formats._columns import check_unique
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
+# A number of columns costs nothing in a sparse file, and memory per column once it is read.
+MAX_COLUMNS = 2**28
 
 
 def make_bunch(
@@ -191,3 +193,12 @@ def number_text(value: float, missing: str = "?") -> str:
     if math.isfinite(value):
         return text
     return missing if math.isnan(value) else text.replace("inf", "Infinity")
+
+
+def overflows(text: str) -> bool:
+    """Return whether a number as written, such as 1e400, is beyond the range of doubles.
+
+    >>> overflows("1e400"), overflows("1e40"), overflows("-inf")
+    (True, False, False)
+    """
+    return math.isinf(float(text)) and "i" not in text.lower()

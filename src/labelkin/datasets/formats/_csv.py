@@ -3,18 +3,18 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
 from labelkin._utils.guesses import Guess
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import split_table
 from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
-from labelkin.datasets.formats._content import check_content, make_bunch, number_text
+from labelkin.datasets.formats._content import check_content, make_bunch, number_text, overflows
 from labelkin.datasets.formats._dialect import (
     CsvDialect,
     convert_numbers,
@@ -27,6 +27,7 @@ from labelkin.datasets.formats._dialect import (
 _MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _ROWS = 10_000  # written at once
+_HEXADECIMAL = re.compile(rb"(?<![0-9A-Za-z.])[-+]?0[xX][0-9a-fA-F]+(?![0-9A-Za-z.])")
 
 
 def read_csv(
@@ -103,12 +104,17 @@ def read_csv_table(
         dialect.guesses.append(Guess(dialect.encoding, ("encoding",)))
 
     content = text.encode("utf-8")
+    _check_quotes(content, path, dialect.delimiter)
+    as_strings = list(as_strings)
 
     def read(strings: Iterable[str]) -> Any:
         return _read_arrow(content, path, dialect.delimiter, [*as_strings, *strings])
 
     table = read([])
     check_unique(table.column_names, "column", path, 1)
+    if _HEXADECIMAL.search(content):  # Arrow takes 0x1F for a number
+        as_strings += _hexadecimal_columns(read(table.column_names))
+        table = read([])
     if decimal is None:
         strings = _string_columns(table, as_strings)
         dialect.decimal = guess_decimal(strings, dialect.delimiter) or "."
@@ -116,11 +122,65 @@ def read_csv_table(
             dialect.guesses.append(Guess(f"{dialect.decimal!r} decimal", ("decimal",)))
     else:
         dialect.decimal = decimal
+    _check_range(table, read, path)
     table, grouped = convert_numbers(table, dialect.decimal, read, as_strings)
     if grouped and decimal is None:
         text = f"thousands apart in {', '.join(grouped)}"
         dialect.guesses.append(Guess(text, ("decimal", "category")))
     return table, dialect
+
+
+def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
+    """Refuse a quote that opens a cell and is not closed: it would swallow the rows after it.
+
+    It is found where the file ends before the quote is closed, or where the quote that closes it
+    lies on a later line and is followed by text: that one was meant to open a cell.
+    """
+    if b'"' not in content:
+        return
+    mark = re.escape(delimiter.encode())
+    cells = re.compile(
+        rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
+        rb'(?:(?P<closed>"(?=' + mark + rb'|[\r\n]|\Z))|(?P<text>")|\Z)'
+    )
+    for cell in cells.finditer(content):
+        within_line = b"\n" not in cell[0] and b"\r" not in cell[0]
+        if cell["closed"] is None and not (cell["text"] and within_line):
+            line = len(content[: cell.start() + 1].splitlines())
+            raise FormatError(path, "a quote opens here and is not closed", line)
+
+
+def _hexadecimal_columns(written: Any) -> list[str]:
+    """Return the columns of a table of strings that hold a number such as 0x1F."""
+    return [
+        name
+        for name in written.column_names
+        if any(
+            _HEXADECIMAL.fullmatch(cell.strip().encode())
+            for cell in written.column(name).unique().to_pylist()
+            if cell is not None
+        )
+    ]
+
+
+def _check_range(table: Any, read: Callable[[list[str]], Any], path: str | Path) -> None:
+    """Refuse a number that is infinite as a double, such as 1e400, with its place."""
+    pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    for name in table.column_names:
+        column = table.column(name)
+        if not pyarrow.types.is_floating(column.type):
+            continue
+        infinite = compute.fill_null(compute.is_inf(column), False).to_numpy()
+        if not infinite.any():
+            continue
+        cells = read([name]).column(name).to_pylist()
+        for row in infinite.nonzero()[0].tolist():
+            if overflows(cells[row]):
+                raise FormatError(
+                    path,
+                    f"column {shorten(name)} holds {shorten(cells[row], 30)} in data row "
+                    f"{row + 1}, which is beyond the range of numbers",
+                )
 
 
 def _string_columns(table: Any, skip: Iterable[str]) -> Iterator[list[str]]:

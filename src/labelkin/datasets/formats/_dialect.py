@@ -119,7 +119,8 @@ def _pattern(decimal: str) -> re.Pattern[str]:
     """Match a number with this decimal mark, with or without separated thousands."""
     mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
     whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
-    return re.compile(rf" *[-+]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)? *")
+    text = rf" *[-+]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)? *"
+    return re.compile(text, re.ASCII)  # digits of other scripts are no numbers elsewhere
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}

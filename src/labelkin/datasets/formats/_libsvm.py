@@ -12,11 +12,19 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
 from labelkin.datasets.formats._columns import Labels, check_unique, split_names
-from labelkin.datasets.formats._content import check_content, make_bunch, number_text
+from labelkin.datasets.formats._content import (
+    MAX_COLUMNS,
+    check_content,
+    make_bunch,
+    number_text,
+    overflows,
+)
 
 _MARK = b"# labelkin "
+# A number that may be beyond the range of doubles: a large exponent or very many digits.
+_LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
 _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 
 
@@ -45,10 +53,22 @@ class _Lines:
 
     def __iter__(self) -> Iterator[bytes]:
         if not self.first.startswith(b"#") and not _SIZES.fullmatch(self.first):
-            yield self.first
+            yield _checked(self.first)
         for line in self.file:
             self.number += 1
-            yield line
+            yield _checked(line)
+
+
+def _checked(line: bytes) -> bytes:
+    """Return a line; raise ValueError for what Python's float takes and is no number here."""
+    content = line.partition(b"#")[0]
+    if b"_" in content:
+        raise ValueError("'_' is no part of a number")
+    if _LARGE.search(content):
+        for value in re.findall(rb":(\S+)", content):
+            if overflows(value.decode("ascii", "replace")):
+                raise ValueError(f"{shorten(value.decode())} is beyond the range of numbers")
+    return line
 
 
 def read_libsvm(
@@ -91,6 +111,8 @@ def read_libsvm(
         raise FormatError(
             path, f"the first line declares {head.n_rows} rows, but {data.shape[0]} follow"
         )
+    if data.shape[1] > MAX_COLUMNS:
+        raise FormatError(path, f"{data.shape[1]:,} features are more than {MAX_COLUMNS:,}")
     target, names = _indicator(ids, labels, head, path)
     data = sparse.csr_matrix(data)
     data.eliminate_zeros()
@@ -158,6 +180,8 @@ def _indicator(
         if outside.size:
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
         column = (distinct - first)[column]
+    if n_labels > MAX_COLUMNS:
+        raise FormatError(path, f"{n_labels:,} labels are more than {MAX_COLUMNS:,}")
     if n_labels < 1:
         raise FormatError(
             path, "no label occurs; pass labels= (their names or number)", None, "labels"
