@@ -122,7 +122,7 @@ fit nowhere/else.csv --labels a,b                   # There is no file
 fit nowhere                                         # nor a dataset of that name
 fit folder --labels a,b                             # folder
 fit folder.csv --labels a,b                         # folder
-fit noformat.dat --labels a,b                       # does not tell the format
+fit noformat.dat --labels a,b                       # the format is unknown
 fit n.csv                                           # the label columns are unknown
 fit n.csv --labels a,c                              # no column 'c'
 fit n.csv --labels A,b                              # could be meant: a
@@ -234,7 +234,7 @@ fit nolabels.arff --labels z                        # no column 'z'
 fit string.arff --labels y                          # of type string
 fit multi.arff --labels y                           # label 'y' holds
 fit damaged.svm                                     # not a LibSVM row
-fit n.skops --labels a,b                            # does not tell the format
+fit n.skops --labels a,b                            # the format is unknown
 fit digit-scenes --labels a,b --text words          # no column 'words'
 fit digit-scenes --label-column tags                # --label-column
 predict                                             # Missing argument
@@ -260,7 +260,7 @@ predict n.skops films.csv                           # 2 of the model's columns a
 predict n.skops letters.csv                         # 'abc' in row 2
 predict n.skops infinite.csv                        # infinite value in row 1
 predict n.skops damaged.parquet                     # not a readable Parquet file
-predict n.skops noformat.dat                        # does not tell the format
+predict n.skops noformat.dat                        # the format is unknown
 predict n.skops digit-scenes                        # 2 of the model's columns are missing
 predict strict.skops missing.csv                    # missing values are to be refused
 predict films.skops n.csv                           # no column 'plot'

@@ -33,7 +33,7 @@ def test_foreign_parquet(tmp_path):
     assert_same(got, [[1, 1.5], [np.nan, 2.5]], np.array([[1], [0]]))
     with pytest.raises(FormatError, match="column 't' holds string values"):
         read_parquet(tmp_path / "f.parquet", labels="y")
-    with pytest.raises(FormatError, match="does not say which columns are labels"):
+    with pytest.raises(FormatError, match="the label columns of the table are unknown"):
         read_parquet(tmp_path / "f.parquet")
     pyarrow.parquet.write_table(pyarrow.table([[1], [2]], names=["a", "a"]), tmp_path / "d.parquet")
     with pytest.raises(FormatError, match="two columns are named 'a'"):

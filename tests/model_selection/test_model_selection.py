@@ -288,7 +288,7 @@ def test_one_dimension_is_a_class_a_row(kind):
     [
         (None, "y is needed"),
         ([[0, 2], [1, 0], [0, 1]], "y must hold only 0 and 1, but holds 2"),
-        ([0.1, 0.2, 0.35], "it looks continuous"),
+        ([0.1, 0.2, 0.35], "its type is continuous"),
         ([[0], [1, 1], [0]], "y must be a matrix"),
         (np.zeros((3, 2, 2)), "not 3 dimensions"),
         ([], "y is empty"),

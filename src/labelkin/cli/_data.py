@@ -252,7 +252,7 @@ def _schema_of(model: Any) -> "Schema":
 
 
 def _format_of(path: Path) -> str | None:
-    """Return the name of a file's format, or None if its suffix does not tell."""
+    """Return the name of a file's format, or None if its suffix is unknown."""
     from labelkin.datasets.formats._dispatch import format_of
 
     try:

@@ -25,7 +25,7 @@ def output_format(out: Path) -> str:
     if out.exists() and not out.is_file():
         return "csv"  # a pipe or a device has no suffix
     raise ValueError(
-        f"{out}: the name does not tell the format; end it in .csv, .parquet or .jsonl."
+        f"{out}: the format is unknown from the name; end it in .csv, .parquet or .jsonl."
     )
 
 

@@ -36,7 +36,7 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
             if type_of_target(y) not in ("binary", "multiclass"):
                 raise ValueError(
                     f"{name} must be an indicator matrix of shape (n, q), or classes in one "
-                    f"dimension; it looks {type_of_target(y)}."
+                    f"dimension; its type is {type_of_target(y)}."
                 )
             code = np.unique(y, return_inverse=True)[1]
             return sparse.csr_array((np.ones(len(y)), code, np.arange(len(y) + 1)))

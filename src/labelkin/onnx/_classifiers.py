@@ -1,7 +1,7 @@
 """Converters of classifiers.
 
 The arithmetic follows the Python code step by step and in the same types, so that ties between
-neighbours are broken alike.
+neighbours are broken in the same way.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from labelkin.onnx._graph import Graph, Tensor
 @classify.register
 def _mlknn(model: MLkNNClassifier, graph: Graph, rows: Tensor) -> Prediction:
     counts = _neighbor_counts(model._counts, graph, rows)
-    # P(l | c) of label l and count c stands at l(k + 1) + c.
+    # P(l | c) of label l and count c is at index l(k + 1) + c.
     posterior = model._posterior.astype(np.float64)
     starts = np.arange(len(posterior), dtype=np.int32) * posterior.shape[1]
     places = graph.op("Add", counts, starts)

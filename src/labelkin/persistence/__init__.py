@@ -6,12 +6,12 @@ before anything is built. The list holds labelkin's estimators and their parts, 
 pipelines hold of scikit-learn, NumPy and SciPy. The arrays of a model are checked against each
 other, so that no compiled code reads outside them.
 
-What a stranger's file can still do is to predict wrongly, or slowly. That a file is the one that
-was saved is proven by its SHA-256: ``load_model(path, expected_sha256=...)``.
+A file from an unknown source can still predict wrongly, or slowly. Its SHA-256 proves that a file
+is the one that was saved: ``load_model(path, expected_sha256=...)``.
 
 Two things differ from a plain skops archive. ``labelkin.json`` holds the number of the format,
-the versions, the label names, and the caller's details. And the types of labelkin stand in the
-file under stable names, such as ``labelkin.VPCMEClassifier`` or ``labelkin`` +
+the versions, the label names, and the caller's details. And the types of labelkin are
+stored under stable names, such as ``labelkin.VPCMEClassifier`` or ``labelkin`` +
 ``kernel.KernelRidge``, never under the path of a private module, so that a file can be read
 after a class has moved.
 """

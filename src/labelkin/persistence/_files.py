@@ -76,8 +76,8 @@ def save_model(
     Returns
     -------
     str
-        SHA-256 of the file, in hexadecimal digits. Whoever gets it on another way than the file
-        can prove that the file is unaltered: ``load_model(path, expected_sha256=...)``.
+        SHA-256 of the file, in hexadecimal digits. If it is sent separately from the file, it
+        proves that the file is unaltered: ``load_model(path, expected_sha256=...)``.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def save_model(
     if unknown:
         raise ValueError(
             f"this {type(model).__name__} holds {unknown}, which load_model would refuse; "
-            "if you trust it, name it with trusted= here and there."
+            "if you trust it, name it with trusted= in save_model and load_model."
         )
     head["parts_sha256"] = _digest(parts)
     parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
@@ -131,7 +131,7 @@ def load_model(
 
     Nothing in the file is executed. A file that is not a labelkin model, is damaged, or names a
     type outside the fixed list is refused before any part of it is built; so is one whose parts
-    do not fit together. What a stranger's file can still do is to predict wrongly: only
+    do not fit together. A file from an unknown source can still predict wrongly: only
     `expected_sha256` proves that a file is the one that was saved.
 
     Parameters
@@ -276,7 +276,7 @@ def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:
 def _check_parts(
     parts: dict[str, bytes], trusted: Iterable[str], limit: int, max_depth: int
 ) -> tuple[bytes, str]:
-    """Return the schema with import paths and, as words, the types that nobody trusts."""
+    """Return the schema with import paths and, as words, the types that are not trusted."""
     if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, 2**20):
         raise ValueError(
             "its schema is too large for its arrays; if you trust it, raise max_bytes="

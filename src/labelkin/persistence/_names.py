@@ -1,9 +1,9 @@
-"""The names under which labelkin's types stand in a model file.
+"""The names under which labelkin's types are stored in a model file.
 
 A public estimator is named as it is imported: ``VPCMEClassifier``. Everything else of labelkin
 that a model may hold is listed in `PARTS`, and nothing else of labelkin can be built from a
-file. Whoever moves or renames such a class changes the path on the right and leaves the name on
-the left, so that old files can still be read.
+file. When such a class is moved or renamed, the path on the right changes and the name on the left
+stays, so that old files can still be read.
 """
 
 import json

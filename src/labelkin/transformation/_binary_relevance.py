@@ -17,7 +17,7 @@ from labelkin.transformation._base import (
 
 
 class BinaryRelevanceClassifier(WeightRoutingClassifier):
-    """Binary relevance: one classifier per label, as if there were no others.
+    """Binary relevance: one classifier per label, independent of the other labels.
 
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
     returns one (n, q) array of probabilities, accepts labels that are constant in training,

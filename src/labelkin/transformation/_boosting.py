@@ -32,7 +32,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
     For each label AdaBoost.M1 trains up to `n_estimators` trees; after each the samples it
     gets wrong gain weight. A label's probability is e^a / (e^a + e^b), a being the weight of
     the trees that vote for the label and b that of the others; with a single tree it is that
-    tree's own. A label is predicted at one half and above.
+    tree's own. A label is predicted if it is at least one half.
 
     Boosting of a label ends early with a tree that is perfect on the training samples or no
     better than chance. Such a tree is dropped, unless it is the first and hence all there

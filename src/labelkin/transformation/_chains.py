@@ -1,4 +1,4 @@
-"""Classifier chains: each label's classifier sees the labels before it."""
+"""Classifier chains: the classifier of each label uses the labels before it."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -147,7 +147,7 @@ class ChainClassifier(WeightRoutingClassifier):
     ) -> list[Any]:
         """Return the fitted links of one chain, the labels being in its order."""
         # Copied once per chain; a copy per link would make a chain of naive Bayes classifiers
-        # half as slow again.
+        # 50 % slower.
         wide = add_columns(X, labels)
 
         def fit_link(place: int) -> Any:

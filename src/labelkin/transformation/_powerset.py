@@ -34,7 +34,7 @@ class LabelSetModel:
     sets: Array
 
     def predict(self, X: Matrix) -> Array:
-        """Return the most probable label set of each row; of equals the first."""
+        """Return the most probable label set of each row; ties go to the first."""
         return self.sets[class_proba(self.classifier, X).argmax(axis=1)]
 
     def predict_proba(self, X: Matrix) -> Array:
@@ -73,7 +73,7 @@ class LabelSetTree:
         return cls(tree, sets[value.argmax(axis=1)], proba)
 
     def predict(self, X: Matrix) -> Array:
-        """Return the most probable label set of each row; of equals the first."""
+        """Return the most probable label set of each row; ties go to the first."""
         return self.node_sets[self.tree._apply(X)]
 
     def predict_proba(self, X: Matrix) -> Array:
@@ -167,7 +167,7 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
 
 
 def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-    """Find the distinct rows of 0 and 1, the most frequent first, equals in ascending order.
+    """Find the distinct rows of 0 and 1, the most frequent first, ties in ascending order.
 
     Parameters
     ----------

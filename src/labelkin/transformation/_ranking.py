@@ -23,13 +23,13 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
     For every two labels a classifier learns which of them a sample has, from the samples
     that have exactly one of the two. One more label, the calibration label, stands between
     the relevant and the irrelevant labels of every sample: a classifier per label learns on
-    which side of it the label falls, which is binary relevance. A sample then gets a vote
-    from each of the q(q − 1)/2 + q classifiers. The votes rank the labels, and the label set
-    is every label with at least as many votes as the calibration label.
+    which side of it the label falls, which is binary relevance. Each of the q(q − 1)/2 + q
+    classifiers gives a sample one vote. The votes rank the labels, and the label set consists
+    of all labels with at least as many votes as the calibration label.
 
     Two labels that are always on and off together have no training sample, hence no vote.
-    Where every training sample of a pair has the same one of the two, that one gets the vote
-    always. Of two equally probable labels the first gets the vote; at a probability of one
+    Where every training sample of a pair has the same one of the two, that one always gets
+    the vote. Of two equally probable labels the first gets the vote; at a probability of one
     half a label wins over the calibration label. Mulan does the same, except that Mulan 1.5
     ends the voting at the first pair without samples.
 

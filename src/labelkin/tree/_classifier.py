@@ -48,8 +48,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     """C4.5 decision tree, equal to WEKA's J48 on numeric and two-valued attributes.
 
     A node is split on the column of largest gain ratio among those whose information gain
-    is at least about the mean gain. The grown tree is collapsed where its leaves err no less
-    than one leaf would, then pruned by pessimistic error estimates with subtree raising.
+    is at least about the mean gain. The grown tree is collapsed where its leaves make as many
+    errors as one leaf would, then pruned by pessimistic error estimates with subtree raising.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     collapse : bool, default=True
         Whether to cut subtrees that do not lower the training error, before pruning.
     mdl_correction : bool, default=True
-        Whether a numeric column's gain pays log2(number of cuts) / weight for the choice.
+        Whether log2(number of cuts) / weight is subtracted from the gain of a numeric column.
     nominal_features : None, "binary" or array-like, default=None
         Columns that are nominal attributes of two values: a mask or indices, or "binary" for
         all columns of zeros and ones. Such a column may be split with ``min_samples_leaf``
@@ -88,7 +88,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     Weights count as repetitions: ``min_samples_leaf``, the minimum of a numeric split and
     the error estimates all go by weight. Scale weights to sum to the number of samples.
 
-    Not part of it: missing values, nominal attributes of more than two values, reduced-error
+    Not supported: missing values, nominal attributes of more than two values, reduced-error
     pruning and Laplace smoothing. Two deliberate differences: J48 counts samples, not their
     weight, when it decides whether a numeric column has enough of them; and it lets a
     ``min_samples_leaf`` above 25 drop to 25 for numeric columns.
@@ -299,7 +299,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return self._proba(X)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Most frequent class of the leaf; of equals the first in ``classes_``.
+        """Most frequent class of the leaf; ties go to the first in ``classes_``.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return self.tree_.n_leaves
 
     def export_text(self, feature_names: ArrayLike | None = None) -> str:
-        """Write the tree as text in J48's manner.
+        """Write the tree as text in the style of J48.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ class C45Tree:
         return self.value.sum(axis=1)
 
     def export_text(self, feature_names: Sequence[str], classes: NDArray[Any]) -> str:
-        """Write the tree as text in J48's manner; see `C45TreeClassifier.export_text`."""
+        """Write the tree as text in the style of J48; see `C45TreeClassifier.export_text`."""
         lines = []
         stack = [(0, -1, "")]  # node, depth, the test that leads to the node
         while stack:

@@ -42,7 +42,7 @@ def read_arff(
 ) -> Bunch:
     """Read a multi-label ARFF file of Mulan or MEKA.
 
-    The labels are, in this order, those given by `labels`, by `xml`, by the XML beside the file
+    The labels are, in this order, those given by `labels`, by `xml`, by the XML file next to it
     (``enron.xml`` for ``enron.arff`` and ``enron-train.arff``, also compressed), and by MEKA's
     ``-C n`` in the relation's name. So an XML takes precedence over a ``-C``.
 
@@ -178,8 +178,8 @@ def _label_columns(
         return find_labels(header.meka_count, names, path)
     raise FormatError(
         path,
-        "the label attributes are unknown: no XML file stands beside it and its relation has no "
-        "-C; pass labels= (names, or a count: -3 for the last three) or xml=",
+        "the label attributes are unknown: there is no XML file of the same name and the relation "
+        "has no -C; pass labels= (names, or a count: -3 for the last three) or xml=",
         None,
         "labels",
         "xml",
@@ -230,7 +230,7 @@ def write_arff(
     relation : str, default="labelkin"
         Name of the relation.
     xml : bool, default=True
-        Write Mulan's XML beside the file (``yeast.xml`` for ``yeast.arff.gz``). Without
+        Write Mulan's XML next to the file (``yeast.xml`` for ``yeast.arff.gz``). Without
         effect when `meka`.
     meka : bool, default=False
         Write MEKA's form: labels first, ``-C q`` in the relation's name, no XML.

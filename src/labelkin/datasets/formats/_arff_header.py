@@ -117,7 +117,7 @@ def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
         if not values:
             raise ValueError("a nominal attribute declares no value")
         if len(set(values)) < len(values):
-            raise ValueError(f"a nominal value stands twice in {shorten(text)}")
+            raise ValueError(f"a nominal value occurs twice in {shorten(text)}")
         return "nominal", values
     words = text.split("%", 1)[0].lower().split()
     kind = words[0] if words else ""
@@ -166,7 +166,7 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
     else:
         raise FormatError(path, "the file ends before @data", line or None)
     if not attributes:
-        raise FormatError(path, "@data stands before any @attribute", line)
+        raise FormatError(path, "@data comes before any @attribute", line)
     seen: set[str] = set()
     for attribute in attributes:
         if attribute.name in seen:

@@ -240,7 +240,7 @@ class RowReader:
         entries: dict[int, float] = {}
         for column, token, quoted in self._pairs(text[1:-1], line):
             if column in entries:
-                raise FormatError(self.path, f"index {column} stands twice", line)
+                raise FormatError(self.path, f"index {column} occurs twice", line)
             is_kept = self.is_kept[column]
             entries[column] = self._decode(column, token, quoted, line) if is_kept else 0.0
         return {**self.defaults, **entries}

@@ -62,7 +62,7 @@ def read_csv(
     table, _ = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=".")
     if labels is None:
         raise FormatError(
-            path, "a CSV table does not say which columns are labels; pass labels=", None, "labels"
+            path, "the label columns of the CSV table are unknown; pass labels=", None, "labels"
         )
     label_columns = find_labels(labels, table.column_names, path)
     data, target, features, columns = split_table(table, label_columns, drop, path)
@@ -89,7 +89,7 @@ def read_csv_table(
     as_strings : iterable of str, default=()
         Columns kept as they are written, such as numbers with leading zeros.
     """
-    import_optional("pyarrow")  # the extra is missed before the file
+    import_optional("pyarrow")  # a missing extra is reported before a missing file
     with open_for_reading(path) as file:
         raw = file.read()
     if not raw.strip():

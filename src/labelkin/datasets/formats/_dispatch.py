@@ -44,7 +44,7 @@ def format_of(path: str | Path, format: str | None = None) -> str:
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
         raise ArgumentError(
-            f"{path}: the name does not tell the format; end it in {', '.join(_SUFFIXES)} "
+            f"{path}: the format is unknown from the name; end it in {', '.join(_SUFFIXES)} "
             "(and .gz or .bz2 if it is compressed), or pass format=",
             "format",
         )
@@ -70,10 +70,10 @@ def read(
         ``.arff``, ``.npz``, ``.svm``/``.libsvm``/``.txt``, ``.csv`` or ``.parquet``, each
         optionally followed by ``.gz`` or ``.bz2``.
     labels : names, comma-separated string, or int, optional
-        Which columns are the labels, where the file does not say: their names, or a count
+        The label columns, where the file does not define them: their names, or a count
         (positive: the first, negative: the last).
     format : {"arff", "npz", "libsvm", "csv", "parquet"}, optional
-        Where the name does not tell.
+        The format, where the name has another suffix.
     **options
         For the format's own reader, such as ``drop=`` or ``xml=``.
 
@@ -117,16 +117,16 @@ def write(
     Parameters
     ----------
     path : str or Path
-        Its suffix tells the format, as in `read`.
+        Its suffix determines the format, as in `read`.
     data : array-like, sparse matrix or DataFrame of shape (n, d)
     target : array-like, sparse matrix or DataFrame of shape (n, q)
     feature_names, label_names : iterable of str, optional
     feature_n_values : array-like of int, optional
-        0 for a numeric feature, k for a nominal one. LibSVM and CSV have no place for it.
+        0 for a numeric feature, k for a nominal one. LibSVM and CSV cannot store it.
     split : array-like, optional
-        Original training (0) and test (1) rows. Only ``.npz`` has a place for it.
+        Original training (0) and test (1) rows. Only ``.npz`` can store it.
     format : str, optional
-        Where the name does not tell.
+        The format, where the name has another suffix.
     **options
         For the format's own writer, such as ``meka=True``.
 

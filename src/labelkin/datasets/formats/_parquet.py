@@ -46,7 +46,7 @@ def read_parquet(
         if labels is None:
             raise FormatError(
                 path,
-                "the table does not say which columns are labels; pass labels=",
+                "the label columns of the table are unknown; pass labels=",
                 None,
                 "labels",
             )

@@ -131,5 +131,5 @@ def dataset_info(name: str) -> DatasetInfo:
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
         f"No dataset is called {name!r}.{hint} "
-        "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists what is known."
+        "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists the known ones."
     )

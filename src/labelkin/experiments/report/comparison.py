@@ -1,4 +1,4 @@
-"""Methods beside one another on datasets, and one method under the values of a parameter.
+"""Comparison of methods on datasets, and of one method under the values of a parameter.
 
 A method's name may carry a setting, as in ``vpcme@threshold=0.1``. Such rows of the results
 form sweeps; all others are compared with one another.
@@ -92,9 +92,9 @@ class Contrast:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Methods beside one another on datasets.
+    """Comparison of methods on datasets.
 
-    Marks tell how `reference` compares with each other method on a dataset: • it is better,
+    Marks show how `reference` compares with each other method on a dataset: • it is better,
     ○ it is worse, by a test at 1 % over the folds both have.
     """
 

@@ -95,7 +95,7 @@ def _on_one_dataset(block: "DataFrame", measure: Measure, what: str) -> str:
     )
     return (
         f"On {block.index[0]}, {first} is best in {what}, before {second}; "
-        "one dataset does not tell how they compare on others."
+        "one dataset does not show how they compare on others."
     )
 
 

@@ -1,9 +1,9 @@
-"""All metrics together: which method leads over datasets × metrics, and how surely.
+"""All metrics together: which method leads over datasets × metrics, and whether significantly.
 
 Methods are ranked in each pair of a dataset and one of the paper's five metrics, by their means
 over the folds, and the ranks averaged; Friedman's and Nemenyi's tests run over these pairs. The
 five metrics of a dataset depend on one another, so that this test finds differences too
-easily: beside it stands the test over datasets, each with its mean rank in the five.
+easily. The test over datasets, each with its mean rank in the five, is therefore given too.
 """
 
 from dataclasses import dataclass

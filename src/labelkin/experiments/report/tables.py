@@ -1,4 +1,4 @@
-"""The paper's tables, filled with what was measured; published figures stand beneath."""
+"""The paper's tables, filled with measured figures, the published ones below them."""
 
 from typing import TYPE_CHECKING, Any
 
