@@ -10,7 +10,7 @@ $(BIN)/python:
 	  { echo "labelkin needs Python 3.11 or newer; try: make PYTHON=python3.12 demo"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp an extra: `make demo` on a laptop need not fetch the developers' tools.
+# One stamp per extra, so that `make demo` does not install the developers' tools.
 $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
@@ -42,12 +42,12 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Warnings are errors. One BLAS thread: the site's many small fits are quicker so.
+# Warnings are errors. One BLAS thread, which is faster for the site's many small fits.
 docs: $(VENV)/.docs-installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "the site is in docs/_build/html/index.html"
 
-# Builds the wheel and tries it in fresh environments: lowest and newest scikit-learn.
+# Builds the wheel and tests it in fresh environments: lowest and newest scikit-learn.
 release: $(VENV)/.release-installed
 	rm -rf dist
 	$(BIN)/python -m build

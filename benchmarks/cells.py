@@ -29,7 +29,7 @@ FOLDS = 5
 
 
 def run(path, method, dataset, fold):
-    """Fit and judge one cell; add its line to the file."""
+    """Fit and evaluate one cell; add its line to the file."""
     X, Y = load(dataset)
     train, test = list(folds(len(Y)))[fold]
     started, used = time.perf_counter(), time.process_time()

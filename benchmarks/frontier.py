@@ -1,4 +1,4 @@
-"""What honest methods reach on the paper's twelve datasets, five fixed folds.
+"""What methods that see no test labels reach on the paper's twelve datasets, five fixed folds.
 
     python benchmarks/frontier.py [--method krr] [--datasets yeast,scene] [--json FILE]
 

@@ -71,7 +71,7 @@ def make(data, n):
 
 
 def run(data, n, marks, results):
-    """Fit and judge one model; put its line into a queue."""
+    """Fit and evaluate one model; put its line into a queue."""
     X, Y, test, truth = make(data, n)
     model = KinEnsembleClassifier(n_jobs=1, random_state=0)
     if marks == "krr":

@@ -46,7 +46,7 @@ class Idle(ClassifierMixin, BaseEstimator):
     """Counts the classes and says the same of every row.
 
     scikit-learn's DummyClassifier does so too, but is not idle: seeded, it makes a random
-    generator whenever it is asked, which takes longer than all the rest.
+    generator in every call, which takes longer than all the rest.
     """
 
     def fit(self, X, y):  # noqa: D102
@@ -106,7 +106,7 @@ def answer(model, X, Y, Q):
 
 
 def skmultilearn(path, **options):
-    """Return a function that fits and asks one of scikit-multilearn-ng's classifiers."""
+    """Return a function that fits one of scikit-multilearn-ng's classifiers and predicts."""
     module, _, name = path.rpartition(".")
 
     def run(X, Y, Q):

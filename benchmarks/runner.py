@@ -45,7 +45,7 @@ class Random(Source):
     """A dataset that is nothing but chance."""
 
     def load(self):
-        """Make as many rows and labels as are asked for."""
+        """Make as many rows and labels as are requested."""
         rng = np.random.RandomState(0)
         rows, labels = map(int, self.labels.split(","))
         Y = (rng.random_sample((rows, labels)) < 0.3).astype(np.int64)

@@ -88,7 +88,7 @@ def measure(name):
 
 
 def draw(results, path):
-    """Draw a row of panels a metric, a column a dataset."""
+    """Draw one row of panels per metric and one column per dataset."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -68,7 +68,7 @@ def key(cell):
 
 
 def show(cells, names):
-    """Print a row a dataset, then the means."""
+    """Print one row per dataset, then the means."""
     heads = " ".join(f"{head:>6}" for head in ("HL", "RL", "1-err", "cov", "AP"))
     print(f"\n{'dataset':14}{'0.6':^36}{'auto better by':^36}{'seconds':>9}{'times':>7}   chosen")
     print(f"{'':14}{heads:36}{heads:36}")

@@ -22,7 +22,7 @@ EXTRAS = "all"
 
 
 def floors() -> list[str]:
-    """Return ``name==floor`` for all that an install with all extras asks for."""
+    """Return ``name==floor`` for all requirements of an install with all extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = list(project["dependencies"])

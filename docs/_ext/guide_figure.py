@@ -5,7 +5,7 @@ uses the colours of the page, so that one figure serves the light and the dark p
 text can be selected, and screen readers read it::
 
     ```{guide-figure} projection
-    :alt: What a reader who cannot see it should know.
+    :alt: A description for readers who cannot see the figure.
 
     The caption.
     ```

@@ -2,8 +2,8 @@
 
 ``<!-- measured: NAME -->`` on a line of its own becomes a table:
 
-- ``frontier``, ``frontier-ranks``: from ``results/frontier.json``; beside them what the paper
-  printed;
+- ``frontier``, ``frontier-ranks``: from ``results/frontier.json``, with the published
+  figures;
 - ``decisions``: from a block of ``benchmarks/README.md``;
 - ``comparison``: the head of ``results/frontier.md``, once that is there.
 
@@ -48,7 +48,7 @@ FRONTIER = ROOT / "results" / "frontier.json"
 
 
 class Frontier:
-    """Means of methods on datasets, beside the published ones."""
+    """Means of methods on datasets, and the published ones."""
 
     def __init__(self) -> None:
         data = json.loads(FRONTIER.read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ class Frontier:
         return int((self.signs * (self.cells[name] - self.printed) > 1e-9).sum())
 
     def table(self, metric: str) -> str:
-        """Return one metric's table: a row a dataset, the best measured figure in bold."""
+        """Return one metric's table: one row per dataset, the best measured figure in bold."""
         columns = {name: self.column(name, metric) for name in self.cells}
         best = (METRICS[metric].sign * np.stack(list(columns.values()))).max(axis=0)
         rows = []
@@ -129,7 +129,7 @@ def selection_curves() -> dict[tuple[str, str], dict[str, tuple[list[float], lis
 
 
 def decisions() -> str:
-    """Return what decisions.py measured for VPCME's scores, three decisions a dataset."""
+    """Return what decisions.py measured for VPCME's scores, three decisions per dataset."""
     head: list[str] = []
     rows = []
     wanted = {"own": "the vote itself", "auto": '"auto"', "hamming_loss": '"hamming_loss"'}

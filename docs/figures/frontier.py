@@ -13,7 +13,7 @@ OURS = {"mlknn": (GREY, "o"), "vpcme": (ORANGE, "s"), "krr": (BLUE, "^"), "kin":
 
 
 def draw():
-    """Draw a row a dataset: what was measured, less what the paper printed for VPCME."""
+    """Draw one row per dataset: measured minus published figures of VPCME."""
     data = frontier()
     printed = data.column("published", "average_precision")
     order = np.argsort(data.column(list(data.cells)[-1], "average_precision") - printed)

@@ -9,7 +9,7 @@ NAMES = ["beach", "sea", "city", "night"]
 
 
 def draw():
-    """Draw w(l, m): how neighbours with label m speak for label l."""
+    """Draw w(l, m), the weight of neighbours with label m for label l."""
     from matplotlib.colors import LinearSegmentedColormap
 
     rng = np.random.default_rng(0)

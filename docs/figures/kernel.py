@@ -34,11 +34,11 @@ def draw():
 
     proba, truth = model.predict_proba(X_test).ravel(), Y_test.ravel()
     group = np.minimum((proba * 10).astype(int), 9)
-    said = [proba[group == g].mean() for g in range(10)]
+    mean = [proba[group == g].mean() for g in range(10)]
     found = [truth[group == g].mean() for g in range(10)]
     right.plot([0, 1], [0, 1], color=GREY, linewidth=1)
-    right.plot(said, found, color=BLUE, marker="o", markersize=4)
-    right.set(xlabel="probability said", title="share of labels true", aspect="equal")
+    right.plot(mean, found, color=BLUE, marker="o", markersize=4)
+    right.set(xlabel="predicted probability", title="share of true labels", aspect="equal")
     right.spines[:].set_color(INK)
     return figure
 

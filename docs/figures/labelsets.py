@@ -27,7 +27,7 @@ def draw():
                 linewidth=0.9,
             )  # fmt: skip
     left.set(xlim=(-0.6, 9.6), ylim=(19.7, -0.7), xticks=range(10), yticks=range(0, 20, 2))
-    left.set(xlabel="label", ylabel="member", title="20 labelsets of k = 3; filled: votes yes")
+    left.set(xlabel="label", ylabel="member", title="20 labelsets of k = 3; filled: votes for")
     left.grid(alpha=0.25, linewidth=0.5)
     left.set_axisbelow(True)
     picture.imshow(images[row], cmap="gray_r", aspect="equal")

@@ -1,4 +1,4 @@
-"""Leaving one out inside a projection flatters it; out of bag does not."""
+"""Leave-one-out estimates inside a projection are optimistic; out-of-bag ones are not."""
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def draw():
     ):
         axes.plot(FEATURES, values, color=colour, linestyle=style, marker="o", markersize=4)
         axes.text(FEATURES[-1] * 1.06, values[-1], name, color=INK, va="center")
-    axes.set(xscale="log", xlabel=f"features k (n = {N}, {INFORMATIVE} of them count)")
+    axes.set(xscale="log", xlabel=f"features k (n = {N}, {INFORMATIVE} of them relevant)")
     axes.set_xticks(FEATURES, FEATURES)
     axes.minorticks_off()
     axes.set_title("average precision, %")
