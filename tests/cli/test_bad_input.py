@@ -562,7 +562,7 @@ def test_stdout_on_a_full_disk(untouched):
 
 
 LONG = ["fit", "films.csv", "--text", "plot", "--ignore", "id", "--labels", "-3"]
-LONG += ["--set", "n_estimators=3000"]
+LONG += ["--model", "vpcme", "--set", "n_estimators=3000"]
 INTERRUPTED = (130, "", "interrupted\n")
 
 
@@ -585,8 +585,8 @@ def test_ctrl_c_at_any_moment(seed, untouched):
 )
 def test_ctrl_c_while_fitting(command, number, untouched):
     with start([command, *LONG[1:]]) as process:
-        while "3 labels" not in process.stderr.readline():
-            pass
+        while "3 labels" not in (line := process.stderr.readline()):
+            assert line, "the command ended before it was interrupted"
         time.sleep(0.2)
         process.send_signal(number)
         assert process.stderr.read() == "interrupted\n"

@@ -212,3 +212,51 @@ def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
             begin(store, methods=[{**method, "estimator": "M(k=2)"}])
         assert store.datasets()["d"]["features"] == 2
         assert store.methods()["m"]["estimator"] == "M(k=1)"
+
+
+def test_a_link_and_its_target_have_one_lock(tmp_path):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "r.db", tmp_path / "link.db"
+    link.symlink_to(target)
+    with Store(target, write=True), pytest.raises(ValueError, match="another run is writing"):
+        Store(link, write=True)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("hamming_loss", "much"), ("status", "fine"), ("fold", -1)]
+)
+def test_odd_values_name_their_row(column, value, tmp_path):
+    path = tmp_path / "r.db"
+    with Store(path, write=True) as store:
+        store._db.execute("INSERT INTO runs VALUES (1, '', '', '{}')")
+        store._db.execute(
+            "INSERT INTO cells (dataset, method, repeat, fold, status, run) "
+            "VALUES ('yeast', 'mlknn', 0, 3, 'ok', 1)"
+        )
+        store._db.execute(f"UPDATE cells SET {column} = ?", (value,))
+        store._run = 1
+    with Store(path) as store, pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
+        store.rows()
+
+
+def test_a_damaged_environment_names_its_run(tmp_path):
+    path = tmp_path / "r.db"
+    with Store(path, write=True) as store:
+        store._db.execute("INSERT INTO runs VALUES (7, '', '', 'no JSON')")
+        store._run = 7
+    with Store(path) as store, pytest.raises(ValueError, match="run 7 has a damaged environment"):
+        store.runs()
+
+
+def test_a_full_disk_names_the_store(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "r.db"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Store(path, write=True) as store:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+        try:
+            with pytest.raises(OSError, match=r"r\.db") as caught, store._transaction():
+                store._db.execute("INSERT INTO runs VALUES (1, '', ?, '{}')", ("x" * 10**6,))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert caught.value.filename == str(path)

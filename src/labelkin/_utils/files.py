@@ -18,6 +18,7 @@ DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 """Numbers of the errors of a disk that is full or failing."""
 
 _COMPRESSIONS = (".gz", ".bz2")
+_unfinished: set[Path] = set()
 
 
 class FormatError(ValueError):
@@ -124,6 +125,7 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield raw
         return
     temporary = real.with_name(f".{real.name}.{uuid.uuid4().hex}.tmp")
+    _unfinished.add(temporary)
     try:
         with _named_errors(path, temporary):
             with open(temporary, "xb") as raw:
@@ -136,6 +138,14 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def remove_unfinished() -> None:
+    """Remove the files that are being written; for a process that is about to end."""
+    for temporary in list(_unfinished):
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -112,10 +112,18 @@ def map_threads(
         # thread: the workers get those of this one. A plain pool, because joblib's threading
         # backend polls its workers at intervals longer than a short item takes.
         contexts = [copy_context() for _ in items]
-        with ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config())) as pool:
+        pool = ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config()))
+        try:
             for result in pool.map(lambda c, item: c.run(function, item), contexts, items):
                 callback(result)
                 results.append(result)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)  # the user does not wait for threads
+            raise
+        except BaseException:
+            pool.shutdown()
+            raise
+        pool.shutdown()
         return results
 
 

@@ -1,5 +1,6 @@
 """The command line ``labelkin``: one module per command, the underscored ones are shared."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -22,7 +23,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         from labelkin.cli._app import run
 
-        return run(sys.argv[1:] if argv is None else list(argv))
+        if argv is not None:
+            return run(list(argv))
+        code = run(sys.argv[1:])
+        if code == 130:
+            # Python would wait for threads that still compute.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        return code
     except KeyboardInterrupt:  # while the commands were still being imported
         print("interrupted", file=sys.stderr)
         return 130

@@ -1,9 +1,6 @@
 """The tree of commands, and how one of them is run."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -11,6 +8,7 @@ import typer
 import labelkin
 from labelkin.cli import datasets, demo, evaluate, export, fit, merge, predict, report, reproduce
 from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
+from labelkin.cli._signals import terminable
 
 app = typer.Typer(
     name="labelkin",
@@ -65,7 +63,7 @@ app.command("report")(report.command)
 def run(argv: list[str]) -> int:
     """Run one command line and return its exit code."""
     quiet = "-q" in argv or "--quiet" in argv
-    with _terminable() as interrupted, warnings_as_notes(quiet):
+    with terminable() as interrupted, warnings_as_notes(quiet):
         try:
             code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
             sys.stdout.flush()
@@ -89,30 +87,3 @@ def _options_of(argv: list[str]) -> dict[str, str]:
     for word in argv:
         command = getattr(command, "commands", {}).get(word, command)
     return {option.name: option.opts[0] for option in command.params if option.opts[0][0] == "-"}
-
-
-@contextmanager
-def _terminable() -> Iterator[list[int]]:
-    """Raise KeyboardInterrupt on SIGTERM as on Ctrl-C; yield the list of signals received."""
-    received: list[int] = []
-
-    def interrupt(number: int, _: Any) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    def report_unraisable(event: Any, default: Any = sys.unraisablehook) -> None:
-        if not received:  # an interrupt inside a callback is reported once, by `run`
-            default(event)
-
-    try:
-        handlers = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread
-        yield received
-        return
-    hook, sys.unraisablehook = sys.unraisablehook, report_unraisable
-    try:
-        yield received
-    finally:
-        sys.unraisablehook = hook
-        for number, handler in handlers.items():
-            signal.signal(number, handler)

@@ -204,13 +204,16 @@ class SavedModel:
         return count_known_rows(X, self.info.details.get("fingerprint"))
 
 
-def load_saved_model(path: Path) -> SavedModel:
-    """Load a model file with what it records about its input and labels."""
+def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedModel:
+    """Load a model file with what it records about its input and labels.
+
+    With `expected_sha256`, a file of another digest is refused.
+    """
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
-    model = load_model(path)
+    model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
     recorded = info.details.get("schema")

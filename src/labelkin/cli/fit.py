@@ -97,12 +97,12 @@ def command(
         **training.details(),
         "decisions": learn_thresholds(pipeline, training.y),
     }
-    save_model(pipeline, out, label_names=training.labels.names, details=details)
+    digest = save_model(pipeline, out, label_names=training.labels.names, details=details)
 
     # Report what was done.
     size = out.stat().st_size if out.is_file() else 0
     if as_json:
-        written = {"out": str(out), "bytes": size, "seconds": round(seconds, 3)}
+        written = {"out": str(out), "bytes": size, "sha256": digest, "seconds": round(seconds, 3)}
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"

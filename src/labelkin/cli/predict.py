@@ -80,6 +80,15 @@ def command(
             help="Separator between the labels of a row; by default that of the training data."
         ),
     ] = None,
+    expected_sha256: Annotated[
+        str | None,
+        typer.Option(
+            "--sha256",
+            metavar="DIGEST",
+            help="Refuse MODEL unless its SHA-256, as labelkin fit and sha256sum print it, is "
+            "this one.",
+        ),
+    ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -104,7 +113,7 @@ def command(
     decision = parse_decision(deciding.decide, deciding.threshold)
     _compute.check_device(device)
 
-    saved = load_saved_model(model)
+    saved = load_saved_model(model, expected_sha256)
     separator = separator or saved.labels.separator
     names = list(saved.labels.names)
     if format != "jsonl":

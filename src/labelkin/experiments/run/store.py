@@ -5,7 +5,9 @@ is on disk when it ends (write-ahead log, ``synchronous=FULL``). Others may read
 second writer is refused by a lock that the operating system releases when its holder dies.
 """
 
+import errno
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +25,16 @@ if TYPE_CHECKING:
 
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
 _VERSION = 3
+# SQLite's name of a write that fails says nothing about the cause: most often the disk is full.
+_DISK_ERRORS = {sqlite3.SQLITE_FULL: errno.ENOSPC} | dict.fromkeys(
+    (
+        sqlite3.SQLITE_IOERR_WRITE,
+        sqlite3.SQLITE_IOERR_FSYNC,
+        sqlite3.SQLITE_IOERR_TRUNCATE,
+        sqlite3.SQLITE_IOERR_SHMSIZE,
+    ),
+    errno.EIO,
+)
 _SCHEMA = f"""
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
@@ -71,13 +83,15 @@ class Store:
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
+        # A link and its target are one store, with one lock beside the target.
+        self._file = Path(os.path.realpath(path))
         self._lock: sqlite3.Connection | None = None
         self._run: int | None = None
         self._revision: str | None = None
-        self._is_new = write and not self.path.exists()
+        self._is_new = write and not self._file.exists()
         if write:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(self.path)
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(self._file)
         elif not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: there is no such store of results.")
         try:
@@ -99,7 +113,7 @@ class Store:
                 self._db.execute("PRAGMA journal_mode = DELETE")
         self._db.close()
         if self._is_new and self._run is None:
-            self.path.unlink(missing_ok=True)  # no run began
+            self._file.unlink(missing_ok=True)  # no run began
         self._release()
 
     def _release(self) -> None:
@@ -109,7 +123,7 @@ class Store:
 
     def _open(self, write: bool) -> sqlite3.Connection:
         mode = "rwc" if write else "ro"
-        address = f"file:{quote(str(self.path.resolve()))}?mode={mode}"
+        address = f"file:{quote(str(self._file))}?mode={mode}"
         with self._errors():
             db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None)
             db.row_factory = sqlite3.Row
@@ -146,6 +160,9 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) in _DISK_ERRORS:
+                code = _DISK_ERRORS[error.sqlite_errorcode]
+                raise OSError(code, os.strerror(code), str(self.path)) from error
             raise OSError(f"{self.path}: {error}.") from error
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path}: this is not a store of results ({error}).") from error
@@ -169,7 +186,28 @@ class Store:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per cell, with all columns, in a fixed order."""
-        return self._query(f"SELECT {', '.join(COLUMNS)} FROM cells ORDER BY {', '.join(CELL)}")
+        rows = self._query(f"SELECT {', '.join(COLUMNS)} FROM cells ORDER BY {', '.join(CELL)}")
+        for row in rows:
+            self._check_row(row)
+        return rows
+
+    def _check_row(self, row: Mapping[str, Any]) -> None:
+        """Raise ValueError for a cell with values that no run writes; SQLite takes any."""
+        for name, value in row.items():
+            if name in FIGURES:
+                valid = value is None or isinstance(value, (int, float))
+            elif name in ("repeat", "fold"):
+                valid = isinstance(value, int) and value >= 0
+            elif name == "status":
+                valid = value in ("ok", "failed")
+            else:
+                valid = value is None or isinstance(value, str)
+            if not valid:
+                place = ", ".join(f"{key} {row[key]!r}" for key in CELL)
+                raise ValueError(
+                    f"{self.path}: the cell of {place} holds {value!r:.60} as {name}; the store "
+                    "was altered: delete this row, and run it again."
+                )
 
     def results(self) -> "pd.DataFrame":
         """Return :meth:`rows` as a DataFrame."""
@@ -195,7 +233,15 @@ class Store:
             "SELECT id, started, command, environment, "
             "(SELECT count(*) FROM cells WHERE run = runs.id) AS cells FROM runs ORDER BY id"
         )
-        return [{**run, "environment": json.loads(run["environment"])} for run in found]
+        for run in found:
+            try:
+                run["environment"] = dict(json.loads(run["environment"]))
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{self.path}: run {run['id']!r} has a damaged environment; the store was "
+                    "altered."
+                ) from None
+        return found
 
     def environment(self) -> dict[str, Any]:
         """Return the environment of the last run; see :meth:`runs` for all."""
@@ -237,8 +283,10 @@ class Store:
         """Return one metric of every cell that did not fail."""
         if name not in FIGURES:
             raise ValueError(f"no column is called {name!r}; known: {', '.join(FIGURES)}.")
-        query = f"SELECT {', '.join(CELL)}, {name} FROM cells WHERE status = 'ok'"
-        return {Cell(*(row[key] for key in CELL)): row[name] for row in self._query(query)}
+        rows = self._query(f"SELECT {', '.join(CELL)}, {name} FROM cells WHERE status = 'ok'")
+        for row in rows:
+            self._check_row(row)
+        return {Cell(*(row[key] for key in CELL)): row[name] for row in rows}
 
     # ------------------------------------------------------------------ writing
 

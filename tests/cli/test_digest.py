@@ -1,0 +1,48 @@
+"""``labelkin predict --sha256``: a model file is used only if it is the expected one."""
+
+import hashlib
+import json
+
+import pytest
+
+from labelkin.cli import main
+from support.tables import write_films
+
+pytest.importorskip("skops.io")
+pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("digest")
+    films, model = write_films(folder / "films.csv", 40), folder / "m.skops"
+    words = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn"]
+    assert main(["fit", str(films), *words, "--out", str(model), "-q"]) == 0
+    return model, films
+
+
+def test_the_expected_model(fitted, capsys):
+    model, films = fitted
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    assert main(["predict", str(model), str(films), "--sha256", digest, "-q"]) == 0
+
+
+def test_another_model(fitted, capsys):
+    model, films = fitted
+    assert main(["predict", str(model), str(films), "--sha256", "0" * 64]) == 2
+    assert "not the expected one; nothing was loaded" in capsys.readouterr().err
+
+
+def test_no_digest(fitted, capsys):
+    model, films = fitted
+    assert main(["predict", str(model), str(films), "--sha256", "abc"]) == 2
+    assert "--sha256" in capsys.readouterr().err
+
+
+def test_fit_reports_it(fitted, tmp_path, capsys):
+    _, films = fitted
+    out = tmp_path / "m.skops"
+    words = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn", "--json"]
+    assert main(["fit", str(films), *words, "--out", str(out)]) == 0
+    found = json.loads(capsys.readouterr().out)["sha256"]
+    assert found == hashlib.sha256(out.read_bytes()).hexdigest()
