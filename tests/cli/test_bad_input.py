@@ -281,6 +281,13 @@ predict n.skops n.csv --delimiter ''                # one character
 predict n.skops n.csv --encoding klingon            # klingon
 predict n.skops n.csv --device tpu                  # --device
 predict n.skops n.csv n.csv                         # unexpected extra argument
+explain n.skops                                     # Missing argument
+explain n.skops n.csv --row 0                       # --row
+explain n.skops n.csv --row 31                      # n.csv has 30 rows
+explain n.skops n.csv --out why.txt                 # end it in .html or .png
+explain n.skops n.csv --training films.csv          # give the file that it was fitted on
+explain nowhere.skops n.csv                         # There is no file nowhere.skops
+explain n.skops fewer.csv                           # no column 'z'
 evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
 evaluate n.csv                                      # the label columns are unknown

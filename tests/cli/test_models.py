@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from labelkin.cli import evaluate, export, fit, main, predict
+from labelkin.cli import evaluate, explain, export, fit, main, predict
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
 from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
@@ -94,7 +94,7 @@ def test_the_loaded_pipeline_takes_raw_rows(here):
 
 
 def examples():
-    for module in (fit, predict, evaluate, export):
+    for module in (fit, predict, evaluate, explain, export):
         for line in module.EXAMPLES.splitlines():
             if line.startswith("labelkin "):
                 yield line
@@ -360,6 +360,40 @@ def test_labels_named_like_our_columns(here):
     ok("fit", "n.csv", "--labels", "row,labels", *FAST)
     ok("predict", "model.skops", "n.csv", "--out", "p.csv")
     assert rows_of("p.csv")[0] == ["row_", "labels_", "confidence", "row", "labels"]
+
+
+@pytest.mark.parametrize("method", ["mlknn", "krr", "logistic"])
+def test_explain(method, here, capsys):
+    ok("fit", "movies.csv", *FILMS, "--model", method, "--decide", "cost:FN=2")
+    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+    predicted = rows_of("p.csv")[3][1]
+    capsys.readouterr()
+    ok("explain", "model.skops", "new.csv", "--row", "3", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert ";".join(sorted(one["label"] for one in found["labels"] if one["predicted"])) == (
+        ";".join(sorted(filter(None, predicted.split(";"))))
+    )
+    assert any(one["added"] for one in found["labels"])
+    assert bool(found["nearest"]) == (method == "mlknn")
+    ok("explain", "model.skops", "new.csv", "--row", "3", "--training", "movies.csv")
+    assert capsys.readouterr().out.startswith('row 3 "')
+    ok("explain", "model.skops", "new.csv", "--out", "why.html")
+    page = (here / "why.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "http" not in page
+    ok("explain", "model.skops", "new.csv", "--out", "why.png")
+    assert (here / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_explain_escapes_what_it_shows(here):
+    rows = "".join(f"<b>x{i % 2}</b> some words here $a,{i % 2},1\n" for i in range(12))
+    (here / "odd.csv").write_text("t,<i>,b\n" + rows)
+    ok("fit", "odd.csv", "--text", "t", "--labels", "<i>,b", "-m", "mlknn", "-q")
+    ok("explain", "model.skops", "odd.csv", "--out", "why.html")
+    page = (here / "why.html").read_text(encoding="utf-8")
+    assert "<b>" not in page
+    assert "<i>" not in page
+    ok("explain", "model.skops", "odd.csv", "--out", "why.png")
 
 
 def test_columns_kept_and_confidence(model):

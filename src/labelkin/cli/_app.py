@@ -6,7 +6,18 @@ from typing import Any
 import typer
 
 import labelkin
-from labelkin.cli import datasets, demo, evaluate, export, fit, merge, predict, report, reproduce
+from labelkin.cli import (
+    datasets,
+    demo,
+    evaluate,
+    explain,
+    export,
+    fit,
+    merge,
+    predict,
+    report,
+    reproduce,
+)
 from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
 from labelkin.cli._signals import terminable
 
@@ -52,6 +63,7 @@ def _root(
 app.command("fit", epilog=fit.EXAMPLES)(fit.command)
 app.command("predict", epilog=predict.EXAMPLES)(predict.command)
 app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.command)
+app.command("explain", epilog=explain.EXAMPLES)(explain.command)
 app.command("export", epilog=export.EXAMPLES)(export.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("demo")(demo.command)

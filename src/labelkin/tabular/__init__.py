@@ -3,6 +3,7 @@
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
+from labelkin.tabular._occlusion import occlude
 from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
 from labelkin.tabular._read import ReadOptions, read_raw_table
 from labelkin.tabular._schema import Schema
@@ -21,5 +22,6 @@ __all__ = [
     "fit_pipeline",
     "join_names",
     "make_pipeline",
+    "occlude",
     "read_raw_table",
 ]

@@ -1,0 +1,143 @@
+"""``labelkin explain``: why a model predicts the labels of one row."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelkin.cli import _options as options
+from labelkin.cli._data import (
+    SavedModel,
+    check_data_file,
+    check_model_file,
+    load_saved_model,
+    print_guesses,
+)
+from labelkin.cli._decisions import parse_decision
+from labelkin.cli._output import Notes, check_output, plural, print_json
+
+if TYPE_CHECKING:
+    from labelkin.cli._reasons import Reasons
+    from labelkin.tabular import RawTable
+
+EXAMPLES = """Examples:
+
+labelkin explain model.skops new.csv --row 3
+
+labelkin explain model.skops new.csv --row 3 --out why.html
+
+labelkin explain model.skops new.csv --training movies.csv"""
+
+_LONGEST = 100  # characters of a row in a title
+
+
+@options.expand_groups
+def command(
+    model: options.ModelFile,
+    data: options.DataFile,
+    *,
+    row: Annotated[int, typer.Option(min=1, help="Number of the row of DATA, counted from 1.")] = 1,
+    reading: options.ReadingOptions,
+    deciding: options.DecisionOptions,
+    training: Annotated[
+        Path | None,
+        options.output_option(
+            metavar="FILE",
+            help="The training data, to show the nearest training rows and not only their numbers.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        options.output_option("--out", "-o", help="Page (.html) or picture (.png) to write."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Explain why a model predicts the labels of one row.
+
+    Each label has its probability and the words and values that speak most for (+) or against (−)
+    it, on the scale of log odds: +0.7 doubles the odds. For methods that look at neighbours, the
+    nearest training rows are listed.
+    """
+    if out is not None:
+        if out.suffix.lower() not in (".html", ".htm", ".png"):
+            raise ValueError(f"{out}: the name does not tell the format; end it in .html or .png.")
+        check_output(out, overwrite, inputs=[model, data])
+    check_model_file(model)
+    check_data_file(data)
+    decision = parse_decision(deciding.decide, deciding.threshold)
+
+    saved = load_saved_model(model)
+    table = saved.read(data, reading)
+    notes = Notes(quiet or as_json)
+    print_guesses(table, notes)
+    if row > table.n_rows:
+        raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
+    X = saved.schema.read(table, [])
+    one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
+    labels, scores, _ = saved.predict(one, None, decision)
+
+    from labelkin.cli._reasons import find_reasons
+
+    found = find_reasons(
+        saved,
+        X,
+        row - 1,
+        labels[0],
+        scores[0],
+        f"row {row}{_row_in_words(saved, table, row - 1)}",
+        _describer(saved, training, reading),
+    )
+    if out is not None:
+        _write(found, out)
+    if as_json:
+        print_json(found.as_json())
+    elif out is None:
+        typer.echo(found.as_text())
+    elif not quiet:
+        typer.echo(f"written: {out}")
+
+
+def _write(found: "Reasons", out: Path) -> None:
+    from labelkin._utils.files import open_for_writing
+
+    with open_for_writing(out) as file:
+        if out.suffix.lower() == ".png":
+            found.draw(file)
+        else:
+            file.write(found.as_html().encode())
+
+
+def _describer(
+    saved: SavedModel, training: Path | None, reading: options.ReadingOptions
+) -> Callable[[int], str]:
+    """Return a function from a training row to its words, without the file to nothing."""
+    if training is None:
+        return lambda row: ""
+    check_data_file(training)
+    table = saved.read(training, reading)
+    if table.n_rows != saved.info.details.get("rows", table.n_rows):
+        raise ValueError(
+            f"--training {training}: it has {plural(table.n_rows, 'row')}, and the model was "
+            f"fitted on {saved.info.details['rows']:,}; give the file that it was fitted on."
+        )
+    return lambda row: _row_in_words(saved, table, row)
+
+
+def _row_in_words(saved: SavedModel, table: "RawTable", row: int) -> str:
+    """Return a row's text, or else its values, shortened."""
+    texts = saved.schema.of_kind("text")
+    columns = texts or list(saved.schema.columns or ())
+    if not columns:
+        return ""
+    cells = {name: table.strings(name)[row] for name in columns}
+    if texts:
+        words = " / ".join(" ".join(cell.split()) for cell in cells.values() if cell)
+        return f' "{_shorten(words)}"'
+    return " " + _shorten(", ".join(f"{name}={cell}" for name, cell in cells.items()))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,113 @@
+"""What the words and columns of a row add to its probabilities, for any classifier.
+
+A part of the row, a word or a column's value, is removed, and the labels are predicted again:
+the change is what the part adds. A value that is removed counts as missing, so that the column's
+median, or no category, takes its place.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.scoring import estimator_scores
+from labelkin.base import Array
+from labelkin.tabular._schema import Schema
+
+# Parts of a row that are tried, those that differ most from other rows.
+_MAX_PARTS = 400
+_SMALLEST = 1e-6
+
+
+def occlude(
+    pipeline: Any, schema: Schema, X: Any, row: int, n_labels: int
+) -> tuple[list[str], Array]:
+    """Return the parts of a row by name and what each adds to the log odds of each label.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted, by `make_pipeline`.
+    schema : Schema
+        What its rows look like.
+    X : DataFrame, ndarray or sparse matrix
+        Rows as the pipeline takes them; of a dense matrix, the mean of these rows takes the place
+        of a value.
+    row : int
+        Position of the row.
+    n_labels : int
+        Number of labels.
+
+    Returns
+    -------
+    names : list of str
+    effects : ndarray of shape (n_labels, n_parts)
+    """
+    if hasattr(X, "iloc"):
+        names, rows = _without_cells(pipeline, schema, X.iloc[[row]])
+    else:
+        names, rows = _without_features(schema, X, row)
+    if not names:
+        return [], np.zeros((n_labels, 0))
+    odds = _log_odds(estimator_scores(pipeline, rows, n_labels))
+    return names, (odds[0] - odds[1:]).T
+
+
+def _log_odds(scores: Array) -> Array:
+    if scores.min() < 0 or scores.max() > 1:  # no probabilities: a linear scale already
+        return scores
+    p = np.clip(scores, _SMALLEST, 1 - _SMALLEST)
+    return np.log(p / (1 - p))
+
+
+def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str], Any]:
+    """Return the names of the parts, and the row followed by itself without each of them."""
+    import pandas
+
+    texts = schema.of_kind("text")
+    names: list[str] = []
+    changed: list[tuple[str, Any]] = []
+    for column in frame.columns:
+        value = frame[column].iloc[0]
+        if value is None or value != value:
+            continue
+        if column in texts:
+            tokens = _tokens(pipeline, column, str(value))
+            for word in dict.fromkeys(tokens):
+                names.append(word if len(texts) == 1 else f"{column}: {word}")
+                changed.append((column, " ".join(token for token in tokens if token != word)))
+        else:
+            shown = f"{value:g}" if isinstance(value, (int, float)) else value
+            names.append(f"{column}={shown}")
+            changed.append((column, None))
+    names, changed = names[:_MAX_PARTS], changed[:_MAX_PARTS]
+    rows = pandas.concat([frame] * (1 + len(names)), ignore_index=True)
+    for i, (column, value) in enumerate(changed):
+        rows.loc[i + 1, column] = value
+    return names, rows
+
+
+def _tokens(pipeline: Any, column: str, text: str) -> list[str]:
+    """Return the words of a text as the pipeline's vectoriser finds them."""
+    vectorizer = pipeline[0].named_transformers_[f"text {column}"].steps[-1][1]
+    known = vectorizer.vocabulary_
+    return [word for word in vectorizer.build_analyzer()(text) if word in known]
+
+
+def _without_features(schema: Schema, X: Any, row: int) -> tuple[list[str], Any]:
+    is_sparse = sparse.issparse(X)
+    here = X[[row]].toarray()[0] if is_sparse else np.asarray(X[row], dtype=float)
+    other = np.zeros_like(here)
+    if not is_sparse and len(X) > 1:
+        other = np.nanmean(X, axis=0)
+    gaps = np.abs(np.nan_to_num(here - other))
+    features = np.argsort(-gaps, kind="stable")[:_MAX_PARTS]
+    features = np.sort(features[gaps[features] > 0])
+    rows = np.repeat(here[None], 1 + len(features), axis=0)
+    rows[1 + np.arange(len(features)), features] = other[features]
+    given = schema.names
+    names = [
+        f"{f'feature {j + 1}' if given is None else given[j]}={here[j]:g}"
+        for j in features.tolist()
+    ]
+    return names, sparse.csr_matrix(rows) if is_sparse else rows
