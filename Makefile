@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-lowest lint docs bench release clean
+.PHONY: demo test fuzz test-lowest lint docs bench release clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -23,6 +23,13 @@ demo: $(VENV)/.cli-installed
 # One worker per core, each with one BLAS thread: threads of several workers slow each other down.
 test: $(VENV)/.dev-installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Mutated files of every format, SECONDS for each; another SEED gives other files.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)
+fuzz: $(VENV)/.dev-installed
+	LABELKIN_FUZZ_SECONDS=$(SECONDS) LABELKIN_FUZZ_SEED=$(SEED) \
+	  $(BIN)/python -m pytest -x -q tests/fuzz
 
 # The same tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST := .venv-lowest
