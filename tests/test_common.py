@@ -106,7 +106,7 @@ VARIANTS = [
     labelkin.AdaBoostPDTClassifier(resampling=True, random_state=0),
     labelkin.MultiLabelLogisticRegression(C=3.0),
     labelkin.MultiLabelLogisticRegression(
-        C_shrinkage=5, calibrate=False, prune=0.001, random_state=0
+        C_shrinkage=5, calibrate=True, prune=0.001, random_state=0
     ),
     labelkin.MDDM(constraint="features"),
     labelkin.C45TreeClassifier(nominal_features="binary", pruning=False),

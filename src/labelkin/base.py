@@ -139,7 +139,7 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
 def _largest_range(X: Matrix, xp: Any, enough: float) -> float:
     """Return the largest range of a column, or a lower bound of it that is `enough`."""
     # Most often two rows show it.
-    first = X[:2].toarray() if sparse.issparse(X) else X[:2, :]
+    first = X[:2].toarray() if sparse.issparse(X) else X[: min(2, X.shape[0]), :]
     found = float(xp.max(xp.abs(first[0, :] - first[-1, :])))
     if found >= enough:
         return found

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
@@ -18,6 +19,7 @@ from labelkin import (
     BaggingVPCPClassifier,
     IBLRClassifier,
     MLkNNClassifier,
+    MultiLabelLogisticRegression,
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
@@ -33,6 +35,7 @@ MODELS = [
     MLkNNClassifier(n_neighbors=7),
     VPCMEClassifier(n_estimators=4, random_state=0),
     BaggingVPCPClassifier(n_estimators=3, threshold=(0.3, 0.7), voting="soft", random_state=1),
+    MultiLabelLogisticRegression(1.0),
 ]
 
 
@@ -241,6 +244,21 @@ def test_float32_and_chunks_of_unknown_size(here):
     near, far = fitted_twice(MODELS[0], X, Y, unknown, da.from_array(Y, chunks=(30, 3)))
     assert far._counts.rows.dtype == np.float32
     np.testing.assert_array_equal(far.predict(unknown).compute(), near.predict(X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_logistic_regression_by_folds(form, here):
+    X, Y = make_data(60, 4, 3)
+    X[np.abs(X) < 0.3] = 0
+    weight = np.arange(60) % 3
+    dX = da.from_array(X, chunks=((25, 0, 35), (4,))).map_blocks(form)
+    model = MultiLabelLogisticRegression(n_folds=2, calibrate=True, random_state=0)
+    near, far = clone(model).fit(X, Y, weight), clone(model).fit(dX, da.from_array(Y), weight)
+    for name in ("coef_", "intercept_", "C_", "oof_proba_"):
+        np.testing.assert_allclose(getattr(far, name), getattr(near, name), atol=1e-8)
+    odds = far.decision_function(dX)
+    assert isinstance(odds, da.Array)
+    np.testing.assert_allclose(odds.compute(), near.decision_function(X), atol=1e-8)
 
 
 def test_leave_one_out_probabilities_are_lazy(here):

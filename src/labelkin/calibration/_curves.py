@@ -87,10 +87,16 @@ class SlopeCalibration:
         self.precision = precision
         self.scale = scale
 
-    def fit(self, scores: Array, Y: Array) -> "SlopeCalibration":
-        """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q)."""
-        n, q = Y.shape
-        positives = Y.sum(axis=0, dtype=np.float64)
+    def fit(
+        self, scores: Array, Y: Array, sample_weight: Array | None = None
+    ) -> "SlopeCalibration":
+        """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
+
+        A sample of weight 2 counts as two samples.
+        """
+        weight = np.ones(len(Y)) if sample_weight is None else sample_weight
+        n, q = weight.sum(), Y.shape[1]
+        positives = weight @ Y
         self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
         self.shared_slope_ = 0.0
         varies = np.flatnonzero((positives > 0) & (positives < n))
@@ -102,10 +108,10 @@ class SlopeCalibration:
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
         S = (to_log_odds_scale(S, share) if self.scale == "log_odds" else S) / unit
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
-        centre = S.mean(axis=0)
+        centre = weight @ S / n
         S = S - centre
-        self.shared_slope_ = max(0.0, _shared_slope(S, T))
-        slope, intercept = _own_slopes(S, T, self.shared_slope_, self.precision)
+        self.shared_slope_ = max(0.0, _shared_slope(S, T, weight))
+        slope, intercept = _own_slopes(S, T, weight, self.shared_slope_, self.precision)
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
         slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
         self.slope_[varies] = slope / unit
@@ -151,15 +157,17 @@ def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, 
         yield part_of != part, part_of == part
 
 
-def _shared_slope(S: Array, T: Array) -> float:
+def _shared_slope(S: Array, T: Array, weight: Array) -> float:
     """Return the slope that all columns share, their intercepts free."""
 
     def loss(slope: Array, intercept: Array) -> Array:
         penalty = _SHARED_PRECISION * slope**2 / 2
-        return _losses(S, T, slope, intercept).sum(keepdims=True) + penalty
+        return _losses(S, T, weight, slope, intercept).sum(keepdims=True) + penalty
 
     def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
-        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(
+            S, T, weight, slope, intercept
+        )
         # The intercepts are eliminated from Newton's equations: one unknown is left.
         ratio = h_cross / h_intercept
         gradient = g_slopes.sum() + _SHARED_PRECISION * slope - ratio @ g_intercept
@@ -167,18 +175,22 @@ def _shared_slope(S: Array, T: Array) -> float:
         step = gradient / curvature
         return step, (g_intercept - h_cross * step) / h_intercept
 
-    slope, _ = _minimise(loss, newton_step, np.zeros(1), _prior_log_odds(T))
+    slope, _ = _minimise(loss, newton_step, np.zeros(1), _prior_log_odds(T, weight))
     return float(slope[0])
 
 
-def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Array, Array]:
+def _own_slopes(
+    S: Array, T: Array, weight: Array, shared: float, precision: float
+) -> tuple[Array, Array]:
     """Return each column's slope, shrunk towards the shared one, and its intercept."""
 
     def loss(slope: Array, intercept: Array) -> Array:
-        return _losses(S, T, slope, intercept) + precision / 2 * (slope - shared) ** 2
+        return _losses(S, T, weight, slope, intercept) + precision / 2 * (slope - shared) ** 2
 
     def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
-        g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(S, T, slope, intercept)
+        g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(
+            S, T, weight, slope, intercept
+        )
         g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
         determinant = h_slope * h_intercept - h_cross**2
         # Scores that are all equal do not determine the slope; it stays as it is.
@@ -187,7 +199,7 @@ def _own_slopes(S: Array, T: Array, shared: float, precision: float) -> tuple[Ar
         step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)
         return step, (g_intercept - h_cross * step) / h_intercept
 
-    return _minimise(loss, newton_step, np.full(S.shape[1], shared), _prior_log_odds(T))
+    return _minimise(loss, newton_step, np.full(S.shape[1], shared), _prior_log_odds(T, weight))
 
 
 def _minimise(
@@ -216,28 +228,28 @@ def _minimise(
     return slope, intercept
 
 
-def _prior_log_odds(T: Array) -> Array:
-    share = T.mean(axis=0)
+def _prior_log_odds(T: Array, weight: Array) -> Array:
+    share = weight @ T / weight.sum()
     return np.log(share / (1 - share))
 
 
-def _losses(S: Array, T: Array, slope: Array, intercept: Array) -> Array:
+def _losses(S: Array, T: Array, weight: Array, slope: Array, intercept: Array) -> Array:
     """Negative log likelihood of each column."""
     odds = slope * S + intercept
-    return (np.logaddexp(0, odds) - T * odds).sum(axis=0)
+    return weight @ (np.logaddexp(0, odds) - T * odds)
 
 
 def _derivatives(
-    S: Array, T: Array, slope: Array, intercept: Array
+    S: Array, T: Array, weight: Array, slope: Array, intercept: Array
 ) -> tuple[Array, Array, Array, Array, Array]:
     """First derivatives by slope and intercept, then the second ones, of each column."""
     p = expit(slope * S + intercept)
-    excess, weight = p - T, p * (1 - p)
-    weighted = weight * S
+    excess, curvature = p - T, p * (1 - p)
+    curved = curvature * S
     return (
-        (excess * S).sum(axis=0),
-        excess.sum(axis=0),
-        (weighted * S).sum(axis=0),
-        weighted.sum(axis=0),
-        weight.sum(axis=0) + 1e-12,
+        weight @ (excess * S),
+        weight @ excess,
+        weight @ (curved * S),
+        weight @ curved,
+        weight @ curvature + 1e-12,
     )

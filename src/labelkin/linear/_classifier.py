@@ -12,9 +12,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
 from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of, to_numpy
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.calibration import SlopeCalibration
 from labelkin.explain import LinearExplanation, explain_linear
+from labelkin.linear._blocks import BlockData
 from labelkin.linear._fit import LabelFitter, MemoryData, draw_folds
 from labelkin.linear._rows import log_loss, sigmoid
 
@@ -54,8 +55,8 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         Number of folds. Equal rows are in the same fold.
     prune : float, default=0
         Weights smaller than `prune` times the largest one of their label become 0, and `coef_`
-        is a sparse matrix (on a device it stays dense). With 0.01 a model of texts takes a
-        fraction of the memory; probabilities change a little, `oof_proba_` does not.
+        is a sparse matrix (dense on a device). With 0.01 a model of texts takes a fraction of
+        the memory; probabilities change a little, `oof_proba_` does not.
     tol : float, default=1e-3
         Bound on the distance of the weights to their optimum, relative to their length; the
         usual distance is far below it.
@@ -97,7 +98,8 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     The type of X is kept, but sparse samples with more than 131,072 entries are processed in
     single precision, unless `tol` is below 1e-4. Features of very different scales should be
     standardised first, as for scikit-learn's. Dense arrays of torch and CuPy are processed on
-    their device.
+    their device. The rows of a Dask array, dense or sparse, stay in their blocks on the workers,
+    where sums over rows are computed; labels and `oof_proba_` are on the host.
 
     Examples
     --------
@@ -111,6 +113,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     """
 
     _fitted_array = "intercept_"
+    _supports_dask = True
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "C_shrinkage": [None, Interval(Real, 0, None, closed="left")],
@@ -172,7 +175,11 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
         weight = self._check_weight(sample_weight, X.shape[0])
-        data = MemoryData(self._in_working_precision(X), y)
+        data: Any
+        if is_dask(X):
+            data, self._sparse_labels = BlockData(X, y), False
+        else:
+            data = MemoryData(self._in_working_precision(X), y)
         fitter = LabelFitter(data, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)
         q = y.shape[1]
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
@@ -223,13 +230,13 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         calibrated = np.empty_like(odds)
         for number in np.unique(fold):
             part = fold == number
-            rest = SlopeCalibration(scale="none").fit(odds[~part], Y[~part])
+            rest = SlopeCalibration(scale="none").fit(odds[~part], Y[~part], weight[~part])
             calibrated[part] = rest.log_odds(odds[part])
         curves = None
         if self.calibrate is True or _total_loss(calibrated, Y, weight) < _total_loss(
             odds, Y, weight
         ):
-            curves, odds = SlopeCalibration(scale="none").fit(odds, Y), calibrated
+            curves, odds = SlopeCalibration(scale="none").fit(odds, Y, weight), calibrated
         self.oof_proba_ = data.array(sigmoid(odds))
         return curves, start
 
@@ -263,6 +270,8 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             X @ coef_.T + intercept_; after a one-dimensional target of shape (n_samples,).
         """
+        if is_dask(X):
+            return self._predict_dask(X, "decision_function")
         odds = self._odds(self._validate_predict(X, "decision_function"))
         return odds[:, 0] if self._one_target else odds
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from labelkin._utils.array_api import (
     astype,
-    is_numpy,
+    is_device_array,
     namespace_and_device,
     to_device_of,
     to_numpy,
@@ -56,6 +56,7 @@ class MemoryData:
 
     def __init__(self, X: Matrix, Y: Matrix) -> None:
         self.X, self.shape = X, X.shape
+        self.in_threads = not is_device_array(X)
         self._Y = Y.tocsc() if sparse.issparse(Y) else Y
 
     def labels(self, columns: Array) -> Array:
@@ -93,9 +94,8 @@ class MemoryData:
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""
-        xp, _ = namespace_and_device(self.X)
         n, k = self.shape
-        if is_numpy(xp):
+        if self.in_threads:
             size = int(np.clip(_BATCH_ENTRIES // (n + k), _MIN_BATCH, _MAX_BATCH))
         else:
             size = max(1, _DEVICE_ENTRIES // (n + k))
@@ -173,10 +173,9 @@ class LabelFitter:
         )
 
     def _map(self, function: Callable, batches: list[Array]) -> list[Any]:
-        xp, _ = namespace_and_device(self.data.array(np.zeros(1)))
-        if len(batches) <= 1 or not is_numpy(xp):
-            return [function(batch) for batch in batches]
-        return map_threads(function, batches, self.n_jobs)
+        if self.data.in_threads and len(batches) > 1:
+            return map_threads(function, batches, self.n_jobs)
+        return [function(batch) for batch in batches]
 
     def fit_folds(self, weight: Array, fold: Array, C: Array) -> tuple[Array, Weights]:
         """Return out-of-fold log odds, (n, q) on the host, and the mean weights of the folds.

@@ -58,7 +58,8 @@ def minimise(
     active = np.arange(coef.shape[1])
     n_iter = np.full(len(active), max_iter)
     finished = []
-    loss, sums = rows.losses(coef, intercept), rows.sums()
+    rows = rows.moved(coef, intercept)
+    loss, sums = rows.loss(), rows.sums()
     # Rounding of the sums: gradients below it are zero.
     rounding = 10 * xp.finfo(coef.dtype).eps
     for step in range(max_iter):
@@ -85,7 +86,7 @@ def minimise(
         accuracy = xp.where(accuracy < _ROUGH, accuracy, xp.full_like(accuracy, _ROUGH))
         direction, shift = _newton_direction(rows, sums, gradient, C, accuracy)
         slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
-        coef, intercept, loss = _line_search(
+        rows, coef, intercept, loss = _line_search(
             rows, coef, intercept, C, loss, direction, shift, slope
         )
         sums = rows.sums()
@@ -146,8 +147,8 @@ def _line_search(
     direction: Array,
     shift: Array,
     slope: Array,
-) -> tuple[Array, Array, Array]:
-    """Return the point after a step, halved for labels whose objective rises, and its losses.
+) -> tuple[Any, Array, Array, Array]:
+    """Return the rows, the point and its losses after a step, halved where the objective rises.
 
     `slope` is the derivative of the objective along the step.
     """
@@ -158,10 +159,11 @@ def _line_search(
     share = xp.ones_like(intercept)
     for _ in range(_HALVINGS):
         new_coef, new_intercept = coef + share * direction, intercept + share * shift
-        new_loss = rows.losses(new_coef, new_intercept)
+        new_rows = rows.moved(new_coef, new_intercept)
+        new_loss = new_rows.loss()
         value = C * new_loss + xp.sum(new_coef * new_coef, axis=0) / 2
         rises = value > allowed + _SUFFICIENT * share * slope
         if not bool(xp.any(rises)):
             break
         share = xp.where(rises, share / 2, share)
-    return new_coef, new_intercept, new_loss
+    return new_rows, new_coef, new_intercept, new_loss

@@ -86,40 +86,48 @@ class MemoryRows:
 
 
 class LabelledRows:
-    """Rows in memory with the labels of a batch, at one point: the last one of `losses`."""
+    """Rows in memory with the labels of a batch, at a point: weights and intercepts."""
 
-    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None, d: Any = None) -> None:
+    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None) -> None:
         self.rows, self.Y = rows, Y
-        self._odds, self._d = odds, d
+        self._odds: Any = odds
+        self._d: Any = None
 
     def take(self, columns: Array) -> "LabelledRows":
         """Return the same rows and point with some of the labels."""
-        arrays = (self.Y, self._odds, self._d)
-        return LabelledRows(self.rows, *(take_columns(array, columns) for array in arrays))
+        odds = None if self._odds is None else take_columns(self._odds, columns)
+        return LabelledRows(self.rows, take_columns(self.Y, columns), odds)
 
-    def losses(self, coef: Array, intercept: Array) -> Array:
-        """Return the log loss of each label, (b,), at log odds X · coef + intercept."""
-        xp, _ = namespace_and_device(coef)
-        self._odds = self.rows.X @ coef
-        self._odds += intercept
-        loss = log_loss(self._odds, self.Y)
-        return xp.sum(self.rows.weight * loss, axis=0, dtype=xp.float64)
+    def moved(self, coef: Array, intercept: Array) -> "LabelledRows":
+        """Return the same rows and labels at log odds X · coef + intercept."""
+        odds = self.rows.X @ coef
+        odds += intercept
+        return LabelledRows(self.rows, self.Y, odds)
+
+    def loss(self) -> Array:
+        """Return the log loss of each label, (b,)."""
+        xp, _ = namespace_and_device(self._odds)
+        losses = log_loss(self._odds, self.Y)
+        losses *= self.rows.weight
+        return xp.sum(losses, axis=0, dtype=xp.float64)
 
     def sums(self) -> Sums:
         """Return the sums at the point."""
-        X, weight = self.rows.X, self.rows.weight
+        X = self.rows.X
         xp, _ = namespace_and_device(self._odds)
         d = sigmoid(self._odds)
         e = d - self.Y
-        e *= weight
+        e *= self.rows.weight
         d *= 1 - d
-        d *= weight
-        self._d = d
+        d *= self.rows.weight
         e_sum, d_sum = xp.sum(e, axis=0), xp.sum(d, axis=0)
         return Sums(e_sum, d_sum, X.T @ e, X.T @ d, self.rows.squares.T @ d)
 
     def curvature_product(self, V: Array) -> tuple[Array, Array]:
-        """Return Xᵀ(d∘XV) and Σ d∘XV, after `sums` at the point."""
+        """Return Xᵀ(d∘XV) and Σ d∘XV."""
+        if self._d is None:
+            p = sigmoid(self._odds)
+            self._d = p * (1 - p) * self.rows.weight
         X = self.rows.X
         xp, _ = namespace_and_device(V)
         U = X @ V
