@@ -64,3 +64,16 @@ def test_user_methods_are_seeded():
 def test_wrong_user_methods(text, error, words):
     with pytest.raises(error, match=words):
         user_method(text)
+
+
+def test_a_method_of_a_file_needs_no_name(tmp_path):
+    (tmp_path / "mine_alone.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\n\n\n"
+        "class MyClassifier(DecisionTreeClassifier):\n    pass\n"
+    )
+    method = user_method(f"{tmp_path / 'mine_alone.py'}:MyClassifier")
+    assert method.name == "MyClassifier"
+    assert type(method.make(0)).__name__ == "MyClassifier"
+    assert user_method(f"tree={tmp_path / 'mine_alone.py'}:MyClassifier").name == "tree"
+    with pytest.raises(ValueError, match=r"there is no file none\.py"):
+        user_method("none.py:MyClassifier")

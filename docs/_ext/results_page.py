@@ -1,4 +1,4 @@
-"""What we ran: ``results/README.md`` as a page, its links led to files that are shipped.
+"""What we ran: ``results/README.md`` and ``summary.md`` as a page, links led to shipped files.
 
 The committed report, tables and figures are copied into the site; nothing is computed.
 """
@@ -21,6 +21,8 @@ def _page(app, docname: str, source: list[str]) -> None:
     # A plain link: the target is a file of the built site, not a document of the source.
     body = re.sub(r"\[([^\]]+)\]\((results/[^)]+)\)", r'<a href="\2">\1</a>', body)
     source[0] = source[0].replace("<!-- results/README.md -->", body)
+    summary = (folder / "summary.md").read_text(encoding="utf-8")
+    source[0] = source[0].replace("<!-- results/summary.md -->", summary)
 
 
 def _copy(app, exception) -> None:

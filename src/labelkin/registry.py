@@ -257,18 +257,28 @@ def user_method(text: str, known: Container[str] = METHODS) -> Method:
     Parameters
     ----------
     text : str
-        Name and factory, as in ``forest=sklearn.ensemble:RandomForestClassifier``.
+        Name and factory, as in ``forest=sklearn.ensemble:RandomForestClassifier``. The module may
+        be a file, and the name may be left out: ``mine.py:MyClassifier``.
     known : container of str
         Names of other methods, which it may not have.
     """
-    name, _, spec = (part.strip() for part in text.partition("="))
+    before, equals, after = (part.strip() for part in text.partition("="))
+    spec = after if equals else before
+    module, _, attribute = spec.rpartition(":")
+    name = before if equals else attribute
+    folder = Path.cwd()
+    if module.endswith(".py"):
+        file = Path(module)
+        if not file.is_file():
+            raise ValueError(f"method {text!r}: there is no file {module}.")
+        folder, spec = file.resolve().parent, f"{file.stem}:{attribute}"
     if not re.fullmatch(r"[\w.-]+", name) or not re.fullmatch(r"[\w.]+:[\w.]+", spec):
         raise ValueError(
             f"method {text!r}: write it as name=module:factory, "
-            "as in forest=sklearn.ensemble:RandomForestClassifier."
+            "as in forest=sklearn.ensemble:RandomForestClassifier, or as mine.py:MyClassifier."
         )
     if name in known:
         raise ValueError(f"method {text!r}: {name!r} is a known method; choose another name.")
-    make = ImportedFactory(spec, str(Path.cwd()))
+    make = ImportedFactory(spec, str(folder))
     make(0)
     return Method(name, name, make, spec, reference="")

@@ -78,9 +78,10 @@ def command(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=MODULE:FACTORY",
-            help="Add your own method: a class, a function or an estimator that can be imported "
-            "and gives a scikit-learn classifier. May be repeated.",
+            metavar="[NAME=]MODULE:FACTORY",
+            help="Add your own method: a class, a function or an estimator that can be imported, "
+            "or stands in a file (mine.py:MyClassifier), and gives a scikit-learn classifier. The "
+            "report has a verdict on it. May be repeated.",
         ),
     ] = None,
     data: Annotated[

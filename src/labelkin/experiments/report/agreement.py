@@ -9,6 +9,7 @@ from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import REFERENCE, published
 from labelkin.experiments.report.table import Entry, Table
 from labelkin.experiments.report.tables import signed
+from labelkin.experiments.report.ties import RULES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,8 +44,16 @@ def _near(comparison: Comparison, measure: Measure, found: "DataFrame") -> "Data
     return found.abs() <= 2 * _published(comparison, measure, "std").reindex_like(found)
 
 
-def agreement_table(comparison: Comparison) -> Table | None:
-    """Return measured minus published by method and metric; None where nothing is published."""
+def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:
+    """Return measured minus published by method and metric; None where nothing is published.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Methods and datasets.
+    rule : {"against", "index"}
+        The rule for tied labels by which the figures were made.
+    """
     entries, columns = {}, {}
     for key, measure in MEASURES.items():
         found = differences(comparison, measure)
@@ -60,8 +69,8 @@ def agreement_table(comparison: Comparison) -> Table | None:
         return None
     printed = {method for method, _ in entries}
     return Table(
-        name="agreement",
-        title="Measured minus published",
+        name="agreement" if rule == "against" else f"agreement_{rule}",
+        title=f"Measured minus published, {RULES[rule]}",
         caption="Median difference over datasets, and the number of datasets whose measured mean "
         "is within two published standard deviations.",
         corner="Method",

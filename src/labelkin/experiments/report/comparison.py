@@ -5,12 +5,13 @@ form sweeps; all others are compared with one another.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from labelkin.experiments.report.footing import Unit, count, keep_common_folds, units
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.published import COLUMNS, column
 from labelkin.experiments.report.statistics import (
@@ -28,11 +29,8 @@ if TYPE_CHECKING:
 
 Test = Literal["paired", "corrected"]
 
-TESTS: dict[Test, str] = {
-    "paired": "paired t-test at 1 %, as in the paper",
-    "corrected": "corrected resampled t-test (Nadeau–Bengio) at 1 %",
-}
-"""The tests on one dataset, in words."""
+TESTS: tuple[Test, ...] = ("paired", "corrected")
+"""The tests on one dataset: the paper's, and one that allows for shared training rows."""
 
 PAPER_DATASETS = GROUPS["table3"].datasets
 """The paper's datasets in the order of its tables."""
@@ -76,12 +74,15 @@ def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Contrast:
-    """One method against another on one dataset, over the folds both have."""
+    """One method against another on one dataset, over the same folds."""
 
     lead: float
     """Mean lead of the first; positive where it is better."""
     p: dict[Test, float]
     """p-value of each test; NaN for fewer than two folds."""
+    unit: Unit
+    """What the paired test counts; the corrected one counts folds."""
+    n_units: int
 
     def mark(self, test: Test) -> str:
         """Return • where the first is better at 1 %, ○ where it is worse, else nothing."""
@@ -94,8 +95,9 @@ class Contrast:
 class Comparison:
     """Comparison of methods on datasets.
 
-    Marks show how `reference` compares with each other method on a dataset: • it is better,
-    ○ it is worse, by a test at 1 % over the folds both have.
+    All methods are compared on the same folds of a dataset, see
+    :func:`~labelkin.experiments.report.footing.keep_common_folds`. Marks tell how `reference`
+    compares with each other method there: • it is better, ○ it is worse, by a test at 1 %.
     """
 
     frame: "DataFrame"
@@ -142,15 +144,36 @@ class Comparison:
         return bool(self.methods)
 
     @cached_property
+    def common(self) -> "DataFrame":
+        """The cells of the folds that all methods have: what every figure is made of."""
+        return keep_common_folds(self.frame)
+
+    def among(self, methods: Iterable[str]) -> "Comparison":
+        """Return the comparison of some of the methods, on the same folds as of all."""
+        chosen = [name for name in methods if name in self.methods]
+        frame = self.common[self.common["method"].isin(chosen)]
+        reference = self.reference if self.reference in chosen else None
+        return replace(self, frame=frame, methods=chosen, reference=reference)
+
+    def left_out(self) -> int:
+        """Return the number of cells without failure that are not on common folds."""
+        return int((self.frame["status"] == "ok").sum()) - len(self.common)
+
+    @cached_property
     def _folds(self) -> dict[tuple[str, str], "DataFrame"]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
-        wide = self.frame.pivot(
-            index=["dataset", "repeat", "fold"], columns="method", values=[*MEASURES, *COSTS]
+        names = [*MEASURES, *COSTS]
+        wide = self.common.pivot(
+            index=["dataset", "repeat", "fold"], columns="method", values=names
         )
+        known = set(wide.index.get_level_values("dataset"))
+        found = {
+            d: wide.loc[d] if d in known else wide.iloc[:0].droplevel(0) for d in self.datasets
+        }
         return {
-            (dataset, name): wide.loc[dataset][name]
-            for dataset in self.datasets
-            for name in (*MEASURES, *COSTS)
+            (dataset, name): folds[name].reindex(columns=self.methods)
+            for dataset, folds in found.items()
+            for name in names
         }
 
     @cached_property
@@ -198,15 +221,25 @@ class Comparison:
         key = dataset, first, second, measure.name
         if key not in self._contrasts:
             folds = self._folds[dataset, measure.name]
-            shared = folds[first].notna() & folds[second].notna()
-            a, b = folds.loc[shared, first].to_numpy(), folds.loc[shared, second].to_numpy()
-            lead = float((a - b).mean()) if len(a) else float("nan")
-            n_folds = folds.index.get_level_values("fold").nunique()
-            self._contrasts[key] = Contrast(
-                lead if measure.greater_is_better else -lead,
-                {"paired": paired_t_test(a, b), "corrected": corrected_t_test(a, b, n_folds)},
-            )
+            self._contrasts[key] = compare_folds(folds[first], folds[second], measure)
         return self._contrasts[key]
+
+    def describe_test(self, test: Test) -> str:
+        """Return a test on one dataset in words."""
+        if test == "corrected":
+            return "corrected resampled t-test (Nadeau–Bengio) over folds at 1 %"
+        counted = {
+            (unit, len(found))
+            for dataset in self.datasets
+            for name in MEASURES
+            for unit, found in [units(self._folds[dataset, name].mean(axis=1).dropna())]
+            if len(found)
+        }
+        kinds = {unit for unit, _ in counted}
+        if kinds != {"runs"}:
+            return "paired t-test over folds at 1 % (in the paper over 20 runs)"
+        least = min(n for _, n in counted)
+        return f"paired t-test over {count(least, 'runs')} at 1 %, as in the paper over 20"
 
     def p_value(self, dataset: str, method: str, measure: Measure, test: Test = "paired") -> float:
         """Return the p-value of `method` against the reference; NaN where there is no test."""
@@ -227,6 +260,25 @@ class Comparison:
         return marks.count("•"), marks.count(""), marks.count("○")
 
 
+def compare_folds(first: "Series", second: "Series", measure: Measure) -> Contrast:
+    """Return how one method compares with another, given the values of both by (repeat, fold)."""
+    differences = (first - second).dropna()
+    if not measure.greater_is_better:
+        differences = -differences
+    unit, counted = units(differences)
+    n_folds = differences.index.get_level_values("fold").nunique()
+    zero = np.zeros(len(differences))
+    return Contrast(
+        float(differences.mean()) if len(differences) else float("nan"),
+        {
+            "paired": paired_t_test(counted, np.zeros(len(counted))),
+            "corrected": corrected_t_test(differences, zero, n_folds),
+        },
+        unit,
+        len(counted),
+    )
+
+
 @dataclass(frozen=True)
 class Sweep:
     """One method on one dataset under the values of one parameter (Figure 1, Table 5)."""
@@ -245,8 +297,9 @@ class Sweep:
         for base, parameter in sorted(kinds, key=lambda kind: (kind[1] != "threshold", kind)):
             frame = results[[kind == (base, parameter) for kind in swept]]
             for dataset in in_order(frame["dataset"], PAPER_DATASETS):
-                rows = frame[frame["dataset"] == dataset]
-                sweeps.append(cls(rows, base, parameter, dataset))
+                rows = keep_common_folds(frame[frame["dataset"] == dataset])
+                if len(rows):
+                    sweeps.append(cls(rows, base, parameter, dataset))
         return sweeps
 
     @property
@@ -265,9 +318,13 @@ class Sweep:
         return f"{self.method}@{self.parameter}={setting}"
 
     def values(self, setting: str, measure: Measure) -> "Series":
-        """Return the values under one setting, unscaled."""
-        rows = self.frame["method"] == self.variant(setting)
-        return self.frame.loc[rows, measure.name].dropna()
+        """Return the values under one setting by (repeat, fold), unscaled."""
+        rows = self.frame[self.frame["method"] == self.variant(setting)]
+        return rows.set_index(["repeat", "fold"])[measure.name].dropna()
+
+    def contrast(self, first: str, second: str, measure: Measure) -> Contrast:
+        """Return how one setting compares with another."""
+        return compare_folds(self.values(first, measure), self.values(second, measure), measure)
 
     def positions(self) -> list[float]:
         """Return where the settings are drawn on an axis: at their values, or in order."""

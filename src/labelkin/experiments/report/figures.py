@@ -9,6 +9,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.experiments.report.agreement import differences
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title
 from labelkin.experiments.report.drawing import COLOURS, INK, figure_style, new_figure, shorten
+from labelkin.experiments.report.footing import units
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import published
@@ -18,9 +19,15 @@ from labelkin.experiments.report.tables import signed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 _BLUE, _ACCENT = COLOURS[:2]
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+_FIGURE1 = (
+    "average_precision", "f1", "recall", "hamming_loss", "ranking_loss", "one_error",
+)  # fmt: skip
+# The paper draws four metrics and does not name them in the text: four of Table 3 in percent.
+_FIGURE2 = ("hamming_loss", "ranking_loss", "one_error", "average_precision")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
 
 
@@ -134,6 +141,39 @@ def draw_sweep(sweep: Sweep) -> "Figure | None":
     return figure
 
 
+def draw_together(sweep: Sweep) -> "Figure | None":
+    """Draw the metrics of the paper's Figure 1 in one plot: in percent, against Θ."""
+    shown = [MEASURES[n] for n in _FIGURE1 if sweep.frame[n].notna().any()]
+    if not shown:
+        return None
+    with figure_style():
+        figure = new_figure(5.6, 3.6)
+        axes = figure.subplots()
+        for place, measure in enumerate(shown):
+            means = [sweep.values(s, measure).mean() * measure.scale for s in sweep.settings]
+            axes.plot(
+                sweep.positions(),
+                means,
+                color=COLOURS[place % len(COLOURS)],
+                marker=_MARKERS[place % len(_MARKERS)],
+                linestyle="-" if measure.greater_is_better else "--",
+                markersize=4,
+                label=measure.directed_title,
+            )
+        axes.set_xlabel(sweep.symbol)
+        axes.set_ylabel("%")
+        axes.grid(alpha=0.25, linewidth=0.5)
+        axes.set_title(shorten(f"{method_title(sweep.method)} on {sweep.dataset}", 60))
+        figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    return figure
+
+
+def _spread(values: "Series") -> float:
+    """Return the standard deviation over runs, or over folds where there are few runs."""
+    _, counted = units(values)
+    return float(counted.std(ddof=1)) if len(counted) > 1 else 0.0
+
+
 def _draw_panels(measures: list[Measure], draw: Callable[["Axes", Measure], None]) -> "Figure":
     """Draw one panel per measure, and the legend of the first in the place after the last."""
     n = len(measures)
@@ -154,7 +194,7 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     at, settings = np.array(sweep.positions()), sweep.settings
     values = [sweep.values(setting, measure) * measure.scale for setting in settings]
     mean = np.array([found.mean() for found in values])
-    std = np.array([found.std(ddof=1) if len(found) > 1 else 0.0 for found in values])
+    std = np.array([_spread(found) for found in values])
     known = np.isfinite(mean)
     at, mean, std = at[known], mean[known], std[known]
     axes.fill_between(at, mean - std, mean + std, color=_BLUE, alpha=0.18, linewidth=0)
@@ -182,8 +222,11 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
 
 
 def draw_bars(comparison: Comparison) -> "Figure | None":
-    """Draw each metric of every method on each dataset as grouped bars (Figure 2)."""
-    shown = comparison.measured(MEASURES)
+    """Draw each metric of every method on each dataset as grouped bars (Figure 2).
+
+    Four metrics come first, as many as the paper draws.
+    """
+    shown = sorted(comparison.measured(MEASURES), key=lambda m: m.name not in _FIGURE2)
     if not shown:
         return None
     with figure_style():
@@ -199,7 +242,7 @@ def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None
             np.arange(len(datasets)) + (i - (len(methods) - 1) / 2) * width,
             [found.mean() if len(found) else 0.0 for found in values],
             width * 0.92,
-            yerr=[found.std(ddof=1) if len(found) > 1 else 0.0 for found in values],
+            yerr=[_spread(found) for found in values],
             error_kw={"elinewidth": 0.8, "ecolor": INK},
             color=COLOURS[i % len(COLOURS)],
             hatch=_HATCHES[i % len(_HATCHES)],

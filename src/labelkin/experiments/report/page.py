@@ -16,6 +16,7 @@ import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.agreement import agreement_findings, agreement_table
+from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
     COMPONENTS,
     PAPER_DATASETS,
@@ -26,13 +27,17 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
+from labelkin.experiments.report.dataset_table import dataset_table
 from labelkin.experiments.report.drawing import inline_svg, save
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.overall import overall_findings, overall_table
+from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.results import Recorded, check_results
 from labelkin.experiments.report.significance import friedman_table, wilcoxon_table
-from labelkin.experiments.report.table import Table, latex_document
+from labelkin.experiments.report.table import Table, escape_markdown, latex_document
 from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
+from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
+from labelkin.experiments.report.verdict import find_verdicts
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 
@@ -87,7 +92,7 @@ def _write_files(folder: Path, recorded: Recorded, reference: str | None, source
     frame = recorded.results
     frame.to_csv(folder / "results.csv", index=False)
     content = _content(frame, reference, _Drawings(folder / "figures"))
-    _write_tables(folder / "tables", _all_tables(content))
+    _write_tables(folder / "tables", _all_tables(content), content["verdicts"])
     content |= {
         "version": labelkin.__version__,
         "counts": _counts(frame),
@@ -100,6 +105,7 @@ def _write_files(folder: Path, recorded: Recorded, reference: str | None, source
         ],
     }
     (folder / "report.html").write_text(_render(content), encoding="utf-8")
+    (folder / "summary.md").write_text(_summary(content), encoding="utf-8")
 
 
 class _Drawings:
@@ -118,12 +124,25 @@ class _Drawings:
 
 def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> dict[str, Any]:
     """Return all sentences, tables and figures by their names in the template."""
-    main = Comparison.of(frame, reference)
-    components = Comparison.of(frame, reference, components=True)
-    if not main:  # Group 4 alone was run
-        main, components = components, main
+    evidence = {"against": _evidence(frame, reference)}
+    if len(indexed := by_index(frame)) and (indexed["status"] == "ok").any():
+        evidence["index"] = _evidence(indexed, reference)
+    main, components = evidence["against"].main, evidence["against"].components
+    rules = {rule: found.main for rule, found in evidence.items()}
     first = findings.headline_measure(main)
     return {
+        "verdicts": find_verdicts(main),
+        "claims": claims_table(find_claims(evidence)) if _is_papers(main) else None,
+        "datasets_table": dataset_table(main.datasets),
+        "ties": [
+            *rank_tables(rules),
+            *([table] if len(rules) > 1 and (table := wins_by_rule(rules)) else []),
+            *(
+                [table]
+                if len(rules) > 1 and (table := agreement_table(rules["index"], "index"))
+                else []
+            ),
+        ],
         "headline": findings.headline(main),
         "leaders": findings.leaders(main),
         "agreement_sentences": agreement_findings(main),
@@ -148,7 +167,7 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
             figures.draw_differences(main),
             "Heat map of measured minus published figures",
         ),
-        "sweeps": [_sweep(sweep, drawings) for sweep in Sweep.all_of(frame)],
+        "sweeps": [_sweep(sweep, drawings) for sweep in evidence["against"].sweeps],
         "components": [
             measure_table(components, measure, name="figure2", title="Figure 2")
             for measure in components.measured(MEASURES)
@@ -161,6 +180,19 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
             for measure in main.measured(COSTS)
         ],
     }
+
+
+def _evidence(frame: "DataFrame", reference: str | None) -> Evidence:
+    main = Comparison.of(frame, reference)
+    components = Comparison.of(frame, reference, components=True)
+    if not main:  # Group 4 alone was run
+        main, components = components, main
+    return Evidence(main, components, Sweep.all_of(frame))
+
+
+def _is_papers(comparison: Comparison) -> bool:
+    """Whether any of the paper's datasets and its method were run."""
+    return REFERENCE in comparison.methods and bool(set(comparison.datasets) & set(PAPER_DATASETS))
 
 
 def _metric(comparison: Comparison, measure: Measure, drawings: _Drawings) -> dict[str, Any]:
@@ -176,16 +208,23 @@ def _metric(comparison: Comparison, measure: Measure, drawings: _Drawings) -> di
 def _sweep(sweep: Sweep, drawings: _Drawings) -> dict[str, Any]:
     table = sweep_table(sweep)
     drawing = drawings.add(table.name, figures.draw_sweep(sweep), table.title)
-    return {"sweep": sweep, "table": table, "figure": drawing}
+    together = ""
+    if sweep.parameter == "threshold":
+        name = f"{table.name}_together"
+        together = drawings.add(name, figures.draw_together(sweep), table.title)
+    return {"sweep": sweep, "table": table, "figure": drawing, "together": together}
 
 
 def _all_tables(content: dict[str, Any]) -> list[Table]:
     tables = [
+        content["claims"],
+        content["datasets_table"],
         *(part["table"] for part in content["metrics"]),
         content["overall"],
         *content["wins"].values(),
         *content["tests"],
         content["agreement"],
+        *content["ties"],
         *(part["table"] for part in content["sweeps"]),
         *content["components"],
         *content["costs"],
@@ -193,18 +232,40 @@ def _all_tables(content: dict[str, Any]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _write_tables(folder: Path, tables: list[Table]) -> None:
+def _write_tables(folder: Path, tables: list[Table], verdicts: list[str]) -> None:
     folder.mkdir()
     texts = {
         "all.md": "\n".join(t.to_markdown() for t in tables),
-        "all.tex": latex_document(tables),
+        "all.tex": latex_document(tables, verdicts),
     }
+    if verdicts:
+        texts["verdict.md"] = "\n\n".join([*verdicts, ""])
     for table in tables:
         texts[f"{table.name}.md"] = table.to_markdown()
         texts[f"{table.name}.tex"] = table.to_latex()
         texts[f"{table.name}.csv"] = table.to_csv()
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def _summary(content: dict[str, Any]) -> str:
+    """Return every sentence about the results, and the tables that they are from."""
+    sentences = [
+        content["headline"],
+        content["leaders"],
+        *content["agreement_sentences"],
+        *content["overall_sentences"],
+        *content["gaps"],
+        content["counts"],
+    ]
+    tables = [content["claims"], *content["ties"], *content["wins"].values(), content["overall"]]
+    tables += [content["agreement"], content["datasets_table"]]
+    parts = [f"- {escape_markdown(sentence)}" for sentence in sentences if sentence]
+    return "\n".join(
+        ["## The results in sentences", "", *parts, "", *content["verdicts"], ""]
+        + ["## The tables behind them", ""]
+        + [table.to_markdown() for table in tables if table]
+    )
 
 
 def _render(content: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.optional import import_optional
 from labelkin.experiments.report.measures import COSTS, MEASURES
+from labelkin.experiments.run.columns import BY_INDEX, COLUMNS
 from labelkin.experiments.run.store import Store
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ def check_results(frame: "DataFrame") -> "DataFrame":
     if not any(name in frame for name in MEASURES):
         raise ValueError(f"the results have no metric; known are {', '.join(MEASURES)}.")
     pd = import_optional("pandas", "report")
-    numbers = [*MEASURES, *COSTS]
-    absent = [name for name in (*numbers, "error") if name not in frame]
+    numbers = [*MEASURES, *BY_INDEX, *COSTS]
+    absent = [name for name in (*numbers, "error", "revision") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str})
     if "status" not in frame:
         frame["status"] = "ok"
@@ -108,4 +109,6 @@ def check_results(frame: "DataFrame") -> "DataFrame":
     if len(twice):
         cell = ", ".join(f"{name} {twice.iloc[0][name]}" for name in _CELL)
         raise ValueError(f"the results hold a cell more than once ({cell}): keep one row per cell.")
+    known = [name for name in COLUMNS if name in frame]
+    frame = frame[[*known, *(name for name in frame if name not in known)]]
     return frame.sort_values(_CELL, kind="stable", ignore_index=True)

@@ -51,6 +51,8 @@ class Table:
     """Meaning of the marks, by test; files show those of the paper's test."""
     foot: tuple[str, ...] = ()
     """Rows that sum up the others and stay below them."""
+    holds_words: bool = False
+    """Whether the entries are sentences, set flush left and broken into lines."""
 
     def entry(self, row: str, column: str) -> Entry:
         """Return an entry; one without text where there is none."""
@@ -69,21 +71,22 @@ class Table:
     def to_markdown(self) -> str:
         """Return the table for GitHub and the like."""
         head = [self.corner, *self.columns.values()]
-        lines = [f"**{_md(self.title)}**", "", _md_row(map(_md, head))]
-        lines.append(_md_row(["---", *["---:"] * len(self.columns)]))
+        lines = [f"**{escape_markdown(self.title)}**", "", _md_row(map(escape_markdown, head))]
+        lines.append(_md_row(["---", *["---" if self.holds_words else "---:"] * len(self.columns)]))
         for _, title, entries in self.lines():
-            lines.append(_md_row([_md(title), *map(_md_entry, entries)]))
-        return "\n".join([*lines, "", _md(self.legend), ""])
+            lines.append(_md_row([escape_markdown(title), *map(_md_entry, entries)]))
+        return "\n".join([*lines, "", escape_markdown(self.legend), ""])
 
     def to_latex(self) -> str:
         r"""Return a ``table`` environment; it needs the packages booktabs and graphicx."""
+        column = "p{50mm}" if self.holds_words else "r"
         lines = [
             r"\begin{table}[htbp]",
             r"\centering",
             rf"\caption{{{_tex(self.title)}. {_tex(self.legend)}}}",
             rf"\label{{tab:{slug(self.name)}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            rf"\begin{{tabular}}{{l{column * len(self.columns)}}}",
             r"\toprule",
             _tex_row([_tex(self.corner), *map(_tex, self.columns.values())]),
             r"\midrule",
@@ -118,8 +121,8 @@ class Table:
         return out.getvalue()
 
 
-def latex_document(tables: list[Table]) -> str:
-    """Return a document of all tables, ready for ``pdflatex``."""
+def latex_document(tables: list[Table], paragraphs: Iterable[str] = ()) -> str:
+    """Return a document of paragraphs and all tables, ready for ``pdflatex``."""
     head = [
         r"\documentclass{article}",
         r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
@@ -128,7 +131,9 @@ def latex_document(tables: list[Table]) -> str:
         r"\begin{document}",
         "",
     ]
-    return "\n".join([*head, *(table.to_latex() for table in tables), r"\end{document}", ""])
+    text = [part for paragraph in paragraphs for part in (_tex(paragraph), "")]
+    tail = [r"\end{document}", ""]
+    return "\n".join([*head, *text, *(table.to_latex() for table in tables), *tail])
 
 
 _MARKDOWN = str.maketrans({c: "\\" + c for c in r"\`*_[]|~#"} | {"<": "&lt;", ">": "&gt;"})
@@ -149,7 +154,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _md(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Return text on one line with the characters that Markdown would read escaped."""
     return _one_line(text).translate(_MARKDOWN)
 
 
@@ -158,8 +164,8 @@ def _md_row(entries: Iterable[str]) -> str:
 
 
 def _md_entry(entry: Entry) -> str:
-    text = f"**{_md(entry.text)}**" if entry.best else _md(entry.text)
-    small = f"<br><small>{_md(entry.published)}</small>" if entry.published else ""
+    text = f"**{escape_markdown(entry.text)}**" if entry.best else escape_markdown(entry.text)
+    small = f"<br><small>{escape_markdown(entry.published)}</small>" if entry.published else ""
     return text + entry.mark + small
 
 

@@ -13,6 +13,7 @@ from labelkin.experiments.report.comparison import (
     best_of,
     method_title,
 )
+from labelkin.experiments.report.footing import count, units
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import (
     PRINTED_METRICS,
@@ -59,6 +60,8 @@ def measure_table(
             entry = _measured(comparison, dataset, method, measure, method in best)
             entries[dataset, method] = entry
     caption = _caption(entries, measure)
+    if left_out := comparison.left_out():
+        caption += f" {left_out:,} cells of folds that not all methods have are left out."
     rows = {dataset: dataset for dataset in comparison.datasets}
     block = complete_block(means)
     has_foot = min(block.shape) >= 2
@@ -69,7 +72,8 @@ def measure_table(
     if comparison.reference is not None and not measure.is_cost and len(comparison.methods) > 1:
         reference = method_title(comparison.reference)
         marks = {
-            test: f"•/○: {reference} is better/worse, {words}." for test, words in TESTS.items()
+            test: f"•/○: {reference} is better/worse, {comparison.describe_test(test)}."
+            for test in TESTS
         }
     return Table(
         name=f"{name}_{measure.name}",
@@ -114,7 +118,7 @@ def _entry(
     n_failed: int = 0,
     with_published_mark: bool = True,
 ) -> Entry:
-    """Return mean and standard deviation over some folds, above the published figure."""
+    """Return mean and standard deviation, above the published figure."""
     beneath, printed_numbers = "", {}
     if printed is not None:
         beneath = printed.text(marked=with_published_mark)
@@ -126,13 +130,13 @@ def _entry(
     if values.empty:
         text, hint = ("failed", f"{n_failed} cells failed") if n_failed else ("–", "not run")
         return Entry(text, printed_numbers, published=beneath, hint=hint)
-    scaled = values.to_numpy(dtype=float) * measure.scale
-    mean = float(scaled.mean())
-    numbers: dict[str, Any] = {"mean": round(mean, 6), "std": "", "n": len(scaled)}
-    text, hint = measure.number(mean), _count_folds([len(scaled)])
-    if len(scaled) > 1:
-        std = float(scaled.std(ddof=1))
-        numbers["std"] = round(std, 6)
+    unit, counted = units(values * measure.scale)
+    mean = float(counted.mean())
+    numbers: dict[str, Any] = {"mean": round(mean, 6), "std": "", "n": len(values)}
+    text, hint = measure.number(mean), count(len(values), "folds")
+    if len(counted) > 1:
+        std = float(counted.std(ddof=1))
+        numbers |= {"std": round(std, 6), "runs": len(counted) if unit == "runs" else ""}
         text += "" if measure.is_cost else f"±{measure.number(std)}"
     if n_failed:
         text, hint = f"{text}†", f"{hint}, {n_failed} failed"
@@ -140,15 +144,25 @@ def _entry(
     corrected = contrast.mark("corrected") if contrast else ""
     numbers |= {"mark": mark, "mark corrected": corrected} | printed_numbers
     if contrast and np.isfinite(contrast.p["paired"]):
-        hint += "; p = {paired:.2g} paired, {corrected:.2g} corrected".format(**contrast.p)
+        hint += (
+            f"; p = {contrast.p['paired']:.2g} paired over {count(contrast.n_units, contrast.unit)}"
+            f", {contrast.p['corrected']:.2g} corrected over folds"
+        )
     return Entry(text, numbers, mean, best, mark, corrected, beneath, hint)
 
 
 def _caption(entries: _Entries, measure: Measure | None = None) -> str:
     """Return how the entries were made, and what else is in them."""
-    folds = _count_folds([e.numbers["n"] for e in entries.values() if "n" in e.numbers])
+    filled = [entry.numbers for entry in entries.values() if "n" in entry.numbers]
+    folds = _count_range([numbers["n"] for numbers in filled], "folds")
+    runs = [numbers.get("runs") for numbers in filled]
     if measure is not None and measure.is_cost:
         parts = [f"Mean over {folds}; the smallest in bold."]
+    elif filled and all(runs):
+        parts = [
+            f"Mean over {folds}, ±standard deviation over {_count_range(runs, 'runs')}, as in the "
+            "paper; the best in bold."
+        ]
     else:
         parts = [f"Mean±standard deviation over {folds}; the best in bold."]
     if any(entry.published for entry in entries.values()):
@@ -158,12 +172,12 @@ def _caption(entries: _Entries, measure: Measure | None = None) -> str:
     return " ".join(parts)
 
 
-def _count_folds(counts: list[int]) -> str:
-    """Return the number of folds in words: 1 fold, 5 folds, 4 to 5 folds."""
+def _count_range(counts: list[Any], unit: str) -> str:
+    """Return a number of folds or runs in words: 1 fold, 5 folds, 4 to 5 folds."""
     if not counts:
-        return "no fold"
+        return f"no {unit[:-1]}"
     low, high = min(counts), max(counts)
-    return f"{low} to {high} folds" if low != high else f"{low} fold{'s' * (low != 1)}"
+    return f"{low} to {high} {unit}" if low != high else count(low, unit)
 
 
 def _foot(block: "DataFrame", measure: Measure) -> tuple[str, _Entries]:
@@ -206,8 +220,9 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     beneath = any(entry.published for entry in entries.values())
     return Table(
         name="table4" if test == "paired" else "table4_corrected",
-        title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, {TESTS[test]}",
-        caption="Over the datasets both methods were run on, at least two folds each."
+        title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, "
+        f"{comparison.describe_test(test)}",
+        caption="Over the datasets both methods were run on, on the same folds."
         + (" Beneath: as published for these." if beneath else ""),
         corner="Metric",
         columns={method: method_title(method) for method in others},

@@ -1,0 +1,62 @@
+"""The same folds for all methods, and what a spread or a test counts: runs or folds.
+
+A run is one repeat of the cross-validation, whose figure is the mean over its folds. The paper
+gives means, standard deviations and paired t-tests over 20 runs. Where fewer than three runs
+are complete, those over folds stand in their place, and every caption says so.
+"""
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+LEAST_RUNS = 3
+"""Runs from which a standard deviation, or a test, over runs is given."""
+
+Unit = Literal["runs", "folds"]
+
+
+def keep_common_folds(frame: "DataFrame") -> "DataFrame":
+    """Return the cells of those folds that all methods of a dataset have, failed ones left out.
+
+    Of a dataset where some repeats are complete, only these are kept. A method without any
+    result on a dataset does not count there.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Checked results, of the methods that are compared.
+    """
+    ok = frame[frame["status"] == "ok"]
+    methods = ok.groupby("dataset")["method"].transform("nunique")
+    found = ok.groupby(["dataset", "repeat", "fold"])["method"].transform("nunique")
+    common = ok[found == methods]
+    n_folds = ok.groupby("dataset")["fold"].transform("nunique").reindex(common.index)
+    folds = common.groupby(["dataset", "repeat"])["fold"].transform("nunique")
+    complete = folds == n_folds
+    whole = complete.groupby(common["dataset"]).transform("any")
+    return common[complete | ~whole]
+
+
+def units(values: "Series") -> tuple[Unit, "Series"]:
+    """Return what a spread or a paired test counts, and the values of these.
+
+    Parameters
+    ----------
+    values : Series
+        One value for each (repeat, fold).
+    """
+    repeats = values.groupby(level="repeat")
+    sizes = repeats.size()
+    if len(sizes) >= LEAST_RUNS and sizes.nunique() == 1 and sizes.iloc[0] > 1:
+        return "runs", repeats.mean()
+    return "folds", values
+
+
+def count(number: int, unit: str) -> str:
+    """Return a number of runs or folds in words.
+
+    >>> count(1, "folds"), count(20, "runs")
+    ('1 fold', '20 runs')
+    """
+    return f"{number} {unit if number != 1 else unit[:-1]}"
