@@ -72,7 +72,7 @@ def test_everything_is_there(report):
     names += ["cd_overall"]
     assert {f"{name}.{end}" for name in names for end in ("png", "svg")} <= figures
     assert {path.name for path in folder.iterdir()} == {
-        "report.html", "results.csv", "tables", "figures",
+        "report.html", "results.csv", "summary.md", "tables", "figures",
     }  # fmt: skip
     assert (folder.stat().st_mode & 0o777) == ((folder / "tables").stat().st_mode & 0o777)
 

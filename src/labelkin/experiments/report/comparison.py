@@ -163,18 +163,13 @@ class Comparison:
     def _folds(self) -> dict[tuple[str, str], "DataFrame"]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
         names = [*MEASURES, *COSTS]
-        wide = self.common.pivot(
-            index=["dataset", "repeat", "fold"], columns="method", values=names
-        )
-        known = set(wide.index.get_level_values("dataset"))
-        found = {
-            d: wide.loc[d] if d in known else wide.iloc[:0].droplevel(0) for d in self.datasets
-        }
-        return {
-            (dataset, name): folds[name].reindex(columns=self.methods)
-            for dataset, folds in found.items()
-            for name in names
-        }
+        found = {}
+        for dataset in self.datasets:
+            rows = self.common[self.common["dataset"] == dataset].set_index(["repeat", "fold"])
+            for name in names:
+                values = rows.set_index("method", append=True)[name].unstack()
+                found[dataset, name] = values.reindex(columns=self.methods)
+        return found
 
     @cached_property
     def _counts(self) -> dict[tuple[str, str], tuple[int, int]]:
