@@ -54,3 +54,49 @@ def test_almost_all_rows_as_landmarks_are_almost_exact(kernel):
     assert len(near.coef_) == 119
     assert near.width_ == pytest.approx(exact.width_)
     np.testing.assert_allclose(near.scores(X + 0.1), exact.scores(X + 0.1), atol=0.1)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 25])
+def test_leave_fold_out_scores_are_those_of_refits(n_landmarks):
+    X, Y = make_data(50, 3, 4)
+    fold_of = np.random.RandomState(0).permutation(50) % 6
+    learner = KernelRidge("rbf", n_landmarks=n_landmarks, refine_rows=0)
+    scores = learner.fit_scores(X, Y, 0, fold_of)
+    assert len(np.unique(learner.ridge_)) > 1
+
+    def kernel(A, B):
+        return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / (2 * learner.width_**2))
+
+    marks = X if n_landmarks is None else X[learner.landmarks_]
+    # Features of which the inner products are the kernel, exact or approximated.
+    features = kernel(X, marks) @ np.linalg.inv(np.linalg.cholesky(kernel(marks, marks))).T
+    K = features @ features.T
+    for fold in range(6):
+        rest, out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
+        for label in range(4):
+            A = np.ones((len(rest) + 1, len(rest) + 1))
+            A[:-1, :-1] = K[np.ix_(rest, rest)] + learner.ridge_[label] * np.eye(len(rest))
+            A[-1, -1] = 0
+            solution = np.linalg.solve(A, np.append(Y[rest, label], 0))
+            expected = K[np.ix_(out, rest)] @ solution[:-1] + solution[-1]
+            np.testing.assert_allclose(scores[out, label], expected, atol=1e-6)
+
+
+def test_folds_of_one_row_are_leave_one_out():
+    X, Y = make_data(30, 3, 2)
+    alone, folds = (KernelRidge().fit_scores(X, Y, 0, f) for f in (None, np.arange(30)))
+    np.testing.assert_allclose(folds, alone, atol=1e-7)
+
+
+def test_leave_fold_out_scores_do_not_depend_on_the_labels_of_the_fold():
+    X, Y = make_data(60, 3, 4)
+    fold_of = np.arange(60) % 5
+    changed = Y.copy()
+    changed[fold_of == 2] = 1 - changed[fold_of == 2]
+    # With the same width and ridge.
+    learners = [KernelRidge(width=1.0, ridges=np.array([0.01])) for _ in range(2)]
+    before, after = (
+        m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)
+    )
+    np.testing.assert_allclose(before[fold_of == 2], after[fold_of == 2], atol=1e-7)
+    assert np.abs(before - after)[fold_of != 2].min() > 0

@@ -94,10 +94,11 @@ def test_fitted_attributes():
         "ranks_laplacian",
         "projections",
         "trees",
+        "forest",
     ]
     assert model.estimators_ == [member for _, member in model.members_]
     assert len(dict(model.members_)["projections"].learners) == 2
-    assert model.weights_.shape == (8,)
+    assert model.weights_.shape == (9,)
     assert model.weights_.min() >= 0
     assert model.weights_.sum() == pytest.approx(1)
     assert list(model.member_scores_) == names
@@ -146,7 +147,7 @@ def test_one_dimensional_target():
 def test_progress(capsys):
     X, Y = make_data(30)
     small(verbose=2).fit(X, Y)
-    assert "[KinEnsembleClassifier] 9 of 9 learners" in capsys.readouterr().out
+    assert "[KinEnsembleClassifier] 10 of 10 learners" in capsys.readouterr().out
 
 
 # -------------------------------------------------------------------------- robustness

@@ -1,14 +1,16 @@
 """Learners of the Kin ensemble: directions, bags, out-of-sample scores."""
 
 import numpy as np
+import pytest
 from scipy import linalg
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from labelkin.constraints import draw_constraints
 from labelkin.kernel._regression import KernelRidge
+from labelkin.kin._folds import draw_bags
 from labelkin.kin._learners import (
     ProjectionLearner,
     TreesLearner,
-    draw_bags,
     mean_out_of_sample,
     ratio_directions,
 )
@@ -17,26 +19,36 @@ from labelkin.projection._scatter import TrainingRows
 from support.data import make_data
 
 
-def test_trees_score_a_row_without_its_labels():
-    # With one row's labels flipped, scores that depend on them would follow.
+@pytest.mark.parametrize("forest", [ExtraTreesRegressor, RandomForestRegressor])
+def test_trees_score_a_fold_without_its_labels(forest):
     X, Y = make_data(60, 4, 2, seed=3)
-    flipped = Y.copy()
-    flipped[7] = 1 - flipped[7]
-    before, after = (TreesLearner(1, n_estimators=100).fit_scores(X, y, 0)[7] for y in (Y, flipped))
-    assert ((after - before) * (flipped[7] - Y[7]) < 0.1).all()
+    fold_of = np.arange(60) % 5
+    changed = Y.copy()
+    changed[fold_of == 2] = 1 - changed[fold_of == 2]
+    learners = [TreesLearner(forest(30)) for _ in range(2)]
+    before, after = (
+        m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)
+    )
+    np.testing.assert_array_equal(before[fold_of == 2], after[fold_of == 2])
+    assert (before != after)[fold_of != 2].any()
+    assert len(learners[0].forest_.estimators_) == 30
 
 
 def test_a_projection_depends_on_no_label_outside_its_bag():
     X, Y = make_data(60, 4, 2, seed=3)
-    bag = draw_bags(60, 1, 0.55, np.random.RandomState(0))[0]
+    fold_of = np.arange(60) % 6
+    bag = draw_bags(fold_of, 1, 0.55, np.random.RandomState(0))[0]
     outside = np.setdiff1d(np.arange(60), bag)
+    one = fold_of == fold_of[outside[0]]
     changed = Y.copy()
-    changed[outside] = 1 - changed[outside]
-    learners = [ProjectionLearner(bag, 0.5, KernelRidge()) for _ in range(2)]
-    scores = [m.fit_scores(X, y, 0) for m, y in zip(learners, (Y, changed), strict=True)]
+    changed[one] = 1 - changed[one]
+    ridge = np.array([0.01])
+    learners = [ProjectionLearner(bag, 0.5, KernelRidge(width=1.0, ridges=ridge)) for _ in range(2)]
+    scores = [m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)]
     np.testing.assert_array_equal(learners[0].components_, learners[1].components_)
     assert np.isnan(scores[0][bag]).all()
     assert np.isfinite(scores[0][outside]).all()
+    np.testing.assert_allclose(scores[0][one], scores[1][one], atol=1e-7)
 
 
 def test_ratio_directions_solve_the_generalised_problem():
@@ -66,18 +78,6 @@ def test_ratio_directions_without_pairs_or_differences():
     np.testing.assert_array_equal(ratio_directions(training, pairs, pairs + 1), np.eye(2))
 
 
-def test_every_row_is_outside_one_bag_of_two():
-    bags = draw_bags(101, 6, 0.55, np.random.RandomState(0))
-    assert len(bags) == 6
-    everyone = set(range(101))
-    for first, second in zip(bags[::2], bags[1::2], strict=True):
-        assert len(first) == len(second) == 56
-        # Of the two bags only ten rows are shared; they are outside another pair's bag.
-        assert set(first) | set(second) == everyone
-    outside = [everyone - set(bag) for bag in bags]
-    assert set.union(*outside) == everyone
-
-
 def test_mean_of_out_of_sample_scores():
     Y = np.array([[1, 0], [0, 0], [1, 1]])
     nan = np.nan
@@ -94,8 +94,9 @@ def test_mean_of_out_of_sample_scores():
 def test_trees_bound_their_memory():
     X, Y = make_data(200, 5, 4)
     limits = Limits(leaf_entries=10_000, tree_rows=100)
-    learner = TreesLearner(1, **limits.forest(200, 5, 4, 200))
-    scores = learner.fit_scores(X, Y, 0)
+    forest = ExtraTreesRegressor(**limits.forest(200, 5, 4, 200), bootstrap=True)
+    learner = TreesLearner(forest)
+    scores = learner.fit_scores(X, Y, 0, np.arange(200) % 5)
     entries = sum(tree.tree_.node_count * 4 for tree in learner.forest_.estimators_)
     assert entries <= 10_000
     assert np.isfinite(scores).any()

@@ -35,6 +35,7 @@ def test_the_plan_gives_reasons():
         ["raw", "ranks", "reduced"],
         (9000, 30, 5),
         binary=False,
+        fold_of=np.arange(9000) % 20,
         n_projections=3,
         n_trees=10,
         n_jobs=1,

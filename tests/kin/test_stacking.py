@@ -1,78 +1,57 @@
-"""Stacking: curves, weights, the correction by other labels."""
+"""Stacking: curves, cross-fitted probabilities, what the second stage consists of."""
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.kin._stacking import (
-    LabelCorrection,
-    Stacking,
-    fit_member_curves,
-    fit_member_weights,
-    smooth_targets,
-)
-from labelkin.metrics import ranking_loss
+from labelkin.kin._stacking import Stacking, choose_scale, smooth_targets
+from labelkin.metrics import average_precision, ranking_loss
+from support.members import noisy_members
 
 
-def noisy_members(n, noises, q=4, seed=0):
-    rng = np.random.RandomState(seed)
-    truth = rng.standard_normal((n, q))
-    Y = (expit(3 * truth) > rng.rand(n, q)).astype(np.uint8)
-    return np.stack([3 * truth + s * rng.standard_normal((n, q)) for s in noises]), Y
-
-
-def test_weights_follow_the_better_member_given_rows():
-    odds, Y = noisy_members(2000, [0.5, 5, 5])
-    weights = fit_member_weights(odds, Y, np.random.RandomState(0))
-    assert weights[0] > 0.8
-    assert weights.sum() == pytest.approx(1)
-    same, Y = noisy_members(2000, [2, 2, 2])
-    np.testing.assert_allclose(
-        fit_member_weights(same, Y, np.random.RandomState(0)), 1 / 3, atol=0.07
-    )
-
-
-def test_weights_stay_equal_with_few_rows():
-    odds, Y = noisy_members(12, [1, 1.5, 1.2, 1.1])
-    np.testing.assert_allclose(
-        fit_member_weights(odds, Y, np.random.RandomState(0)), 1 / 4, atol=0.13
-    )
-    np.testing.assert_array_equal(
-        fit_member_weights(odds[:, :5], Y[:5], np.random.RandomState(0)), np.full(4, 0.25)
-    )
-    np.testing.assert_array_equal(
-        fit_member_weights(odds, np.zeros_like(Y), np.random.RandomState(0)), np.full(4, 0.25)
-    )
-
-
-def test_weights_learn_from_a_part_of_very_many_predictions():
-    odds, Y = noisy_members(2000, [0.5, 5])
-    assert fit_member_weights(odds, Y, np.random.RandomState(0), max_entries=1000)[0] > 0.7
-
-
-def test_the_correction_uses_other_labels_and_leaves_noise_alone():
-    rng = np.random.RandomState(0)
-    Y = (rng.rand(800, 1) < 0.4).astype(np.uint8)
-    Y = np.hstack([Y, Y, (rng.rand(800, 1) < 0.3)]).astype(np.uint8)  # the second equals the first
-    odds = np.column_stack([4 * Y[:, 0] - 2.0, rng.normal(-0.4, 0.1, (800, 2)).T.T])
-    correction = LabelCorrection(0.5)
-    corrected = correction.fit_loo(odds, Y)
-    before, after = (np.mean((expit(o) - Y) ** 2, axis=0) for o in (odds, corrected))
-    assert after[1] < 0.5 * before[1]
-    assert abs(after[2] - before[2]) < 0.02
-    # Applied to the same rows it changes them nearly as it does when they are left out.
-    np.testing.assert_allclose(expit(correction.apply(odds)), expit(corrected), atol=0.02)
+def folds(Y, n_folds=8):
+    return np.arange(len(Y)) % n_folds
 
 
 def test_stacking_is_monotone_in_each_members_scores_without_a_correction():
     odds, Y = noisy_members(300, [1, 2])
-    stacking = Stacking(0, correction=0.0)
-    proba = stacking.fit_proba(list(odds), Y)
-    np.testing.assert_allclose(stacking.proba(list(odds)), proba, atol=1e-12)
+    stacking = Stacking(0, share=0.0)
+    stacking.fit_proba(list(odds), Y, folds(Y))
+    proba = stacking.proba(list(odds))
     higher = stacking.proba(list(odds + 0.5))
     assert (higher >= proba - 1e-12).all()
     assert (logit(higher) > logit(proba)).mean() > 0.8
+
+
+def test_label_frequencies_do_not_flatter_the_estimate():
+    """Scores are noise: what is left is the labels' frequencies, of many rare labels."""
+    rng = np.random.RandomState(0)
+    share = np.clip(rng.beta(0.5, 10, 100), 0.005, 1)
+    Y = (rng.rand(2200, 100) < share).astype(np.uint8)
+    scores = [share + 0.02 * rng.standard_normal((200, 100)) for _ in range(2)]
+    stacking = Stacking(0)
+    proba, alone = stacking.fit_proba(scores, Y[:200], folds(Y[:200]))
+    new = average_precision(Y[200:], np.tile(stacking.proba(scores).mean(axis=0), (2000, 1)))
+    assert abs(average_precision(Y[:200], proba) - new) < 0.02
+    for member in alone:
+        assert abs(average_precision(Y[:200], member) - new) < 0.02
+    fitted = average_precision(Y[:200], stacking.proba(scores))
+    assert fitted > new + 0.02
+
+
+@pytest.mark.parametrize("related", [True, False])
+def test_the_correction_is_kept_where_it_helps(related):
+    rng = np.random.RandomState(0)
+    Y = (rng.rand(600, 4) < 0.3).astype(np.uint8)
+    if related:
+        Y[:, 1] = Y[:, 0]
+    odds = 4 * Y - 3.0 + rng.standard_normal(Y.shape)
+    odds[:, 1] = -0.8 + 0.3 * rng.standard_normal(600)  # nothing but noise about this label
+    stacking = Stacking(0)
+    proba, _ = stacking.fit_proba([odds], Y, folds(Y))
+    assert stacking.corrected_ == related
+    assert (np.mean((proba - Y)[:, 1] ** 2) < 0.18) == related
 
 
 @pytest.mark.parametrize("probabilities", [True, False])
@@ -88,11 +67,9 @@ def test_curves_are_on_the_log_odds_scale_where_scores_are_probabilities(probabi
     Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
     noises = (1 + 0.1 * rng.standard_normal(truth.shape) for _ in range(3))
     scores = [line * noise for noise in noises]
-    curves = fit_member_curves(scores, Y)
-    assert {curve.scale == "log_odds" for curve in curves} == {probabilities}
+    assert (choose_scale(scores, Y, folds(Y)) == "log_odds") == probabilities
     stacking = Stacking(0)
-    stacking.fit_proba(scores, Y)
-    assert (stacking.calibrations_[0].scale == "log_odds") == probabilities
+    stacking.fit_proba(scores, Y, folds(Y))
     assert np.abs(stacking.proba(scores) - truth).mean() < 0.06
 
 
@@ -104,8 +81,8 @@ def test_curves_are_chosen_for_the_members_together():
     shift = rng.choice([0.05, 20], size=truth.shape)
     scores = [truth * shift, truth / shift]
     for alone in scores:
-        assert fit_member_curves([alone], Y)[0].scale == "deviation"
-    assert all(curve.scale == "log_odds" for curve in fit_member_curves(scores, Y))
+        assert choose_scale([alone], Y, folds(Y)) == "deviation"
+    assert choose_scale(scores, Y, folds(Y)) == "log_odds"
 
 
 def rare_labels(seed, n=400, q=30, noise=0.18):
@@ -127,7 +104,7 @@ def rare_labels(seed, n=400, q=30, noise=0.18):
 def test_rare_labels_rank_as_well_as_by_the_best_member(seed):
     scores, Y, queries, truth = rare_labels(seed)
     together = Stacking(0)
-    together.fit_proba(scores, Y)
+    together.fit_proba(scores, Y, folds(Y))
     alone = [
         ranking_loss(truth, SlopeCalibration().fit(s, Y)(q))
         for s, q in zip(scores, queries, strict=True)
@@ -138,7 +115,7 @@ def test_rare_labels_rank_as_well_as_by_the_best_member(seed):
 def test_a_label_never_seen_does_not_rank_behind_labels_that_are_excluded():
     scores, Y, queries, truth = rare_labels(0, noise=0.05)
     stacking = Stacking(0)
-    stacking.fit_proba(scores, Y)
+    stacking.fit_proba(scores, Y, folds(Y))
     proba = stacking.proba(queries)
     prior = 1 / (len(Y) + 2)
     np.testing.assert_allclose(proba[:, -1], prior)

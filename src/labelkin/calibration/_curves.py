@@ -1,6 +1,6 @@
 """From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,12 @@ from labelkin.base import Array
 _PARTS = 5
 # Smaller likelihoods count as this one: a single sample must not decide between curves.
 _LEAST_LIKELIHOOD = 1e-12
-# Newton's method: steps, and halvings of each step.
-_STEPS = 100
-_HALVINGS = 40
+# Newton's method: steps at most, and the relative decrease that ends it. The last step is taken
+# all the same, so that the error is of the order of its square.
+_STEPS = 200
+_TOLERANCE = 1e-9
+# A step changes no log odds by more than this: longer ones overshoot where curves are flat.
+_FARTHEST = 6.0
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
 
@@ -88,11 +91,17 @@ class SlopeCalibration:
         self.scale = scale
 
     def fit(
-        self, scores: Array, Y: Array, sample_weight: Array | None = None
+        self,
+        scores: Array,
+        Y: Array,
+        sample_weight: Array | None = None,
+        *,
+        start: "SlopeCalibration | None" = None,
     ) -> "SlopeCalibration":
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
-        A sample of weight 2 counts as two samples.
+        A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples and some others, their shared slope is kept
+        and the search begins at their slopes, which takes a third of the time.
         """
         weight = np.ones(len(Y)) if sample_weight is None else sample_weight
         n, q = weight.sum(), Y.shape[1]
@@ -110,8 +119,16 @@ class SlopeCalibration:
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
         centre = weight @ S / n
         S = S - centre
-        self.shared_slope_ = max(0.0, _shared_slope(S, T, weight))
-        slope, intercept = _own_slopes(S, T, weight, self.shared_slope_, self.precision)
+        if start is None:
+            prior = np.log(share / (1 - share))
+            self.shared_slope_ = max(0.0, _shared_slope(S, T, sample_weight, prior))
+            slope, intercept = np.full(len(varies), self.shared_slope_), prior
+        else:
+            self.shared_slope_, slope = start.shared_slope_, start.slope_[varies] * unit
+            intercept = start.intercept_[varies] + slope * centre
+        slope, intercept = _own_slopes(
+            S, T, sample_weight, self.shared_slope_, self.precision, slope, intercept
+        )
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
         slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
         self.slope_[varies] = slope / unit
@@ -157,99 +174,109 @@ def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, 
         yield part_of != part, part_of == part
 
 
-def _shared_slope(S: Array, T: Array, weight: Array) -> float:
-    """Return the slope that all columns share, their intercepts free."""
-
-    def loss(slope: Array, intercept: Array) -> Array:
-        penalty = _SHARED_PRECISION * slope**2 / 2
-        return _losses(S, T, weight, slope, intercept).sum(keepdims=True) + penalty
-
-    def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
-        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = _derivatives(
-            S, T, weight, slope, intercept
-        )
+def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
+    """Return the slope that all columns share, their intercepts free, from given intercepts."""
+    slope, value = 0.0, np.inf
+    step, steps, reach = 0.0, np.zeros(S.shape[1]), np.abs(S).max(axis=0)
+    for _ in range(_STEPS):
+        losses, derivatives = _evaluate(S, T, weight, slope - step, intercept - steps)
+        new = losses.sum() + _SHARED_PRECISION * (slope - step) ** 2 / 2
+        if new > value:
+            step, steps = step / 2, steps / 2
+            continue
+        slope, intercept, value = slope - step, intercept - steps, new
+        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = derivatives
         # The intercepts are eliminated from Newton's equations: one unknown is left.
         ratio = h_cross / h_intercept
-        gradient = g_slopes.sum() + _SHARED_PRECISION * slope - ratio @ g_intercept
+        gradient = g_slopes.sum() + _SHARED_PRECISION * slope
         curvature = h_slopes.sum() + _SHARED_PRECISION - ratio @ h_cross
-        step = gradient / curvature
-        return step, (g_intercept - h_cross * step) / h_intercept
-
-    slope, _ = _minimise(loss, newton_step, np.zeros(1), _prior_log_odds(T, weight))
-    return float(slope[0])
+        step = (gradient - ratio @ g_intercept) / curvature
+        steps = (g_intercept - h_cross * step) / h_intercept
+        expected = gradient * step + g_intercept @ steps
+        length = (_FARTHEST / np.maximum(np.abs(step) * reach + np.abs(steps), _FARTHEST)).min()
+        step, steps = length * step, length * steps
+        if expected <= _TOLERANCE * max(1.0, value):
+            break
+    return float(slope - step)
 
 
 def _own_slopes(
-    S: Array, T: Array, weight: Array, shared: float, precision: float
+    S: Array,
+    T: Array,
+    weight: Array | None,
+    shared: float,
+    precision: float,
+    slope: Array,
+    intercept: Array,
 ) -> tuple[Array, Array]:
-    """Return each column's slope, shrunk towards the shared one, and its intercept."""
+    """Return each column's slope, shrunk towards the shared one, and its intercept.
 
-    def loss(slope: Array, intercept: Array) -> Array:
-        return _losses(S, T, weight, slope, intercept) + precision / 2 * (slope - shared) ** 2
+    Newton's method for all columns at once, from the given values. A column whose step would
+    raise its loss halves the step; a column that has converged leaves the batch.
+    """
+    slope, intercept, value = slope.copy(), intercept.copy(), np.full(len(slope), np.inf)
+    columns, reach = np.arange(len(slope)), np.abs(S).max(axis=0)
+    step, steps = np.zeros(len(slope)), np.zeros(len(slope))
+    for _ in range(_STEPS):
+        a, b = slope[columns] - step, intercept[columns] - steps
+        new, derivatives = _evaluate(S, T, weight, a, b)
+        new += precision / 2 * (a - shared) ** 2
+        lower = new <= value[columns]
+        moved = columns[lower]
+        slope[moved], intercept[moved], value[moved] = a[lower], b[lower], new[lower]
 
-    def newton_step(slope: Array, intercept: Array) -> tuple[Array, Array]:
-        g_slope, g_intercept, h_slope, h_cross, h_intercept = _derivatives(
-            S, T, weight, slope, intercept
-        )
-        g_slope, h_slope = g_slope + precision * (slope - shared), h_slope + precision
+        g_slope, g_intercept, h_slope, h_cross, h_intercept = derivatives
+        g_slope, h_slope = g_slope + precision * (a - shared), h_slope + precision
         determinant = h_slope * h_intercept - h_cross**2
         # Scores that are all equal do not determine the slope; it stays as it is.
         solvable = determinant > 1e-14 * h_slope * h_intercept
         determinant = np.where(solvable, determinant, 1)
-        step = np.where(solvable, (h_intercept * g_slope - h_cross * g_intercept) / determinant, 0)
-        return step, (g_intercept - h_cross * step) / h_intercept
+        next_step = (h_intercept * g_slope - h_cross * g_intercept) / determinant * solvable
+        next_steps = (g_intercept - h_cross * next_step) / h_intercept
+        expected = g_slope * next_step + g_intercept * next_steps
+        length = _FARTHEST / np.maximum(np.abs(next_step) * reach + np.abs(next_steps), _FARTHEST)
+        step = np.where(lower, length * next_step, step / 2)
+        steps = np.where(lower, length * next_steps, steps / 2)
 
-    return _minimise(loss, newton_step, np.full(S.shape[1], shared), _prior_log_odds(T, weight))
-
-
-def _minimise(
-    loss: Callable[[Array, Array], Array],
-    newton_step: Callable[[Array, Array], tuple[Array, Array]],
-    slope: Array,
-    intercept: Array,
-) -> tuple[Array, Array]:
-    """Minimise independent losses, one per entry of `slope`, each with its own step length."""
-    value = loss(slope, intercept)
-    for _ in range(_STEPS):
-        steps = newton_step(slope, intercept)
-        length = np.ones_like(slope)
-        for _ in range(_HALVINGS):
-            new = loss(slope - length * steps[0], intercept - length * steps[1])
-            worse = new > value
-            if not worse.any():
-                break
-            length = np.where(worse, length / 2, length)
-        length, new = np.where(worse, 0, length), np.where(worse, value, new)
-        slope, intercept = slope - length * steps[0], intercept - length * steps[1]
-        converged = (value - new <= 1e-12 * np.maximum(1, value)).all()
-        value = new
-        if converged:
+        converged = lower & (expected <= _TOLERANCE * np.maximum(1, new))
+        done = columns[converged]
+        slope[done], intercept[done] = (
+            a[converged] - step[converged],
+            b[converged] - steps[converged],
+        )
+        going = ~converged
+        if not going.any():
             break
+        # Copies of the remaining columns pay off where a third of them is gone.
+        if going.mean() < 2 / 3:
+            S, T, columns, reach = S[:, going], T[:, going], columns[going], reach[going]
+            step, steps = step[going], steps[going]
+        else:
+            step[converged], steps[converged] = 0, 0
     return slope, intercept
 
 
-def _prior_log_odds(T: Array, weight: Array) -> Array:
-    share = weight @ T / weight.sum()
-    return np.log(share / (1 - share))
+def _evaluate(
+    S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
+) -> tuple[Array, tuple[Array, Array, Array, Array, Array]]:
+    """Return the negative log likelihood of each column, and its derivatives.
 
-
-def _losses(S: Array, T: Array, weight: Array, slope: Array, intercept: Array) -> Array:
-    """Negative log likelihood of each column."""
+    These are the first ones by slope and intercept, then the second ones: by the slope, by both,
+    by the intercept. One exponential per entry serves all of them.
+    """
     odds = slope * S + intercept
-    return weight @ (np.logaddexp(0, odds) - T * odds)
-
-
-def _derivatives(
-    S: Array, T: Array, weight: Array, slope: Array, intercept: Array
-) -> tuple[Array, Array, Array, Array, Array]:
-    """First derivatives by slope and intercept, then the second ones, of each column."""
-    p = expit(slope * S + intercept)
-    excess, curvature = p - T, p * (1 - p)
-    curved = curvature * S
-    return (
-        weight @ (excess * S),
-        weight @ excess,
-        weight @ (curved * S),
-        weight @ curved,
-        weight @ curvature + 1e-12,
+    small = np.exp(-np.abs(odds))
+    loss = np.maximum(odds, 0) + np.log1p(small) - T * odds
+    p = np.where(odds > 0, 1.0, small) / (1 + small)
+    excess, weight = p - T, p * (1 - p)
+    if sample_weight is not None:
+        column = sample_weight[:, None]
+        loss, excess, weight = loss * column, excess * column, weight * column
+    weighted = weight * S
+    return loss.sum(axis=0), (
+        np.einsum("ij,ij->j", excess, S),
+        excess.sum(axis=0),
+        np.einsum("ij,ij->j", weighted, S),
+        weighted.sum(axis=0),
+        weight.sum(axis=0) + 1e-12,
     )

@@ -19,7 +19,13 @@ _HALVINGS = 60
 
 
 def fit_logistic(
-    A: Matrix, y: Array, ridge: float, tol: float, max_iter: int = 200, max_formed: int = 300
+    A: Matrix,
+    y: Array,
+    ridge: float,
+    tol: float,
+    max_iter: int = 200,
+    max_formed: int = 300,
+    start: Array | None = None,
 ) -> Array:
     """Minimise −log likelihood + ridge · |w|², the last entry of w free.
 
@@ -42,6 +48,8 @@ def fit_logistic(
         Bound on the Newton steps.
     max_formed : int
         Columns up to which the Hessian is formed; beyond, only its products with vectors.
+    start : ndarray of shape (n_columns,), optional
+        Coefficients at which the search begins. None: those of the classes' odds alone.
 
     Returns
     -------
@@ -56,6 +64,7 @@ def fit_logistic(
     w[-1] = np.log((y.sum() + 1) / (n - y.sum() + 1))
     if y.min() == y.max():
         return w
+    w = w if start is None else start.copy()
     odds = A @ w
 
     def objective(odds: Array, w: Array) -> float:

@@ -38,7 +38,7 @@ class KernelRidge:
     1. Whether columns are scaled, and the width of a radial kernel, on a sample of the rows.
     2. The rows that get a coefficient: all, or landmarks (Nyström).
     3. The width once more, in smaller steps on these rows.
-    4. One eigendecomposition; the ridge of each label; coefficients and leave-one-out scores.
+    4. One eigendecomposition; the ridge of each label; coefficients and out-of-sample scores.
 
     Parameters
     ----------
@@ -113,9 +113,14 @@ class KernelRidge:
         self.refine_rows = refine_rows
 
     def fit_scores(
-        self, X: Matrix, Y: Array, random_state: Any = None, rows: Array | None = None
+        self,
+        X: Matrix,
+        Y: Array,
+        random_state: Any = None,
+        fold_of: Array | None = None,
+        rows: Array | None = None,
     ) -> Any:
-        """Fit, and return leave-one-out scores of the training rows.
+        """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
         Parameters
         ----------
@@ -125,20 +130,23 @@ class KernelRidge:
             Their labels, 0 or 1.
         random_state : int or RandomState, optional
             Draws samples and landmarks.
+        fold_of : ndarray of int of shape (n_samples,), optional
+            The fold with which a row is left out; see `fit_ridge`. None: each row alone.
         rows : ndarray of int, optional
             The rows whose errors count, where those of the others would be biased. None: all.
 
         Returns
         -------
         array of shape (n_samples, n_labels)
-            Score of each row by a model with the same scale, width and ridges, fitted without it.
+            Score of each row by a model with the same scale, width and ridges, fitted without it,
+            or without its fold.
         """
         X = _in_order(X)
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows)
         ridges = self.ridges[::COARSE] if self.coarse_ridges else self.ridges
         self.ridge_, _ = choose_ridges(spectrum, Y, ridges, self.shrinkage, rows)
-        loo_scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_)
-        return loo_scores
+        scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_, fold_of)
+        return scores
 
     def scores(self, X: Matrix, block_values: int = 2**22) -> Any:
         """Return scores of queries, computed in blocks of at most `block_values` kernel values."""

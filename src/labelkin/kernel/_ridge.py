@@ -1,4 +1,4 @@
-"""Ridge regression of many targets with its exact leave-one-out scores, from one `eigh`.
+"""Ridge regression of many targets with its exact out-of-sample scores, from one `eigh`.
 
 With an unpenalised intercept, ridge regression in a kernel's feature space is
 
@@ -11,6 +11,18 @@ kernel matrix. Row i left out, the model refitted (the intercept as well), its s
 
 exactly. So one decomposition serves every target and every λ, each by a few products. Features
 instead of a kernel (k < n) give the same U and Λ from a k × k decomposition.
+
+The same holds for a fold B of rows left out together. Fitted values are linear in the targets,
+ŷ = Hy with H = 11ᵀ/n + U diag(Λ / (Λ + λ)) Uᵀ. Let y* be y with the targets of B replaced by the
+scores s of the model fitted without B. These rows then add nothing to its loss, so that it is
+also the minimum for y*, and s = (H y*)_B = ŷ_B + H_BB (s − y_B). Hence
+
+    y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B),
+
+of which leave-one-out scores are the case of a single row. A second model learned from scores
+must use these: the leave-one-out score of row i depends on all other targets, whose mean leans
+away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores of many labels recovers yᵢ from
+that.
 """
 
 from collections.abc import Iterable
@@ -151,13 +163,27 @@ def _eigh(A: Any) -> tuple[Any, Any]:
     return values[first:], vectors[:, first:]
 
 
-def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> tuple[Any, Any, Any]:
+def fit_ridge(
+    spectrum: RidgeSpectrum, Y: Array, ridge: Array, fold_of: Array | None = None
+) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
+
+    Parameters
+    ----------
+    spectrum : RidgeSpectrum
+        Of the rows.
+    Y : ndarray of shape (n_samples, n_labels)
+        The targets.
+    ridge : ndarray of shape (n_labels,)
+        λ of each label.
+    fold_of : ndarray of int of shape (n_samples,), optional
+        The fold, 0, 1, ..., with which a row is left out, for NumPy arrays. None: each row
+        alone. The time is n · r · (rows of a fold) for each distinct ridge.
 
     Returns
     -------
-    loo_scores : array of shape (n_samples, n_labels)
-        Score of each row by a model with the same ridges fitted without it.
+    scores : array of shape (n_samples, n_labels)
+        Score of each row by a model with the same ridges fitted without it, or without its fold.
     coef : array of shape (n_columns, n_labels)
         Coefficients of the columns of the kernel matrix or of the features.
     intercept : array of shape (n_labels,)
@@ -169,8 +195,11 @@ def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> tuple[Any, Any
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
     kept = _kept(spectrum, distinct)
-    left = take(spectrum.left_out(kept), place, axis=1)
     unexplained = residual - U @ (take(kept, place, axis=1) * rotated)
+    if fold_of is None:
+        error = unexplained / take(spectrum.left_out(kept), place, axis=1)
+    else:
+        error = _fold_errors(spectrum, kept, place, unexplained, fold_of)
     ridge = xp.asarray(ridge, dtype=U.dtype, device=device(U))
     if spectrum.basis is U:
         # By way of y − f = λα, which needs no division by an eigenvalue next to 0, whose vector
@@ -179,7 +208,29 @@ def fit_ridge(spectrum: RidgeSpectrum, Y: Array, ridge: Array) -> tuple[Any, Any
         coef = coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
     else:
         coef = spectrum.basis @ (rotated / (values[:, None] + ridge))
-    return target - unexplained / left, coef, mean - spectrum.mean @ coef
+    return target - error, coef, mean - spectrum.mean @ coef
+
+
+def _fold_errors(
+    spectrum: RidgeSpectrum, kept: Array, place: Array, unexplained: Array, fold_of: Array
+) -> Array:
+    """Return (I − H_BB)⁻¹ (y_B − ŷ_B) for each fold B; label l has the ridge `place[l]`."""
+    U = spectrum.vectors
+    errors = np.empty_like(unexplained)
+    for fold in np.unique(fold_of):
+        rows = np.flatnonzero(fold_of == fold)
+        block = U[rows]
+        for i in range(kept.shape[1]):
+            labels = np.flatnonzero(place == i)
+            left = -(block * kept[:, i]) @ block.T - 1 / len(U)
+            # The shift, far below any ridge, is for a fold of all rows, where H y = y for a
+            # constant y.
+            left[np.diag_indices(len(rows))] += 1 + 1e-10
+            cells = np.ix_(rows, labels)
+            errors[cells] = linalg.solve(
+                left, unexplained[cells], assume_a="pos", overwrite_a=True, check_finite=False
+            )
+    return errors
 
 
 def loo_errors(

@@ -12,6 +12,7 @@ from labelkin._utils.parallel import blas_threads, effective_n_threads, map_thre
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
+from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import Learner, LearnerGroup, TreesLearner, mean_out_of_sample
 from labelkin.kin._limits import Limits
 from labelkin.kin._plan import plan_members
@@ -23,25 +24,27 @@ from labelkin.metrics import METRICS
 class KinEnsembleClassifier(MultiLabelClassifier):
     """Kernels, constraint projections and trees together, with nothing to tune.
 
-    The members learn the same labels in ways as different as possible, and each has
-    leave-one-out or out-of-bag scores of the training rows:
+    The members learn the same labels in ways as different as possible. All use the same folds of
+    the training rows, 5 to 20 of them, and score the rows of each fold by what they learn from
+    the other folds:
 
     - kernel ridge regressions (those of `KernelRidgeLOOClassifier`, with width and ridges by
       closed-form leave-one-out error) on several *views* of the features. Always the features
       as they are, and rows of length 1 where lengths differ. Of rows that look like texts (no
-      value negative, most of them zero): words weighted by log(n / rows with the word), and
-      the square roots of that; and instead of the features as they are, features divided by
-      their standard deviation where that lowers the error. Of others: features divided by
-      their standard deviation, and their ranks. RBF kernels, and Laplacian ones exp(−|x − z|₁
-      / c) on the first and last view (on the last alone if all features are 0 or 1, where
-      they are the same);
+      value negative, most of them zero, hardly any column filled): words weighted by log(n /
+      rows with the word), and the square roots of that; and instead of the features as they
+      are, features divided by their standard deviation where that lowers the error. Of others:
+      features divided by their standard deviation, and their ranks. RBF kernels, and Laplacian
+      ones exp(−|x − z|₁ / c) on the first and last view (on the last alone if all features are
+      0 or 1, where they are the same). Their scores without a fold have a closed form;
     - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
-      as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the rows, and
-      directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only rows
-      outside the bag, on whose labels no pair depends, have a score;
-    - extremely randomised trees with bootstrap samples.
+      as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and
+      directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
+      outside the bag, on whose labels no pair depends, have scores;
+    - extremely randomised trees, and but for texts a random forest: in ten groups, each grown
+      on 63 % of the folds, which score the other folds.
 
-    The members' scores s are combined by these out-of-sample scores of the training rows:
+    The members' scores s are combined by these leave-fold-out scores of the training rows:
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
         P  = σ(a Σ wₘ ℓₘ + b)           one weight per member, shrunk towards equal ones
@@ -49,20 +52,27 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     and a last logistic curve for each label. z(s) is s, or s on the scale of log odds,
     asinh(s / 2p) with p the label's share of positives: for all members and labels together,
-    whichever predicts the labels of held-out samples better. The slopes of rare labels are
-    shrunk towards one that all labels share. Training takes three to eight times as long as
-    `KernelRidgeLOOClassifier`.
+    whichever predicts the labels of held-out folds better. The slopes of rare labels are
+    shrunk towards one that all labels share. Weights stay equal, and the third line is left out,
+    where they do not predict held-out folds better by more than a standard error.
+
+    Leave-one-out scores would not do: each leans away from its own row's label a little, and a
+    regression on the scores of many labels recovers the label from that. For the same reason the
+    estimates of the ensemble's own performance are cross-fitted, by curves, weights and a
+    correction learned without a part of the folds. Training takes three to eight times as long
+    as `KernelRidgeLOOClassifier`.
 
     Parameters
     ----------
     n_projections : int, default=8
         Members behind projections. 0: none.
-    n_trees : int, default=100
-        Trees. 0: none. Fewer are grown if their leaves would take more than a gigabyte.
+    n_trees : int, default=None
+        Trees of each forest. 0: none. None: 100, and up to 500 on small data, where they take
+        little time. Fewer are grown if their leaves would take more than a gigabyte.
     decision : str, default="fixed"
         How probabilities become label sets: "fixed" predicts labels more likely than not, which
         is best for the Hamming loss; with "auto", "cardinality", "expected_f1" or the name of a
-        metric, such as "f1", cuts are chosen on the out-of-bag probabilities. See
+        metric, such as "f1", cuts are chosen on `oob_proba_`. See
         `labelkin.decisions.LabelDecision`.
     oob_metric : str, default="average_precision"
         Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
@@ -84,12 +94,16 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         The fitted members alone.
     weights_ : ndarray of shape (n_members,)
         Weight of each member, adding up to 1.
+    corrected_ : bool
+        Whether the correction by other labels is part of the ensemble.
     member_scores_ : dict of str to float
-        `oob_metric` of each member alone, by its calibrated out-of-sample scores.
+        `oob_metric` of each member alone, of its cross-fitted probabilities.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
-        Probabilities of the training samples from out-of-sample scores. (After a
-        one-dimensional target: one column per class.) The curves, the weights and the widths
-        are those of the whole training set.
+        Cross-fitted probabilities of the training samples: the members were fitted without the
+        sample's fold, and their curves, weights and the correction without a part of the folds
+        that contains it. (After a one-dimensional target: one column per class.) Widths,
+        ridges, the scale of the curves, the slope that labels share and the strength of the
+        shrinkage are those of the whole training set.
     oob_score_ : float
         `oob_metric` of these: an estimate of its value on new samples.
     decision_ : LabelDecision
@@ -134,7 +148,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
-        "n_trees": [Interval(Integral, 0, None, closed="left")],
+        "n_trees": [None, Interval(Integral, 0, None, closed="left")],
         "decision": [StrOptions(set(DECISIONS))],
         "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
@@ -147,7 +161,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     def __init__(
         self,
         n_projections: int = 8,
-        n_trees: int = 100,
+        n_trees: int | None = None,
         *,
         decision: str = "fixed",
         oob_metric: str = "average_precision",
@@ -189,11 +203,15 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self.views_: dict[str, View] = learn_views(X, seed, self._limits)
         rows = {name: view(X) for name, view in self.views_.items()}
 
+        # Folds: each learner scores their rows by what it learned from the others
+        fold_of = draw_folds(n, rng)
+
         # Plan: which learners on which view
         members = plan_members(
             self.views_,
             (n, k, y.shape[1]),
             binary=is_binary(X),
+            fold_of=fold_of,
             n_projections=self.n_projections,
             n_trees=self.n_trees,
             n_jobs=effective_n_threads(self.n_jobs),
@@ -201,22 +219,25 @@ class KinEnsembleClassifier(MultiLabelClassifier):
             limits=self._limits,
         )
 
-        # Fit, with out-of-sample scores of the training rows
-        scores = self._fit_members(members, rows, y, rng)
+        # Fit, with leave-fold-out scores of the training rows
+        scores = self._fit_members(members, rows, y, fold_of, rng)
 
         # Combine
+        n_parts = self._limits.n_parts(n, y.shape[1], int(fold_of.max()) + 1)
         self._stacking = Stacking(random_seed(rng), max_entries=self._limits.weight_entries)
-        proba = self._stacking.fit_proba(scores, y)
+        proba, member_proba = self._stacking.fit_proba(scores, y, fold_of, n_parts)
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
+        self.corrected_ = self._stacking.corrected_
         self.oob_proba_ = self._as_proba(proba)
 
         # Decide
         self.decision_ = LabelDecision(self.decision).fit(proba, y)
         self.oob_score_ = self._score(y, proba, self.decision_.apply(proba))
-        curves = zip(members, self._stacking.calibrations_, scores, strict=True)
-        alone = {member.name: calibrate(s) for member, calibrate, s in curves}
-        self.member_scores_ = {name: self._score(y, p, p > 0.5) for name, p in alone.items()}
+        self.member_scores_ = {
+            member.name: self._score(y, alone, alone > 0.5)
+            for member, alone in zip(members, member_proba, strict=True)
+        }
         return self
 
     def _fit_members(
@@ -224,9 +245,10 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         members: list[LearnerGroup],
         rows: dict[str, Matrix],
         y: Array,
+        fold_of: Array,
         rng: np.random.RandomState,
     ) -> list[Array]:
-        """Fit all learners; return the out-of-sample scores of each member."""
+        """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
         jobs = [
@@ -237,7 +259,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         def fit(job: tuple[Learner, Matrix, int]) -> Array:
             learner, view_rows, seed = job
-            scores = learner.fit_scores(view_rows, y, seed)
+            scores = learner.fit_scores(view_rows, y, seed, fold_of)
             progress.step()
             return scores
 

@@ -1,35 +1,36 @@
 """Learners of `KinEnsembleClassifier`, each with out-of-sample scores of its training rows.
 
-Every learner has two methods. ``fit_scores(rows, Y, random_state)`` learns from the rows in one
-view of the features and returns scores of these rows that do not depend on their own labels:
-leave-one-out, or out-of-bag with NaN for rows without any. ``scores(rows)`` returns scores of
+Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of)`` learns from the rows
+in one view of the features and returns scores of these rows that do not depend on the labels of
+any row of the same fold; NaN for rows without such a score. ``scores(rows)`` returns scores of
 queries. Scores are regressions on 0 and 1. `labelkin.kernel._regression.KernelRidge` is one more
 such learner.
 """
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
-from sklearn.ensemble import ExtraTreesRegressor
-from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
+from labelkin.kin._folds import draw_bags
 from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
 _DROPPED = 0.3
+# Share of the folds on which a group of trees is grown.
+TREE_SHARE = 0.63
 
 
 class Learner(Protocol):
     """What a group consists of."""
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, /) -> Array:
-        """Fit, and return out-of-sample scores of the rows; NaN for rows without any."""
+    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array, /) -> Array:
+        """Fit, and return leave-fold-out scores of the rows; NaN for rows without any."""
 
     def scores(self, rows: Matrix, /) -> Array:
         """Return scores of queries."""
@@ -68,7 +69,7 @@ def mean_out_of_sample(scores: list[Array], Y: Array) -> Array:
 
 
 class ProjectionLearner:
-    """Kernel ridge behind a constraint projection whose pairs come from a bag of the rows.
+    """Kernel ridge behind a constraint projection whose pairs come from a bag of whole folds.
 
     With S_C and S_M the scatter of the differences over cannot-links and over must-links, the
     directions are the generalised eigenvectors w of
@@ -100,8 +101,8 @@ class ProjectionLearner:
     def __init__(self, bag: Array, threshold: float, regression: KernelRidge) -> None:
         self.bag, self.threshold, self.regression = bag, threshold, regression
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int) -> Array:
-        """Fit, and return leave-one-out scores of the rows outside the bag; else NaN."""
+    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+        """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(Y), np.random.RandomState(random_state)
         pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, random_state=rng)
         training = TrainingRows(rows)
@@ -109,7 +110,11 @@ class ProjectionLearner:
         self.components_ = training.in_features(directions)
         outside = np.setdiff1d(np.arange(n), self.bag)
         scores = self.regression.fit_scores(
-            training.project(directions), Y, random_state, outside if len(outside) > 1 else None
+            training.project(directions),
+            Y,
+            random_state,
+            fold_of,
+            outside if len(outside) > 1 else None,
         )
         scores[self.bag] = np.nan
         return scores
@@ -137,63 +142,55 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
     return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
 
 
-def draw_bags(n_samples: int, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
-    """Draw bags of a share above ½ of the rows, in pairs that together hold all rows.
-
-    So few rows are in both bags of a pair, and without a score.
-    """
-    size = min(max(round(share * n_samples), 2), max(n_samples - 1, 1))
-    bags: list[Array] = []
-    while len(bags) < n_bags:
-        order = rng.permutation(n_samples)
-        bags += [np.sort(order[:size]), np.sort(order[n_samples - size :])]
-    return bags[:n_bags]
-
-
 class TreesLearner:
-    """Extremely randomised trees, each on a bootstrap sample, all labels in one tree.
+    """A forest grown in groups of trees, each group on the rows of some of the folds.
+
+    With 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as strong
+    as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none of
+    its labels.
 
     Parameters
     ----------
-    n_jobs : int
-        Threads.
-    **parameters
-        Of `ExtraTreesRegressor`.
+    forest : ExtraTreesRegressor or RandomForestRegressor
+        Not fitted; all labels are in one tree.
+    n_groups : int
+        Groups, at most one per tree.
 
     Attributes
     ----------
-    forest_ : ExtraTreesRegressor
-        The fitted trees.
+    forest_ : ExtraTreesRegressor or RandomForestRegressor
+        The fitted trees of all groups.
     """
 
-    forest_: ExtraTreesRegressor
+    forest_: Any
 
-    def __init__(self, n_jobs: int, **parameters: Any) -> None:
-        self.n_jobs, self.parameters = n_jobs, parameters
+    def __init__(self, forest: Any, n_groups: int = 10) -> None:
+        self.forest, self.n_groups = forest, n_groups
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int) -> Array:
-        """Fit, and return out-of-bag scores; NaN for rows that are in every bag."""
+    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+        """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         n, q = Y.shape
-        forest = ExtraTreesRegressor(
-            **self.parameters,
-            bootstrap=True,
-            oob_score=True,
-            n_jobs=self.n_jobs,
-            random_state=random_state,
-        )
-        target = Y.astype(np.float64)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-            warnings.simplefilter("ignore", UndefinedMetricWarning)  # R² of a single row
-            forest.fit(rows, target.ravel() if q == 1 else target)
-        scores = forest.oob_prediction_.reshape(n, q).copy()
-        in_every_bag = np.ones(n, dtype=bool)
-        for sample in forest.estimators_samples_:
-            in_every_bag &= np.bincount(sample, minlength=n) > 0
-        scores[in_every_bag] = np.nan
-        del forest.oob_prediction_  # as large as Y, and not needed again
-        self.forest_ = forest
-        return scores
+        target = Y.astype(np.float64).ravel() if q == 1 else Y.astype(np.float64)
+        n_trees = self.forest.n_estimators
+        rng = np.random.RandomState(random_state)
+        bags = draw_bags(fold_of, min(self.n_groups, n_trees), TREE_SHARE, rng)
+        forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
+        total, counts = np.zeros((n, q)), np.zeros(n)
+        grown = 0
+        for i, bag in enumerate(bags):
+            size = n_trees * (i + 1) // len(bags)
+            if forest.max_samples is not None:  # a number of rows
+                forest.set_params(max_samples=min(self.forest.max_samples, len(bag)))
+            # With warm_start, fit grows the trees that are missing, on the rows it is given.
+            forest.set_params(n_estimators=size).fit(rows[bag], target[bag])
+            outside = np.setdiff1d(np.arange(n), bag)
+            queries = rows[outside].astype(np.float32)
+            for tree in forest.estimators_[grown:] if len(outside) else ():
+                total[outside] += tree.predict(queries, check_input=False).reshape(-1, q)
+            counts[outside] += size - grown
+            grown = size
+        self.forest_ = forest.set_params(random_state=random_state)
+        return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], np.nan)
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""

@@ -43,7 +43,7 @@ class Limits:
     """... to this many columns."""
 
     tree_rows: int = 20_000
-    """Rows in the bootstrap sample of a tree."""
+    """Rows on which a tree is grown."""
     tree_features: int = 200
     """Features tried at a node, at most..."""
     tree_entries: int = 2**21
@@ -52,10 +52,21 @@ class Limits:
     """Numbers in the leaves of all trees: a gigabyte."""
     min_trees: int = 50
     """Leaves hold more rows before there are fewer trees than this."""
+    default_trees: int = 100
+    """Trees of a forest on large data..."""
+    max_trees: int = 500
+    """... and on small data, where the scores of fewer are noisier than need be..."""
+    forest_work: float = 4e7
+    """... as long as rows · features tried · labels, summed over all trees, is below this: about
+    ten seconds of one processor."""
 
-    weight_entries: int = 200_000
+    weight_entries: int = 50_000
     """Predictions, rows times labels, from which the weights of the members are learned: more
     change them by less than their standard error."""
+    cross_entries: int = 2_000_000
+    """Rows times labels times parts for which the second stage is fitted again..."""
+    min_parts: int = 5
+    """... but at least this many parts."""
 
     def n_landmarks(self, n_samples: int, projected: bool = False) -> int:
         """Return how many rows of a kernel get a coefficient: all, or landmarks.
@@ -75,20 +86,39 @@ class Limits:
         in_memory = int(self.fit_memory // (8 * self.kernel_copies * entries))
         return max(1, min(n_threads, in_memory))
 
+    def n_trees(self, n_samples: int, n_features: int, n_labels: int) -> int:
+        """Return how many trees a forest has by default: more where each takes little time."""
+        work = n_samples * self._tried(n_samples, n_features) * n_labels
+        return int(min(max(self.forest_work / work, self.default_trees), self.max_trees))
+
     def forest(
         self, n_samples: int, n_features: int, n_labels: int, n_trees: int
     ) -> dict[str, Any]:
-        """Return the parameters of the forest: as many trees as their leaves fit into memory."""
+        """Return the parameters of a forest: as many trees as their leaves fit into memory."""
         drawn = min(n_samples, self.tree_rows)
-        # A bootstrap sample holds 0.63 n distinct rows; a binary tree over them has twice as
-        # many nodes, each with one number per label.
+        # A tree over 0.63 n distinct rows has twice as many nodes, each with one number per
+        # label.
         entries = 1.3 * drawn * n_labels
         smallest_leaf = max(1, ceil(self.min_trees * entries / self.leaf_entries))
         affordable = int(self.leaf_entries * smallest_leaf / entries)
-        tried = min(int(0.4 * n_features), self.tree_features, self.tree_entries // drawn)
         return {
             "n_estimators": max(1, min(n_trees, affordable)),
-            "max_features": max(tried, int(n_features**0.5), 1),
+            "max_features": self._tried(n_samples, n_features),
             "min_samples_leaf": smallest_leaf,
             "max_samples": drawn if drawn < n_samples else None,
         }
+
+    def _tried(self, n_samples: int, n_features: int) -> int:
+        """Return how many features an extremely randomised tree tries at a node."""
+        by_work = self.tree_entries // min(n_samples, self.tree_rows)
+        tried = min(int(0.4 * n_features), self.tree_features, by_work)
+        return max(tried, int(n_features**0.5), 1)
+
+    def n_parts(self, n_samples: int, n_labels: int, n_folds: int) -> int:
+        """Return how many times the second stage is fitted without a part of the folds.
+
+        One part per fold is closest to the stage that is fitted to all rows, and affordable for
+        small data.
+        """
+        affordable = self.cross_entries // (n_samples * n_labels)
+        return min(max(affordable, self.min_parts), n_folds)

@@ -3,12 +3,15 @@
 from collections.abc import Iterable
 
 import numpy as np
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
+from labelkin.base import Array
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kin._learners import LearnerGroup, ProjectionLearner, TreesLearner, draw_bags
+from labelkin.kin._folds import draw_bags
+from labelkin.kin._learners import LearnerGroup, ProjectionLearner, TreesLearner
 from labelkin.kin._limits import Limits
 
-# Share of the rows in the bag inside which the pairs of a projection are drawn...
+# Share of the folds in the bag inside which the pairs of a projection are drawn...
 BAG = 0.55
 # ... by one of these thresholds Θ in turn.
 THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
@@ -19,8 +22,9 @@ def plan_members(
     shape: tuple[int, int, int],
     *,
     binary: bool,
+    fold_of: Array,
     n_projections: int,
-    n_trees: int,
+    n_trees: int | None,
     n_jobs: int,
     rng: np.random.RandomState,
     limits: Limits,
@@ -35,6 +39,8 @@ def plan_members(
         Numbers of samples, features and labels.
     binary : bool
         Whether all features are 0 or 1.
+    fold_of : ndarray of int of shape (n_samples,)
+        The fold of each row.
     n_projections, n_trees : int
         As in `KinEnsembleClassifier`.
     n_jobs : int
@@ -81,7 +87,7 @@ def plan_members(
         learners = [kernel_ridge("manhattan")]
         members.append(LearnerGroup(f"{name}_laplacian", name, reason, learners))
     if n_projections:
-        bags = draw_bags(n_samples, n_projections, BAG, rng)
+        bags = draw_bags(fold_of, n_projections, BAG, rng)
         projections = [
             ProjectionLearner(
                 bag, THRESHOLDS[i % len(THRESHOLDS)], kernel_ridge("rbf", projected=True)
@@ -90,8 +96,17 @@ def plan_members(
         ]
         reason = f"distances in the view {names[-1]!r} that separate label sets"
         members.append(LearnerGroup("projections", names[-1], reason, projections))
+    if n_trees is None:
+        n_trees = limits.n_trees(n_samples, n_features, n_labels)
     if n_trees:
-        forest = limits.forest(n_samples, n_features, n_labels, n_trees)
+        forest = limits.forest(n_samples, n_features, n_labels, n_trees) | {"n_jobs": n_jobs}
+        # Without bootstrap samples, unless trees are grown on few of very many rows.
+        sampled = forest["max_samples"] is not None
+        random_splits = TreesLearner(ExtraTreesRegressor(**forest, bootstrap=sampled))
         reason = "steps and interactions, whatever the scale of the features"
-        members.append(LearnerGroup("trees", "raw", reason, [TreesLearner(n_jobs, **forest)]))
+        members.append(LearnerGroup("trees", "raw", reason, [random_splits]))
+        if "standard" in names:
+            best_splits = TreesLearner(RandomForestRegressor(**forest | {"max_features": "sqrt"}))
+            reason = "steps at the best places, for tables whose columns differ in kind"
+            members.append(LearnerGroup("forest", "raw", reason, [best_splits]))
     return members

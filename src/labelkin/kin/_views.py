@@ -20,6 +20,10 @@ View = Callable[[Matrix], Matrix]
 
 # Rows are of one length when the standard deviation of their lengths is below this share.
 _SAME_LENGTH = 0.01
+# Columns with more than this share of values that are not zero...
+_FILLED = 0.9
+# ... are at least this share of the columns of a table, and fewer of a text's.
+_FILLED_COLUMNS = 0.05
 
 
 class Raw:
@@ -103,8 +107,8 @@ def learn_views(
 ) -> dict[str, View]:
     """Learn the views that suit the rows.
 
-    Rows that are never negative and mostly zero are taken for texts: ``"idf"`` and
-    ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
+    Rows that are never negative and mostly zero are taken for texts (see `is_text`): ``"idf"``
+    and ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
     of these views in fewer columns, where it has too many to learn projections of it.
 
@@ -156,11 +160,16 @@ def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
 
 
 def is_text(X: Matrix) -> bool:
-    """Return whether rows look like counts of words: no value negative, most of them zero."""
+    """Return whether rows look like counts of words: no value negative, most of them zero.
+
+    A table with categories in columns of their own may look the same, but for its measurements:
+    columns with hardly any zero, of which a text has few.
+    """
     stored = X.data if sparse.issparse(X) else X
     if stored.size and stored.min() < 0:
         return False
-    return 2 * np.count_nonzero(stored) < X.shape[0] * X.shape[1]
+    filled = np.asarray((X != 0).mean(axis=0)).ravel()
+    return bool(filled.mean() < 0.5 and np.mean(filled > _FILLED) < _FILLED_COLUMNS)
 
 
 def is_binary(X: Matrix) -> bool:

@@ -1,0 +1,48 @@
+"""The correction of each label by the log odds of all labels."""
+
+import numpy as np
+from scipy.special import expit, logit
+
+from labelkin.base import Array
+from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge, loo_errors
+
+# Ridges of the correction, in units of the mean squared norm of a row of log odds.
+_RIDGES = np.logspace(-2, 5, 15)
+
+
+class LabelCorrection:
+    """A regression of each label's residuals on the log odds of all labels.
+
+    Parameters
+    ----------
+    share : float
+        Share of the regression that is added to the probabilities. All of it would trust the
+        regression, which has one coefficient per pair of labels, too much.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def fit_scores(self, log_odds: Array, Y: Array, fold_of: Array) -> Array:
+        """Learn from out-of-sample log odds; return corrected ones, each fold left out."""
+        residual = Y - expit(log_odds)
+        self._mean = log_odds.mean(axis=0)
+        spectrum = RidgeSpectrum.of_features(log_odds - self._mean)
+        ridges = _RIDGES * spectrum.scale
+        errors = loo_errors(spectrum, residual, ridges)
+        best = ridges[errors.argmin(axis=0)]
+        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of)
+        # A single row has no directions, and its leave-one-out score is no score.
+        helps = (errors.min(axis=0) < np.mean(residual**2, axis=0)) & (spectrum.values.size > 0)
+        self._coef, self._intercept = coef * helps, intercept * helps
+        return self._corrected(log_odds, change * helps)
+
+    def apply(self, log_odds: Array) -> Array:
+        """Return corrected log odds of queries."""
+        change = (log_odds - self._mean) @ self._coef + self._intercept
+        return self._corrected(log_odds, change)
+
+    def _corrected(self, log_odds: Array, change: Array) -> Array:
+        # No distance to 0 or 1 is more than halved, so that probabilities there do not tie.
+        proba = expit(log_odds)
+        return logit(np.clip(proba + self.share * change, proba / 2, (1 + proba) / 2))

@@ -1,0 +1,47 @@
+"""Folds of the training rows, the same for every learner of an ensemble.
+
+A second stage learns from scores in which all rows of a fold were scored by models that saw none
+of their labels. Leave-one-out scores do not suffice: see `labelkin.kernel._ridge`. What is left of
+the effect within a fold, whose scores lean together away from the mean of its labels, explains
+1/(rows of a fold) of the variance of a label; `centre_folds` removes it.
+"""
+
+import numpy as np
+
+from labelkin.base import Array
+
+# A fold has this many rows at least, unless there are fewer than `_FEWEST` such folds...
+_FOLD_ROWS = 50
+_FEWEST = 5
+# ... and more where there would be more folds: models without a fold are then as good as whole.
+_MOST = 20
+
+
+def draw_folds(n_samples: int, rng: np.random.RandomState) -> Array:
+    """Return the fold of each row: 5 to 20 folds of equal size, at least 50 rows if possible."""
+    n_folds = min(max(n_samples // _FOLD_ROWS, _FEWEST), _MOST, n_samples)
+    fold_of = np.empty(n_samples, dtype=np.intp)
+    fold_of[rng.permutation(n_samples)] = np.arange(n_samples) % n_folds
+    return fold_of
+
+
+def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
+    """Draw bags of whole folds, about a share of all; return the rows of each.
+
+    Every fold is outside equally often, or once less than another. A single fold is in all bags.
+    """
+    n_folds = int(fold_of.max()) + 1
+    n_outside = min(max(round((1 - share) * n_folds), 1), n_folds - 1)
+    times_outside, bags = np.zeros(n_folds, dtype=int), []
+    for _ in range(n_bags):
+        outside = np.lexsort((rng.uniform(size=n_folds), times_outside))[:n_outside]
+        times_outside[outside] += 1
+        bags.append(np.flatnonzero(~np.isin(fold_of, outside)))
+    return bags
+
+
+def centre_folds(scores: Array, fold_of: Array) -> Array:
+    """Return scores, (n, q), with the same mean of each column in every fold."""
+    counts = np.bincount(fold_of)
+    means = np.stack([scores[fold_of == fold].mean(axis=0) for fold in range(len(counts))])
+    return scores + (scores.mean(axis=0) - means)[fold_of]
