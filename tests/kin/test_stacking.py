@@ -54,6 +54,16 @@ def test_the_correction_is_kept_where_it_helps(related):
     assert (np.mean((proba - Y)[:, 1] ** 2) < 0.18) == related
 
 
+def test_the_correction_needs_folds_with_more_rows_than_labels():
+    rng = np.random.RandomState(0)
+    Y = (rng.rand(600, 1) < 0.3).astype(np.uint8) * np.ones(20, dtype=np.uint8)
+    odds = 2 * Y - 2.0 + rng.standard_normal(Y.shape)
+    for n_folds, corrected in ((10, True), (40, False)):
+        stacking = Stacking(0)
+        stacking.fit_proba([odds], Y, folds(Y, n_folds))
+        assert stacking.corrected_ == corrected
+
+
 @pytest.mark.parametrize("probabilities", [True, False])
 def test_curves_are_on_the_log_odds_scale_where_scores_are_probabilities(probabilities):
     """Members whose scores are P(y), or linear in the log odds, with some noise."""

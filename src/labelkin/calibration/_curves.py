@@ -100,8 +100,9 @@ class SlopeCalibration:
     ) -> "SlopeCalibration":
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
-        A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples and some others, their shared slope is kept
-        and the search begins at their slopes, which takes a third of the time.
+        A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples
+        and some others, their shared slope is kept and the search begins at their slopes, which
+        takes a third of the time.
         """
         weight = np.ones(len(Y)) if sample_weight is None else sample_weight
         n, q = weight.sum(), Y.shape[1]

@@ -54,7 +54,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     asinh(s / 2p) with p the label's share of positives: for all members and labels together,
     whichever predicts the labels of held-out folds better. The slopes of rare labels are
     shrunk towards one that all labels share. Weights stay equal, and the third line is left out,
-    where they do not predict held-out folds better by more than a standard error.
+    where they do not predict held-out folds clearly better; the third line also where labels
+    outnumber the rows of a fold.
 
     Leave-one-out scores would not do: each leans away from its own row's label a little, and a
     regression on the scores of many labels recovers the label from that. For the same reason the

@@ -2,8 +2,8 @@
 
 A second stage learns from scores in which all rows of a fold were scored by models that saw none
 of their labels. Leave-one-out scores do not suffice: see `labelkin.kernel._ridge`. What is left of
-the effect within a fold, whose scores lean together away from the mean of its labels, explains
-1/(rows of a fold) of the variance of a label; `centre_folds` removes it.
+the effect, scores of a fold that lean together away from its labels, is the smaller the larger the
+fold; `centre_folds` removes the part that is common to all rows of a fold.
 """
 
 import numpy as np

@@ -29,7 +29,7 @@ _PRECISION = {"deviation": 30.0, "log_odds": 3.0, "none": 30.0}
 # Pseudo-count by which the targets of a label's positives are smoothed.
 _PSEUDO_COUNT = 0.3
 # The correction must lower the cross-fitted log loss by this many standard errors.
-_STANDARD_ERRORS = 1.0
+_STANDARD_ERRORS = 2.0
 
 
 class Stage:
@@ -127,7 +127,13 @@ class Stacking:
 
     Choices that hardly depend on a part of the rows are made once, on all of them: the scale of
     the curves (`choose_scale`) and the shrinkage of the weights. The correction is kept if it
-    lowers the cross-fitted log loss of a row by more than a standard error.
+    lowers the cross-fitted log loss of a row by more than two standard errors. It is not tried
+    where labels outnumber the rows of a fold. The scores of other folds depend on a fold's
+    labels, and with enough labels their regression reconstructs what a model of all rows would
+    predict; its difference from the leave-fold-out score is a trace of the row's own labels,
+    the clearer the smaller the fold, in cross-fitted figures too. With 150 labels, folds of 20
+    rows gave an estimate of 43 % of average precision where new rows gave 31 %, and 32 %
+    without the correction.
 
     Parameters
     ----------
@@ -180,14 +186,20 @@ class Stacking:
         """
         scores = [centre_folds(s, fold_of) for s in scores]
         scale = choose_scale(scores, Y, fold_of)
-        self._stage = self._new_stage(scale, None).fit(scores, Y, fold_of)
+        n_varying = np.count_nonzero(Y.any(axis=0) & ~Y.all(axis=0))
+        share = self.share if n_varying <= np.bincount(fold_of).min() else 0.0
+
+        def new_stage(penalty: float | None) -> Stage:
+            return Stage(scale, penalty, share, self.max_entries, self.seed)
+
+        self._stage = new_stage(None).fit(scores, Y, fold_of)
         plain, corrected = self._stage.proba(scores)
         alone = self._stage.member_proba(scores)
         part_of = fold_of % n_parts
         for part in range(int(part_of.max()) + 1 if part_of.any() else 0):  # none for one row
             out = part_of == part
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
-            stage = self._new_stage(scale, self._stage.penalty)
+            stage = new_stage(self._stage.penalty)
             stage.fit(rest, Y[~out], fold_of[~out], start=self._stage)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
@@ -196,9 +208,6 @@ class Stacking:
         self.corrected_ = bool(saved.mean() > _STANDARD_ERRORS * saved.std() / np.sqrt(len(Y)))
         self.weights_ = self._stage.weights_
         return (corrected if self.corrected_ else plain), alone
-
-    def _new_stage(self, scale: str, penalty: float | None) -> Stage:
-        return Stage(scale, penalty, self.share, self.max_entries, self.seed)
 
     def proba(self, scores: list[Array]) -> Array:
         """Return probabilities from the members' scores of queries."""
