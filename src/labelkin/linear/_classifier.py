@@ -21,7 +21,7 @@ from labelkin.linear._rows import log_loss, sigmoid
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: half the time on text, and the same metrics to four digits.
-_MAX_DOUBLE = 2**17
+_MAX_DOUBLE = 2**16
 _SINGLE_TOL = 1e-4
 # C without a choice, as in scikit-learn.
 _DEFAULT_C = 1.0
@@ -95,7 +95,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     Notes
     -----
     A label constant in training keeps its prior, (1 + samples with it) / (2 + samples).
-    The type of X is kept, but sparse samples with more than 131,072 entries are processed in
+    The type of X is kept, but sparse samples with more than 65,536 entries are processed in
     single precision, unless `tol` is below 1e-4. Features of very different scales should be
     standardised first, as for scikit-learn's. Dense arrays of torch and CuPy are processed on
     their device. The rows of a Dask array, dense or sparse, stay in their blocks on the workers,
