@@ -26,6 +26,8 @@ FORMAT = 2
 _HEAD, _SCHEMA = "labelkin.json", "schema.json"
 # A schema of JSON takes up to 40 times its size in memory.
 _SCHEMA_SHARE = 40
+# A forest takes 14 kB of schema per tree, whatever its size: this much is always accepted.
+_SCHEMA_FLOOR = 2**24
 _MAX_DEPTH = 100
 
 
@@ -277,7 +279,7 @@ def _check_parts(
     parts: dict[str, bytes], trusted: Iterable[str], limit: int, max_depth: int
 ) -> tuple[bytes, str]:
     """Return the schema with import paths and, as words, the types that are not trusted."""
-    if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, 2**20):
+    if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, _SCHEMA_FLOOR):
         raise ValueError(
             "its schema is too large for its arrays; if you trust it, raise max_bytes="
         )
