@@ -56,14 +56,14 @@ def test_ones_own_data_and_method_join(capsys):
     with open("films.csv", "w") as file:
         file.write("\n".join(["length,score,drama,comedy", *rows]))
     command = [*QUICK, "--jobs", "1", "--data", "films.csv", "--labels", "drama,comedy"]
-    command += ["--method", "logistic=own_methods:ready", "--datasets", "digit-scenes"]
+    command += ["--method", "plain=own_methods:ready", "--datasets", "digit-scenes"]
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
         found = {(c.dataset, c.method) for c in store.done(failed=False)}
-        assert store.methods()["logistic"]["settings"] == "own_methods:ready"
-    assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "logistic")}
+        assert store.methods()["plain"]["settings"] == "own_methods:ready"
+    assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")
     assert main([*command, "--repeats", "2"]) == 2

@@ -34,9 +34,9 @@ def predictions(method, X, Y, test, monkeypatch):
     """Run one cell; return the scores and labels that were measured in it."""
     seen = []
 
-    def measure(y_true, scores, labels):
+    def measure(y_true, scores, labels, **options):
         seen.append((np.array(scores), np.array(labels)))
-        return evaluate(y_true, scores, labels)
+        return evaluate(y_true, scores, labels, **options)
 
     evaluate = jobs.evaluate
     with monkeypatch.context() as patch:
