@@ -8,11 +8,12 @@ from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import find_source
 from labelkin.metrics import average_precision
 from labelkin.registry import METHODS
-from support.data import needs_data
+from support.data import DATA, needs_data
 
 
 @needs_data
-def test_average_precision_on_medical_by_blas_threads():
+def test_average_precision_on_medical_by_blas_threads(monkeypatch):
+    monkeypatch.setenv("LABELKIN_DATA", str(DATA))
     data = find_source("medical").load()
     figures = []
     for threads in (1, 2):
