@@ -65,8 +65,8 @@ def test_methods_of_a_fold_stand_together():
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="folds must be at least 2"):
-        Protocol(folds=1)
+    with pytest.raises(ValueError, match="folds must be at least 1"):
+        Protocol(folds=0)
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         Protocol(repeats=0)
     with pytest.raises(ValueError, match="d has 53 rows, too few for 60 folds"):
@@ -79,3 +79,15 @@ def test_later_repeats_alone():
     assert later == [cell for cell in all_cells if cell.repeat >= 2]
     with pytest.raises(ValueError, match="first_repeat must be from 0 to 3"):
         Protocol(4, 3, first_repeat=4)
+
+
+def test_one_fold_is_the_published_test_rows():
+    published = np.array([1, 4, 9])
+    assert Protocol(1, 1).is_holdout
+    assert not Protocol(1, 5).is_holdout
+    [rows] = Protocol(1, 1).test_rows("d", 0, Y, published)
+    assert np.array_equal(rows, published)
+    with pytest.raises(ValueError, match="d has no published test rows"):
+        Protocol(1, 1).test_rows("d", 0, Y)
+    with pytest.raises(ValueError, match="stratified= and seed= have no meaning"):
+        Protocol(1, 1, seed=0)

@@ -17,7 +17,7 @@ from support.experiments import OWN_METHODS, figures
 class Made(Source):
     """A dataset made on the spot."""
 
-    def load(self):
+    def load(self, *, with_test=False):
         X, Y = make_data(n=60, q=3, seed=len(self.name))
         return Dataset(self.name, X, Y)
 

@@ -32,8 +32,9 @@ def command(
         typer.Argument(
             metavar="WHAT",
             help="table3 (the compared methods, also for Table 4), figure1 (thresholds), table5 "
-            "(ensemble sizes), figure2 (the parts of VPCME) or frontier (all methods, with those "
-            "of other libraries, on five fixed folds).",
+            "(ensemble sizes), figure2 (the parts of VPCME), bases (other base learners), "
+            "frontier (all methods, with those of other libraries, on five fixed folds) or "
+            "holdout (the same on published test rows).",
         ),
     ],
     datasets: Annotated[
@@ -63,7 +64,15 @@ def command(
             "the stores together.",
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds per repeat.")] = 5,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            show_default="5; holdout: 1",
+            help="Folds per repeat. 1: train on the published training rows of a dataset and "
+            "predict its test rows.",
+        ),
+    ] = None,
     stratified: Annotated[
         bool, typer.Option("--stratified", help="Spread the labels evenly over the folds.")
     ] = False,
@@ -146,7 +155,13 @@ def command(
         ),
         methods=tuple(dict.fromkeys([*(split_names(methods) or chosen.methods), *own])),
         registry={**COMPARED, **own},
-        protocol=Protocol(count, folds, stratified, chosen.seed, first_repeat=first),
+        protocol=Protocol(
+            count,
+            folds or chosen.folds,
+            stratified,
+            None if folds == 1 else chosen.seed,
+            first_repeat=first,
+        ),
         shard=_parse_shard(shard),
     )
     if not mix_revisions:
@@ -253,10 +268,13 @@ def _make_view(plan: "Plan", title: str, store: Path, console: "Console", jobs: 
 
     protocol, (number, count) = plan.protocol, plan.shard
     repeats = protocol.repeats - protocol.first_repeat
+    parts = f"{repeats} × {protocol.folds} folds"
+    if protocol.is_holdout:
+        parts = plural(repeats, "repeat")
     share = f", part {number} of {count}" if count > 1 else ""
     heading = (
         f"{title} · {plural(len(plan.sources), 'dataset')} × "
-        f"{plural(len(plan.methods), 'method')} × {repeats} × {protocol.folds} folds{share} = "
+        f"{plural(len(plan.methods), 'method')} × {parts}{share} = "
         f"{len(plan.cells())} cells · store {store}"
     )
     if not console.is_terminal:

@@ -87,7 +87,8 @@ class Plan:
 
         @lru_cache(maxsize=8)
         def folds(dataset: str, repeat: int) -> list:
-            return self.protocol.test_rows(dataset, repeat, datasets[dataset].Y)
+            data = datasets[dataset]
+            return self.protocol.test_rows(dataset, repeat, data.Y, data.test)
 
         for job in self.jobs(cell for cell in self.cells() if cell in missing):
             cell, data = job.cells[0], datasets[job.dataset]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from labelkin._utils.errors import ArgumentError
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.model_selection import IterativeStratifiedKFold
 
@@ -24,6 +25,13 @@ def derive_seed(*parts: Any) -> int:
     """
     entropy = list("|".join(map(str, parts)).encode())
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+def no_test_rows(dataset: str) -> ArgumentError:
+    """Return the error for a dataset that cannot be split as published."""
+    return ArgumentError(
+        f"{dataset} has no published test rows; leave it out, or set folds=5.", "folds"
+    )
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +61,8 @@ class Protocol:
     repeats : int, default=20
         Number of repeats of the cross-validation, each with other folds.
     folds : int, default=5
-        Number of folds.
+        Number of folds. With 1 a dataset is not split at all: its published training rows
+        train, and its published test rows are predicted.
     stratified : bool, default=False
         Whether labels are spread evenly over the folds
         (:class:`~labelkin.model_selection.IterativeStratifiedKFold`) instead of at random, as
@@ -78,8 +87,21 @@ class Protocol:
             raise ValueError(
                 f"first_repeat must be from 0 to {self.repeats - 1}, got {self.first_repeat}."
             )
-        if self.folds < 2:
-            raise ValueError(f"folds must be at least 2, got {self.folds}.")
+        if self.folds < 1:
+            raise ValueError(f"folds must be at least 1, got {self.folds}.")
+        if self.is_holdout and (self.stratified or self.seed is not None):
+            raise ArgumentError(
+                "folds=1 takes the published test rows, so that stratified= and seed= have no "
+                "meaning; leave them out, or set folds=5.",
+                "folds",
+                "stratified",
+                "seed",
+            )
+
+    @property
+    def is_holdout(self) -> bool:
+        """Whether the published test rows are predicted, instead of folds."""
+        return self.folds == 1
 
     def cells(self, datasets: list[str], methods: list[str]) -> Iterator[Cell]:
         """Yield all cells, the methods of one fold next to each other: means stay paired."""
@@ -89,7 +111,9 @@ class Protocol:
                     for method in methods:
                         yield Cell(dataset, method, repeat, fold)
 
-    def test_rows(self, dataset: str, repeat: int, Y: Any) -> list[np.ndarray]:
+    def test_rows(
+        self, dataset: str, repeat: int, Y: Any, published: np.ndarray | None = None
+    ) -> list[np.ndarray]:
         """Return the test rows of each fold, in ascending order.
 
         Parameters
@@ -100,7 +124,13 @@ class Protocol:
             Number of the repeat, from 0.
         Y : array-like of shape (n, q)
             Labels; only their number is used unless the folds are stratified.
+        published : ndarray, optional
+            The published test rows, which ``folds=1`` takes.
         """
+        if self.is_holdout:
+            if published is None:
+                raise no_test_rows(dataset)
+            return [published]
         n = Y.shape[0]
         if n < self.folds:
             raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")

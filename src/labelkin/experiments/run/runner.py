@@ -72,7 +72,8 @@ def run(
         missing = {cell for cell in cells if cell not in done}
         # All datasets are read before the first cell: a bad file must not end a run at night.
         needed = {cell.dataset for cell in missing}
-        datasets = {s.name: s.load() for s in plan.sources if s.name in needed}
+        with_test = plan.protocol.is_holdout
+        datasets = {s.name: s.load(with_test=with_test) for s in plan.sources if s.name in needed}
         _begin(store, plan, datasets, command, jobs=jobs, threads=threads, cluster=cluster)
         status = RunStatus(cells, missing, store.metric(WATCHED))
         view.begin(status)

@@ -17,6 +17,7 @@ from labelkin.datasets import (
     read,
 )
 from labelkin.experiments.run.groups import QUICK_DATASET
+from labelkin.experiments.run.protocol import no_test_rows
 
 _N_SCENES = 600  # enough to tell methods apart, few enough for the slowest method
 
@@ -28,6 +29,8 @@ class Dataset:
     name: str
     X: Any
     Y: np.ndarray
+    test: np.ndarray | None = None
+    """Published test rows, where these are to be predicted."""
 
     @property
     def fingerprint(self) -> str:
@@ -55,16 +58,29 @@ class Source:
     labels: str | None = None
     """The label columns of a file whose format does not mark them."""
 
-    def load(self) -> Dataset:
-        """Read the dataset, or download it the first time."""
+    def load(self, *, with_test: bool = False) -> Dataset:
+        """Read the dataset, or download it the first time.
+
+        Parameters
+        ----------
+        with_test : bool, default=False
+            Whether to take all rows and to note the published test rows, instead of the rows
+            that the paper uses.
+        """
         if self.path is not None:
             bunch = read(self.path, labels=_labels(self.labels))
         elif self.name == QUICK_DATASET:
             bunch = load_digit_scenes(_N_SCENES, random_state=0)
         else:
-            bunch = load_dataset(self.name)
+            bunch = load_dataset(self.name, subset="all" if with_test else None)
         Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
-        return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64))
+        test = self._find_test(bunch) if with_test else None
+        return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64), test)
+
+    def _find_test(self, bunch: Any) -> np.ndarray:
+        if bunch.get("split") is None:
+            raise no_test_rows(self.name)
+        return np.flatnonzero(bunch.split == 1)
 
 
 def _labels(text: str | None) -> str | int | None:

@@ -379,6 +379,8 @@ class Store:
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:
+    if protocol["folds"] == 1:
+        return "the published test rows"
     kind = "stratified" if protocol["stratified"] else "random"
     seed = protocol["seed"]
     return f"{protocol['folds']} {kind} folds" + ("" if seed is None else f" of seed {seed}")
