@@ -8,8 +8,11 @@ import time
 
 import pytest
 
+from labelkin import MLkNNClassifier
 from labelkin.cli import main
+from labelkin.datasets import load_digit_scenes
 from labelkin.experiments.run.store import Store
+from labelkin.metrics import average_precision
 from support.experiments import LABELKIN, OWN_METHODS, figures
 
 pytest.importorskip("typer")
@@ -51,6 +54,30 @@ def test_the_frontier_has_fixed_folds(capsys):
     assert "write it to another store" in capsys.readouterr().err
 
 
+def test_published_test_rows(capsys):
+    command = ["reproduce", "holdout", "--quick", "--methods", "mlknn", "--jobs", "1"]
+    assert main(command) == 0
+    assert "1 dataset × 1 method × 1 repeat = 1 cells" in capsys.readouterr().out
+    with Store("results.db") as store:
+        assert store.protocol() == {"folds": 1, "stratified": False, "seed": None}
+        [row] = store.rows()
+    scenes = load_digit_scenes(600, random_state=0)
+    train, test = scenes.split == 0, scenes.split == 1
+    model = MLkNNClassifier().fit(scenes.data[train], scenes.target[train])
+    scores = model.predict_proba(scenes.data[test])
+    assert row["average_precision"] == average_precision(scenes.target[test], scores)
+
+
+def test_data_without_published_test_rows(capsys):
+    with open("films.csv", "w") as file:
+        file.write("a,b,drama\n" + "1,2,1\n3,4,0\n" * 9)
+    words = ["--data", "films.csv", "--labels", "drama", "--methods", "mlknn", "--folds", "1"]
+    assert main(["reproduce", "table3", *words]) == 2
+    assert "films has no published test rows; leave it out, or set --folds 5." in (
+        capsys.readouterr().err
+    )
+
+
 def test_ones_own_data_and_method_join(capsys):
     rows = [f"{x},{x * 7 % 5},{int(x % 5 > 2)},{int(x % 3 == 0)}" for x in range(40)]
     with open("films.csv", "w") as file:
@@ -88,7 +115,8 @@ def test_failures_are_shown_and_counted(capsys):
         (["table3", "--quick", "--methods", "mlknn", "--labels", "a"], "none is given"),
         (["table3", "--quick", "--methods", "mlknn", "--data", "no.csv"], "no such file"),
         (["figure2", "--datasets", "yeast", "--methods", "mlknn"], "yeast"),
-        (["table3", "--folds", "1"], "folds"),
+        (["table3", "--folds", "0"], "folds"),
+        (["table3", "--folds", "1", "--stratified"], "leave --stratified out, or set --folds 5"),
     ],
 )
 def test_bad_input_gets_one_sentence(words, message, capsys, monkeypatch):

@@ -89,14 +89,13 @@ class Protocol:
             )
         if self.folds < 1:
             raise ValueError(f"folds must be at least 1, got {self.folds}.")
-        if self.is_holdout and (self.stratified or self.seed is not None):
-            raise ArgumentError(
-                "folds=1 takes the published test rows, so that stratified= and seed= have no "
-                "meaning; leave them out, or set folds=5.",
-                "folds",
-                "stratified",
-                "seed",
-            )
+        for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
+            if self.is_holdout and given:
+                raise ArgumentError(
+                    f"folds=1 takes the published test rows; leave {name}= out, or set folds=5.",
+                    "folds",
+                    name,
+                )
 
     @property
     def is_holdout(self) -> bool:
