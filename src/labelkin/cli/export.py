@@ -35,8 +35,9 @@ def command(
 ) -> None:
     """Write a model as ONNX, which runs without labelkin; needs the onnx extra.
 
-    The preparation of the columns (missing numbers, scaling, categories, texts) is included. A
-    model of numbers has one input, X; a model with text or categories has one input per column.
+    The preparation of the columns (missing numbers, scaling, categories, dates, texts) is
+    included. A model of numbers has one input, X; a model with other columns has one input per
+    column.
     """
     if out.suffix.lower() != ".onnx":
         raise ValueError(f"{out}: models are exported as ONNX; end the name in .onnx.")

@@ -21,7 +21,7 @@ from labelkin.kin._weights import fit_member_weights
 
 # Log odds are bounded before they are averaged, at probabilities of 10⁻⁴ and 1 − 10⁻⁴: one
 # overconfident member must not outvote the others.
-_BOUND = float(logit(1 - 1e-4))
+BOUND = float(logit(1 - 1e-4))
 # Weight of the distance of a label's slope to the slope that all labels share, by the scale of
 # the scores: some thirty positives are needed to leave it, since the rank of a label among the
 # others depends on its slope.
@@ -289,4 +289,4 @@ def _fit_curves(
 
 def _log_odds(calibration: SlopeCalibration, scores: Array) -> Array:
     """Log odds of calibrated scores, bounded."""
-    return np.clip(calibration.log_odds(scores), -_BOUND, _BOUND)
+    return np.clip(calibration.log_odds(scores), -BOUND, BOUND)

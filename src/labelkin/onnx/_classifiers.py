@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array
-from labelkin.decisions import DecisionClassifier
+from labelkin.decisions import DecisionClassifier, LabelDecision
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.linear import MultiLabelLogisticRegression
@@ -18,7 +18,9 @@ from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.onnx._convert import Prediction, classify
+from labelkin.onnx._curves import log_odds
 from labelkin.onnx._graph import Graph, Tensor
+from labelkin.onnx._kernels import regress
 
 
 @classify.register
@@ -28,7 +30,7 @@ def _mlknn(model: MLkNNClassifier, graph: Graph, rows: Tensor) -> Prediction:
     posterior = model._posterior.astype(np.float64)
     starts = np.arange(len(posterior), dtype=np.int32) * posterior.shape[1]
     places = graph.op("Add", counts, starts)
-    return _at_half(graph, graph.op("Gather", posterior.ravel(), places))
+    return at_half(graph, graph.op("Gather", posterior.ravel(), places))
 
 
 @classify.register
@@ -40,20 +42,14 @@ def _iblr(model: IBLRClassifier, graph: Graph, rows: Tensor) -> Prediction:
         inputs = graph.op("Concat", inputs, wide.name, axis=1)
     coef, intercept = model.coef_.astype(np.float64), model.intercept_.astype(np.float64)
     score = graph.op("Add", graph.op("MatMul", inputs, coef.T), intercept)
-    return _at_half(graph, graph.op("Sigmoid", score))
+    return at_half(graph, graph.op("Sigmoid", score))
 
 
 @classify.register
 def _kernel_ridge(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -> Prediction:
-    # In double whatever the model's type: coefficients of both signs cancel, so that rounding
-    # of the distances to single precision would change the fourth digit.
-    columns = _kernel_columns(model, graph, graph.promote(rows, np.float64))
-    scores = graph.op("MatMul", columns.name, graph.double(model._regression.coef_))
-    scores = graph.op("Add", scores, np.asarray(model._regression.intercept_, dtype=np.float64))
-    if model.share_ is not None:
-        scores = _on_log_odds_scale(graph, scores, np.asarray(model.share_))
-    odds = graph.op("Add", graph.op("Mul", scores, model.slope_), model.intercept_)
-    return _at_half(graph, graph.op("Sigmoid", odds))
+    scores = regress(model._regression, graph, rows)
+    odds = log_odds(graph, scores, model.slope_, model.intercept_, model.share_)
+    return at_half(graph, graph.op("Sigmoid", odds))
 
 
 @classify.register
@@ -61,22 +57,7 @@ def _logistic(model: MultiLabelLogisticRegression, graph: Graph, rows: Tensor) -
     coef = model.coef_.toarray() if sparse.issparse(model.coef_) else model.coef_
     product = graph.op("MatMul", graph.promote(rows, np.float64).name, graph.double(coef.T))
     odds = graph.op("Add", product, np.asarray(model.intercept_, dtype=np.float64))
-    return _at_half(graph, graph.op("Sigmoid", odds))
-
-
-def _on_log_odds_scale(graph: Graph, scores: str, share: Any) -> str:
-    """Add what `calibration` does to scores on a scale of log odds.
-
-    ONNX Runtime has no asinh of doubles; it is written with logarithms.
-    """
-    frequent = (share > 0.5).astype(np.float64)
-    side = 1 - 2 * frequent
-    half = 2 * (frequent + side * share)
-    z = graph.op("Add", graph.op("Mul", scores, side / half), frequent / half)
-    size = graph.op("Abs", z)
-    root = graph.op("Sqrt", graph.op("Add", graph.op("Mul", z, z), np.float64(1)))
-    logarithm = graph.op("Log", graph.op("Add", size, root))
-    return graph.op("Mul", graph.op("Mul", graph.op("Sign", z), logarithm), side)
+    return at_half(graph, graph.op("Sigmoid", odds))
 
 
 @classify.register(VPCMEClassifier)
@@ -87,11 +68,11 @@ def _vpcme(model: Any, graph: Graph, rows: Tensor) -> Prediction:
         for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
     ]
     probabilities = [member.probabilities for member in members]
-    prediction = _at_half(graph, _mean(graph, probabilities, model.vote_weights_))
+    prediction = at_half(graph, _mean(graph, probabilities, model.vote_weights_))
     if model.calibration_ is not None:
         curves = model.calibration_
         odds = graph.op("Mul", prediction.probabilities, curves.slope_)
-        return _at_half(graph, graph.op("Sigmoid", graph.op("Add", odds, curves.intercept_)))
+        return at_half(graph, graph.op("Sigmoid", graph.op("Add", odds, curves.intercept_)))
     if model.voting == "soft":
         return prediction
     ballots = [graph.cast(member.labels, np.float64) for member in members]
@@ -102,13 +83,16 @@ def _vpcme(model: Any, graph: Graph, rows: Tensor) -> Prediction:
 
 @classify.register
 def _decision(model: DecisionClassifier, graph: Graph, rows: Tensor) -> Prediction:
-    decision = model.decision_
+    return decide(model.decision_, graph, classify(model.estimator_, graph, rows).probabilities)
+
+
+def decide(decision: LabelDecision, graph: Graph, scores: str) -> Prediction:
+    """Return a prediction of the labels that a decision makes of scores."""
     if decision.decision == "expected_f1":
         raise ValueError(
-            "DecisionClassifier with decision='expected_f1' cannot be exported to ONNX; choose "
-            "one of thresholds, such as 'f1', or export its estimator_."
+            "decision='expected_f1' cannot be exported to ONNX; choose one of thresholds, such "
+            "as 'f1'."
         )
-    scores = classify(model.estimator_, graph, rows).probabilities
     thresholds = np.asarray(decision.thresholds_, dtype=np.float64)
     labels = graph.op("Greater", scores, thresholds)
     allowed = ~np.isposinf(thresholds)
@@ -131,7 +115,7 @@ def _mean(graph: Graph, names: list[str], weights: Array) -> str:
     return graph.op("Div", graph.op("Sum", *names), np.float64(sum(weights.tolist())))
 
 
-def _at_half(graph: Graph, probabilities: str) -> Prediction:
+def at_half(graph: Graph, probabilities: str) -> Prediction:
     """Return a prediction of the labels whose probability is above one half."""
     return Prediction(probabilities, graph.op("Greater", probabilities, np.float64(0.5)))
 
@@ -169,39 +153,3 @@ def _neighbor_counts(counts: NeighborCounts, graph: Graph, rows: Tensor) -> str:
     )
     seen = graph.cast(graph.op("Gather", labels.astype(np.uint8), nearest), np.int32)
     return graph.op("ReduceSum", seen, np.array([1]), keepdims=0)
-
-
-def _kernel_columns(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -> Tensor:
-    """Add the kernel values between the rows, in double, and the training samples or landmarks."""
-    if model.kernel == "precomputed":
-        return rows
-    if callable(model.kernel):
-        raise ValueError(
-            "KernelRidgeLOOClassifier with a callable kernel cannot be exported to ONNX; choose "
-            "'rbf', 'laplacian', 'linear' or 'cosine'."
-        )
-    if model.scale_ is not None:
-        rows = graph.apply("Div", rows, model.scale_)
-    if model.kernel == "cosine":
-        rows = graph.unit_rows(rows)
-    X = model._regression.rows_
-    if X is None:  # fewer features than samples: each feature has a coefficient
-        return rows
-    X = X.toarray() if sparse.issparse(X) else X
-    landmarks = graph.double(X.T)
-    if model.width_ is None:
-        return rows._replace(name=graph.op("MatMul", rows.name, landmarks))
-    # Far from the origin |x|² − 2x·z + |z|² loses digits.
-    offset = X.mean(axis=0, dtype=np.float64)
-    norms = np.square(X - offset).sum(axis=1)
-    landmarks = graph.op("Sub", landmarks, offset[:, None])
-    rows = graph.apply("Sub", rows, offset)
-    own = graph.op("ReduceSum", graph.op("Mul", rows.name, rows.name), np.array([1]), keepdims=1)
-    product = graph.op("MatMul", graph.op("Mul", rows.name, np.float64(-2)), landmarks)
-    distances = graph.op("Add", graph.op("Add", product, own), norms)
-    distances = graph.op("Max", distances, np.float64(0))
-    if model.kernel == "laplacian":
-        distances, factor = graph.op("Sqrt", distances), -1 / model.width_
-    else:
-        factor = -0.5 / model.width_**2
-    return rows._replace(name=graph.op("Exp", graph.op("Mul", distances, np.float64(factor))))

@@ -14,7 +14,7 @@ from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.base import Array
-from labelkin.onnx import _classifiers, _text, _transformers  # noqa: F401  (fill the tables)
+from labelkin.onnx import _dates, _kin, _text, _transformers  # noqa: F401  (fill the tables)
 from labelkin.onnx._columns import reads_strings
 from labelkin.onnx._convert import Prediction, classify, final_estimator
 from labelkin.onnx._graph import Columns, Graph, Tensor
@@ -44,8 +44,8 @@ def to_onnx(
     Parameters
     ----------
     model : fitted classifier
-        `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be exported,
-        `MLkNNClassifier`, `IBLRClassifier`, `MultiLabelLogisticRegression`,
+        `KinEnsembleClassifier`, `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be
+        exported, `MLkNNClassifier`, `IBLRClassifier`, `MultiLabelLogisticRegression`,
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
         `DecisionClassifier` of thresholds; or a pipeline or a search that ends in one, after
         scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
@@ -54,7 +54,8 @@ def to_onnx(
         been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
-        classifier's own types; that of `KernelRidgeLOOClassifier` is always double.
+        classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is
+        always double.
     names : sequence of str, default=None
         Names of the labels; None stands for the model's own, else numbers from 0.
     features : sequence of str, default=None
@@ -63,21 +64,22 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        Opset 17, or 20 with texts.
+        Opset 17, or 20 with texts. Its size is that of ``SerializeToString()``.
 
     Notes
     -----
-    The model holds the training samples, as neighbour methods must, as a dense array; an
-    ensemble holds their projections, one for each member. While it runs, the distances from
-    each row to each training sample are held for one member at a time: N · n_samples numbers.
-    Run many rows in batches.
+    The model holds the training samples, as neighbour and kernel methods must; an ensemble holds
+    their projections or views, one for each member. Kernels store the values that are not zero,
+    neighbours all of them. While it runs, the distances from each row to each training sample are
+    held for one member at a time: N · n_samples numbers. Run many rows in batches.
 
     Nothing is validated: a missing value that no imputer replaces gives an arbitrary result,
-    and a category that `OneHotEncoder` would refuse is encoded as zeros.
+    a category that `OneHotEncoder` would refuse is encoded as zeros, and a date that does not
+    exist becomes some other one.
 
-    Texts are split by ONNX Runtime's own operator ``Tokenizer``, which other runtimes lack.
-    Words are the same as in Python in every script, with one exception: the Greek capital sigma
-    at the end of a word in capitals becomes σ in ONNX and ς in Python.
+    Texts and dates are split by ONNX Runtime's own operator ``Tokenizer``, which other runtimes
+    lack. Words are the same as in Python in every script, with one exception: the Greek capital
+    sigma at the end of a word in capitals becomes σ in ONNX and ς in Python.
 
     Probabilities agree to rounding, and neighbours at exactly equal distances are taken in the
     same order. Where two distances differ by rounding only, as is possible in float32 or with

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy import sparse
 
 from labelkin._utils.optional import import_optional
-from labelkin.base import Array
+from labelkin.base import Array, Matrix
 
 # Opset 17 and IR version 8 are of 2022, so that older runtimes can run the files. A graph with an
 # operator that came later requires the later set.
@@ -69,15 +70,19 @@ class Graph:
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
         key = sha256(f"{array.dtype}{array.shape}".encode() + content).digest()
         if key not in self._constants:
-            self._bytes += array.nbytes
-            if self._bytes > self._max_bytes:
-                raise ValueError(
-                    "The model is too large for an ONNX file, which holds at most 2 GB: train it "
-                    "with fewer members, or on fewer samples."
-                )
+            self.reserve(array.nbytes)
             name = f"{self._prefix}constant_{len(self._constants)}"
             self._constants[key] = self._arrays.from_array(array, name)
         return self._constants[key].name
+
+    def reserve(self, n_bytes: int) -> None:
+        """Count the bytes of a constant; raise ValueError where a file cannot hold them all."""
+        self._bytes += n_bytes
+        if self._bytes > self._max_bytes:
+            raise ValueError(
+                "The model is too large for an ONNX file, which holds at most 2 GB: train it "
+                "with fewer members, or on fewer samples."
+            )
 
     def op(
         self, kind: str, *inputs: str | Array | np.generic, output: str = "", **attributes: Any
@@ -121,9 +126,24 @@ class Graph:
 
         The step is run at least once.
         """
+        return self._loop("", lambda number, matrix: step(matrix), rows)
+
+    def accumulate(self, count: str, step: Callable[[str, str], str], rows: Tensor) -> str:
+        """Add a loop of `count` rounds: `step` takes a round's number, from 0, and a matrix.
+
+        It returns the next matrix; the first one is `rows`.
+        """
+
+        def go_on(number: str, matrix: str) -> tuple[str, str]:
+            after = step(number, matrix)
+            return self.op("Identity", np.array(True)), after
+
+        return self._loop(count, go_on, rows)
+
+    def _loop(self, count: str, step: Callable[[str, str], tuple[str, str]], rows: Tensor) -> str:
         outer, self._nodes = self._nodes, []
         number, go, matrix = (f"{self._prefix}loop_{self._count}_{name}" for name in "ngx")
-        again, after = step(matrix)
+        again, after = step(number, matrix)
         inputs: list[Any] = [
             (number, np.int64, []),
             (go, np.bool_, []),
@@ -137,7 +157,35 @@ class Graph:
             [self._described(*tensor) for tensor in outputs],
         )
         self._nodes = outer
-        return self.op("Loop", "", np.array(True), rows.name, body=body)
+        return self.op("Loop", count, np.array(True), rows.name, body=body)
+
+    def matrix(self, values: Matrix) -> str:
+        """Store a matrix, dense or CSR, and return the name of its numbers, dense and in double.
+
+        The file holds only the numbers that are not zero where these are few, and each in the
+        smallest type in which it is exact.
+        """
+        known = sparse.csr_array(values)
+        known.sum_duplicates()
+        n, k = known.shape
+        if 2 * known.nnz > n * k:
+            return self.double(_smallest_type(known.toarray()))
+        rows = np.repeat(np.arange(n), np.diff(known.indptr))
+        places = rows * k + known.indices
+        places = places.astype(np.int32 if n * k < 2**31 else np.int64)
+        zeros = self.zeros(np.array([n * k]))
+        found = self.double(_smallest_type(known.data))
+        filled = self.op("ScatterElements", zeros, self.cast(self.constant(places), "i8"), found)
+        return self.op("Reshape", filled, np.array([n, k]))
+
+    def zeros(self, shape: str | Array) -> str:
+        """Add zeros in double."""
+        return self.op("ConstantOfShape", shape, value=self.attribute(np.zeros(1)))
+
+    def attribute(self, array: Array) -> Any:
+        """Return an array as the attribute of a node."""
+        self.reserve(array.nbytes)
+        return self._arrays.from_array(array)
 
     def double(self, array: Array) -> str:
         """Store an array in its own type, and return the name of its numbers in double."""
@@ -212,3 +260,11 @@ class Graph:
         self._helper.set_model_props(model, metadata)
         import_optional("onnx.checker", "onnx").check_model(model, full_check=True)
         return model
+
+
+def _smallest_type(values: Array) -> Array:
+    """Return numbers in the smallest type in which all of them are exact."""
+    if values.size and values.min() >= 0 and (values.astype(np.uint8) == values).all():
+        return values.astype(np.uint8)
+    single = values.astype(np.float32)
+    return single if (single == values).all() else values
