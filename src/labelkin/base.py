@@ -343,9 +343,13 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     def _proba(self, X: Matrix) -> Array:
         """Return P(label = 1) of validated rows as an (n, q) array."""
 
+    def _labels_of(self, proba: Array) -> Array:
+        """Return the labels of given probabilities: by default those above one half."""
+        return proba > 0.5
+
     def _labels(self, X: Matrix) -> Array:
-        """Return the labels of validated rows: those of a probability above one half."""
-        return self._proba(X) > 0.5
+        """Return the labels of validated rows, which need not follow from probabilities."""
+        return self._labels_of(self._proba(X))
 
     def _predict_dask(self, X: Any, method: str) -> Any:
         """Return what ``predict`` or ``predict_proba`` gives for a Dask array, lazily."""
@@ -400,6 +404,13 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         if self._sparse_labels:
             return self._predict_sparse(X)
         return self._as_target(self._labels(X))
+
+    def _predict_with_proba(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Return ``predict(X)`` and ``predict_proba(X)``, computed together where possible."""
+        if type(self)._labels is not MultiLabelClassifier._labels or is_dask(X):
+            return self.predict(X), self.predict_proba(X)
+        proba = self._proba(self._validate_predict(X))
+        return self._as_target(self._labels_of(proba)), self._as_proba(proba)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,6 +5,7 @@ import pytest
 
 import labelkin
 from labelkin.cli import main
+from support.tables import write_films
 
 pytest.importorskip("typer")
 
@@ -106,3 +107,16 @@ def test_public_names():
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = labelkin.Nothing
     assert set(labelkin.__all__) <= set(dir(labelkin))
+
+
+def test_predict_loads_no_more_than_its_model_needs(tmp_path):
+    """Each of these takes a tenth of a second or more to import, or belongs to other commands."""
+    pytest.importorskip("pandas")
+    films, model = write_films(tmp_path / "films.csv", 30), tmp_path / "m.skops"
+    options = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--set", "n_estimators=2"]
+    assert main(["fit", str(films), *options, "--model", "vpcme", "--out", str(model)]) == 0
+    loaded = loaded_by(["predict", str(model), str(films)], tmp_path)
+    assert "sklearn" in loaded
+    assert not loaded & {"skops", "matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
+    others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.registry.")
+    assert not [name for name in loaded if name.startswith(others)]

@@ -151,6 +151,6 @@ def test_missing_folder_names_the_file(tmp_path):
 
 def test_without_the_extra(monkeypatch, saved):
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    for call in (lambda: load_model(saved), lambda: save_model(MLkNNClassifier(), saved)):
-        with pytest.raises(ImportError, match=r"labelkin\[persist\]"):
-            call()
+    load_model(saved)  # reading needs no package
+    with pytest.raises(ImportError, match=r"labelkin\[persist\]"):
+        save_model(MLkNNClassifier(), saved)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin import BinaryRelevanceClassifier, MLkNNClassifier
+from labelkin import BinaryRelevanceClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors._counts import sum_labels
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
@@ -314,3 +314,17 @@ def test_stored_digest_finds_careless_changes(saved):
         schema["content"]["content"]["n_neighbors"]["content"] = "9"
 
     refused(rewritten(saved, change, digest=False), "digest is not that of its content")
+
+
+@pytest.mark.parametrize("position", [-1, 625, 10**9])
+def test_a_random_state_beyond_its_words(position, data, tmp_path):
+    """NumPy would read behind the state of its generator when the model is fitted again."""
+    path = tmp_path / "model.skops"
+    model = VPCMEClassifier(n_estimators=2, random_state=np.random.RandomState(0)).fit(*data)
+    save_model(model, path)
+
+    def change(schema):
+        state = schema["content"]["content"]["random_state"]["content"]["content"]["state"]
+        state["content"]["pos"].update(content=str(position), __id__=1)
+
+    refused(rewritten(path, change), "a random state has an invalid position")

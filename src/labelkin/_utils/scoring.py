@@ -25,6 +25,11 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
             f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
             "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
         )
+    return _score_matrix(estimator, scores, n_labels)
+
+
+def _score_matrix(estimator: Any, scores: Any, n_labels: int) -> np.ndarray:
+    """Return scores in any of the forms above as one array."""
     classes: Any = getattr(estimator, "classes_", None)
     if isinstance(scores, list):
         known = classes if classes is not None else [(0, 1)] * len(scores)
@@ -44,6 +49,28 @@ def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
 
 def estimator_labels(estimator: Any, X: Any) -> np.ndarray:
     """Return the labels predicted for the rows of `X` as a dense (n, q) array of 0 and 1."""
-    labels = to_numpy(estimator.predict(X))
+    return _label_matrix(estimator.predict(X))
+
+
+def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `estimator_labels` and `estimator_scores` do, computed once where possible.
+
+    The labels are the scores too where an estimator has no scores.
+    """
+    steps = getattr(estimator, "steps", [])
+    if len(steps) > 1:  # a pipeline: its transformers run once
+        X, estimator = estimator[:-1].transform(X), steps[-1][1]
+    if hasattr(estimator, "_predict_with_proba"):
+        predicted, proba = estimator._predict_with_proba(X)
+        labels = _label_matrix(predicted)
+        return labels, _score_matrix(estimator, proba, labels.shape[1])
+    labels = estimator_labels(estimator, X)
+    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
+        return labels, labels.astype(float)
+    return labels, estimator_scores(estimator, X, labels.shape[1])
+
+
+def _label_matrix(predicted: Any) -> np.ndarray:
+    labels = to_numpy(predicted)
     labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
     return labels.reshape(len(labels), -1).astype(np.uint8)

@@ -55,12 +55,9 @@ def predict(model: Any, X: Any, device: str | None) -> "tuple[np.ndarray, np.nda
     """Return predicted labels and scores, both of shape (n, q)."""
     if device not in (None, "cpu"):
         return _predict_on_device(model, X, str(device))
-    from labelkin._utils.scoring import estimator_labels, estimator_scores
+    from labelkin._utils.scoring import labels_and_scores
 
-    labels = estimator_labels(model, X)
-    if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
-        return labels, labels.astype(float)
-    return labels, estimator_scores(model, X, labels.shape[1])
+    return labels_and_scores(model, X)
 
 
 def thresholds(model: Any, n_labels: int) -> "np.ndarray":

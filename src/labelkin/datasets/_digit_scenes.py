@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
 from labelkin.datasets._frames import present
@@ -69,6 +68,8 @@ def load_digit_scenes(
     if not isinstance(n_samples, int | np.integer) or n_samples < 1:
         raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}.")
     rng = check_random_state(random_state)
+    from sklearn.datasets import load_digits  # slow to import
+
     digits = load_digits()
     order = rng.permutation(len(digits.target))
     split = (np.arange(n_samples) >= n_samples - n_samples // 4).astype(np.uint8)

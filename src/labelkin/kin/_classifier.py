@@ -297,5 +297,5 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         scores = map_threads(lambda m: m.scores(rows[m.view]), self.estimators_, self.n_jobs)
         return self._stacking.proba(scores)
 
-    def _labels(self, X: Matrix) -> Array:
-        return self.decision_.apply(self._proba(X))
+    def _labels_of(self, proba: Array) -> Array:
+        return self.decision_.apply(proba)

@@ -7,19 +7,14 @@ compiled trees compare theirs with the width of the rows on each call.
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.ensemble._forest import BaseForest
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.tree import BaseDecisionTree
-from sklearn.tree._tree import Tree
 
 from labelkin._utils.untrusted import check_sparse
-from labelkin.neighbors._counts import NeighborCounts
-from labelkin.tree._tree import C45Tree
+from labelkin.persistence._forests import PackedTrees, iterate_parts, vars_of
 
 
 def check_model(model: Any, trusted: Iterable[str] = ()) -> None:
@@ -28,61 +23,77 @@ def check_model(model: Any, trusted: Iterable[str] = ()) -> None:
     `trusted` are full names of types that are not checked, because the caller trusts them.
     """
     exempt = set(trusted)
-    waiting, seen = [model], {id(model)}
-    while waiting:
-        part = waiting.pop()
-        inner: Iterable[Any] = ()
+    for part in iterate_parts(model):
+        kind: Any = type(part)
         if sparse.issparse(part):
             check_sparse(part)
-        elif isinstance(part, np.ndarray):
-            inner = part.ravel() if part.dtype == object else ()
-        elif isinstance(part, dict):
-            inner = part.values()
-        elif isinstance(part, (list, tuple, set)):
-            inner = part
-        elif not isinstance(part, type) and not inspect.isroutine(part):
-            inner = getattr(part, "__dict__", {}).values()
-            if f"{type(part).__module__}.{type(part).__name__}" not in exempt:
-                _check_attributes(part)
-                for kind, check in _CHECKS:
-                    if isinstance(part, kind):
-                        check(part)
-        for item in inner:
-            if id(item) not in seen:
-                seen.add(id(item))
-                waiting.append(item)
+        elif _full_name(kind) not in exempt:
+            for name in vars_of(part):
+                _check_attribute(kind, name)
+            for check in _checks_of(kind):
+                check(part)
 
 
-def _check_attributes(part: Any) -> None:
-    """Refuse an object whose state hides a method or a property of its class."""
-    for name in getattr(part, "__dict__", ()):
-        if name.startswith("__"):
-            raise ValueError(f"{type(part).__name__} has a state named {name}")
-        found = inspect.getattr_static(type(part), name, None)
-        if callable(found) or hasattr(found, "__get__"):
-            raise ValueError(f"{type(part).__name__} has a state that hides its {name}")
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
 
 
-def _check_tree(tree: Any, n_features: int) -> None:
-    """Raise ValueError for a decision tree, ours or scikit-learn's, with an invalid node."""
-    feature, left, right = tree.feature, tree.children_left, tree.children_right
-    arrays = (feature, left, right, tree.threshold, tree.value)
-    valid = all(isinstance(array, np.ndarray) and array.ndim for array in arrays)
-    valid = valid and len({len(array) for array in arrays}) == 1 and len(left) > 0
-    valid = valid and all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays[:3])
+@cache
+def _check_attribute(kind: type, name: str) -> None:
+    """Refuse a name in the state of an object that hides a method or a property of its class."""
+    if name.startswith("__"):
+        raise ValueError(f"{kind.__name__} has a state named {name}")
+    found = inspect.getattr_static(kind, name, None)
+    if callable(found) or hasattr(found, "__get__"):
+        raise ValueError(f"{kind.__name__} has a state that hides its {name}")
+
+
+@cache
+def _checks_of(kind: type) -> list[Callable[[Any], None]]:
+    """Return the checks of a type, found by name: most models need few of these modules."""
+    names = [_full_name(base) for base in kind.__mro__]
+    return [_CHECKS[name] for name in names if name in _CHECKS]
+
+
+def _check_nodes(arrays: Iterable[Any], starts: np.ndarray, n_features: int) -> None:
+    """Raise ValueError for decision trees, ours or scikit-learn's, with an invalid node.
+
+    Parameters
+    ----------
+    arrays : feature, left child, right child, threshold and value of the nodes
+        Of one or more trees, one after the other; children are counted from a tree's root.
+    starts : ndarray of shape (n_trees,)
+        The root of each tree.
+    n_features : int
+        Number of columns of the samples.
+    """
+    feature, left, right, *others = arrays
+    all_arrays = (feature, left, right, *others)
+    valid = all(isinstance(array, np.ndarray) and array.ndim for array in all_arrays)
+    valid = valid and len({len(array) for array in all_arrays}) == 1 and len(left) > 0
+    valid = valid and all(array.ndim == 1 and array.dtype.kind in "iu" for array in all_arrays[:3])
     if valid:
-        leaf = left == -1
-        # Every node but the root is the child of one node before it, so that every walk ends.
-        node = np.flatnonzero(~leaf)
-        children = np.concatenate([left[node], right[node]])
+        # Every node but the roots is the child of one node before it in the same tree, so that
+        # every walk ends.
+        node = np.flatnonzero(left != -1)
+        tree = np.searchsorted(starts, node, side="right") - 1
+        end = np.append(starts[1:], len(left))[tree]
+        children = np.concatenate([side[node] + starts[tree] for side in (left, right)])
         valid = (
-            (left[node] > node).all()
-            and (right[node] > node).all()
-            and np.array_equal(np.sort(children), np.arange(1, len(left)))
-            and bool(((feature[node] >= 0) & (feature[node] < n_features)).all())
+            bool(((feature[node] >= 0) & (feature[node] < n_features)).all())
+            and bool(((children > np.tile(node, 2)) & (children < np.tile(end, 2))).all())
+            and np.array_equal(np.union1d(children, starts), np.arange(len(left)))
+            and len(children) + len(starts) == len(left)
         )
     if not valid:
         raise ValueError("a decision tree has invalid nodes")
+
+
+def _check_tree(tree: Any, n_features: int) -> None:
+    """Check one tree, ours or scikit-learn's."""
+    children = tree.children_left, tree.children_right
+    arrays = (tree.feature, *children, tree.threshold, tree.value)
+    _check_nodes(arrays, np.zeros(1, dtype=int), n_features)
 
 
 def _check_tree_width(estimator: Any) -> None:
@@ -93,10 +104,40 @@ def _check_tree_width(estimator: Any) -> None:
 
 def _check_forest(forest: Any) -> None:
     """Check that all trees are of the forest's width: it hands its rows to them unchecked."""
-    for tree in getattr(forest, "estimators_", ()):
-        if not isinstance(tree, BaseDecisionTree) or not hasattr(tree, "tree_"):
+    trees: Any = getattr(forest, "estimators_", ())
+    packed = isinstance(trees, PackedTrees)
+    for tree in [trees.template] if packed else trees:
+        if not _is_tree(tree) or not (packed or hasattr(tree, "tree_")):
             raise ValueError(f"{type(forest).__name__} holds a {type(tree).__name__}")
         _check_equal(forest, _width(forest), _width(tree))
+
+
+def _is_tree(estimator: Any) -> bool:
+    kind: Any = type(estimator)
+    return _check_tree_width in _checks_of(kind)
+
+
+def _check_packed(trees: PackedTrees) -> None:
+    """Check that the arrays of packed trees fit together, and all their nodes."""
+    vectors = trees.n_classes, trees.counts, trees.depths, trees.seeds
+    whole = all(
+        isinstance(vector, np.ndarray) and vector.ndim == 1 and vector.dtype.kind in "iu"
+        for vector in vectors
+    )
+    fields = {"feature", "left_child", "right_child", "threshold"}
+    valid = (
+        whole
+        and isinstance(trees.nodes, np.ndarray)
+        and fields <= {*(trees.nodes.dtype.names or ())}
+    )
+    valid = valid and len({len(vector) for vector in vectors[1:]}) == 1
+    valid = valid and bool((trees.counts > 0).all())
+    valid = valid and int(trees.counts.sum()) == len(trees.nodes)
+    if not valid or not _is_tree(trees.template) or hasattr(trees.template, "tree_"):
+        raise ValueError("the parts of a forest do not fit together")
+    nodes = trees.nodes
+    arrays = *(nodes[name] for name in ("feature", "left_child", "right_child")), trees.values
+    _check_nodes(arrays, np.cumsum(trees.counts) - trees.counts, _width(trees.template))
 
 
 def _check_words(vectorizer: Any) -> None:
@@ -145,12 +186,13 @@ def _check_equal(part: Any, found: Any, expected: Any) -> None:
         raise ValueError(f"the parts of {type(part).__name__} do not fit together")
 
 
-_CHECKS: list[tuple[type, Callable[[Any], None]]] = [
-    (Tree, lambda tree: _check_tree(tree, tree.n_features)),
-    (C45Tree, lambda tree: _check_tree(tree, np.iinfo(np.int32).max)),
-    (BaseDecisionTree, _check_tree_width),
-    (BaseForest, _check_forest),
-    (CountVectorizer, _check_words),
-    (OneHotEncoder, _check_categories),
-    (NeighborCounts, _check_rows),
-]
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    "sklearn.tree._classes.BaseDecisionTree": _check_tree_width,
+    "sklearn.tree._tree.Tree": lambda tree: _check_tree(tree, tree.n_features),
+    "sklearn.ensemble._forest.BaseForest": _check_forest,
+    "sklearn.feature_extraction.text.CountVectorizer": _check_words,
+    "sklearn.preprocessing._encoders.OneHotEncoder": _check_categories,
+    "labelkin.neighbors._counts.NeighborCounts": _check_rows,
+    "labelkin.persistence._forests.PackedTrees": _check_packed,
+    "labelkin.tree._tree.C45Tree": lambda tree: _check_tree(tree, np.iinfo(np.int32).max),
+}

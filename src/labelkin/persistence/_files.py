@@ -16,9 +16,11 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, reason
 from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
+from labelkin.persistence._build import build
 from labelkin.persistence._checks import check_model
+from labelkin.persistence._forests import pack_forests, unpack_forests
 from labelkin.persistence._names import to_file_names, to_import_paths
-from labelkin.persistence._schema import find_unknown
+from labelkin.persistence._schema import check_schema
 
 FORMAT = 2
 """Number of the format that is written. Number 1, before the first release, is not read."""
@@ -101,9 +103,9 @@ def save_model(
         "details": details or {},
     }
     try:
-        parts = _read_parts(skops.dumps(model), 2**63)
+        parts = _read_parts(skops.dumps(pack_forests(model)), 2**63)
         parts[_SCHEMA] = to_file_names(parts[_SCHEMA])
-        _, unknown = _check_parts(parts, trusted, 2**63, _MAX_DEPTH)
+        unknown, *_ = _check_parts(parts, trusted, 2**63, _MAX_DEPTH)
     except Exception as error:  # skops has its own kinds, and lets those of __reduce__ pass
         raise ValueError(
             f"this {type(model).__name__} cannot be saved ({reason(error)})."
@@ -115,7 +117,7 @@ def save_model(
         )
     head["parts_sha256"] = _digest(parts)
     parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
-    raw = _make_archive(parts, zipfile.ZIP_DEFLATED)
+    raw = _make_archive(parts)
     with open_for_writing(path) as file:
         file.write(raw)
     return hashlib.sha256(raw).hexdigest()
@@ -129,7 +131,7 @@ def load_model(
     max_bytes: int | None = None,
     max_depth: int = _MAX_DEPTH,
 ) -> Any:
-    """Read a model that :func:`save_model` wrote; needs the ``persist`` extra.
+    """Read a model that :func:`save_model` wrote.
 
     Nothing in the file is executed. A file that is not a labelkin model, is damaged, or names a
     type outside the fixed list is refused before any part of it is built; so is one whose parts
@@ -163,7 +165,6 @@ def load_model(
     ValueError
         One sentence that names the file and what is wrong with it.
     """
-    skops = import_optional("skops.io", "persist")
     path = Path(path)
     raw = path.read_bytes()
     if expected_sha256 is not None:
@@ -172,7 +173,7 @@ def load_model(
     _read_head(raw, path, limit)
     try:
         parts = _read_parts(raw, limit)
-        schema, unknown = _check_parts(parts, trusted, limit, max_depth)
+        unknown, schema, arrays = _check_parts(parts, trusted, limit, max_depth)
     except Exception as error:  # JSON, zip, arrays, schema: each has its own kinds
         raise _damaged(path, error) from error
     if unknown:
@@ -182,11 +183,10 @@ def load_model(
             "was loaded. If you trust the file, name it with trusted=",
         )
     try:
-        archive = _make_archive({**parts, _SCHEMA: schema}, zipfile.ZIP_STORED)
         del parts
-        # Every type is one that was accepted above.
-        model = skops.loads(archive, trusted=skops.get_untrusted_types(data=archive))
+        model = build(schema, arrays)
         check_model(model, trusted)
+        unpack_forests(model)
     except Exception as error:
         raise _damaged(path, error) from error
     if not (hasattr(model, "predict") or hasattr(model, "transform")):
@@ -277,16 +277,16 @@ def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:
 
 def _check_parts(
     parts: dict[str, bytes], trusted: Iterable[str], limit: int, max_depth: int
-) -> tuple[bytes, str]:
-    """Return the schema with import paths and, as words, the types that are not trusted."""
+) -> tuple[str, Any, dict[str, Any]]:
+    """Return, as words, the types that are not trusted; the schema; and the arrays by file."""
     if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, _SCHEMA_FLOOR):
         raise ValueError(
             "its schema is too large for its arrays; if you trust it, raise max_bytes="
         )
     schema, paths = to_import_paths(parts[_SCHEMA])
     ours = {path for path in paths.values() if path is not None}
-    unknown = find_unknown(
-        json.loads(schema),
+    unknown, arrays = check_schema(
+        schema,
         parts,
         ours=ours,
         trusted=set(trusted),
@@ -296,12 +296,12 @@ def _check_parts(
     listed = sorted(
         {*unknown, *(name for name, path in paths.items() if path is None)} - {*trusted}
     )
-    return schema, ", ".join(listed[:8]) + (", …" if len(listed) > 8 else "")
+    return ", ".join(listed[:8]) + (", …" if len(listed) > 8 else ""), schema, arrays
 
 
-def _make_archive(parts: dict[str, bytes], compression: int) -> bytes:
+def _make_archive(parts: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
     return buffer.getvalue()

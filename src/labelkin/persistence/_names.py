@@ -31,6 +31,7 @@ PARTS = {
     "neighbors.ApproximateSearch": "labelkin.neighbors._approximate.ApproximateSearch",
     "neighbors.ExactSearch": "labelkin.neighbors._exact.ExactSearch",
     "neighbors.NeighborCounts": "labelkin.neighbors._counts.NeighborCounts",
+    "persistence.PackedTrees": "labelkin.persistence._forests.PackedTrees",
     "registry.to_dense": "labelkin.registry.to_dense",
     "tabular.DateEncoder": "labelkin.tabular._dates.DateEncoder",
     "tabular.StringConverter": "labelkin.tabular._pipeline.StringConverter",
@@ -50,11 +51,11 @@ def to_file_names(schema: bytes) -> bytes:
         name = last if path == _public_path(last) else names.get(path)
         return ("labelkin", name) if name else None
 
-    return _rename(schema, rename)
+    return json.dumps(_rename(schema, rename)).encode()
 
 
-def to_import_paths(schema: bytes) -> tuple[bytes, dict[str, str | None]]:
-    """Return a file's schema with the types of labelkin as they are imported.
+def to_import_paths(schema: bytes) -> tuple[Any, dict[str, str | None]]:
+    """Return a file's schema, parsed, with the types of labelkin as they are imported.
 
     Also return the path of each name in the file: None where it is not a stable name, such as
     the path of a module. Such a name is left as it is in the schema.
@@ -78,8 +79,8 @@ def _public_path(name: str) -> str | None:
     return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None
 
 
-def _rename(schema: bytes, rename: Callable[[str], tuple[str, str] | None]) -> bytes:
-    """Give types of labelkin another module and name; without one they stay as they are."""
+def _rename(schema: bytes, rename: Callable[[str], tuple[str, str] | None]) -> Any:
+    """Parse a schema; types of labelkin get another module and name where there is one."""
 
     def visit(node: dict[str, Any]) -> dict[str, Any]:
         module, name = node.get("__module__"), node.get("__class__")
@@ -89,4 +90,4 @@ def _rename(schema: bytes, rename: Callable[[str], tuple[str, str] | None]) -> b
             node["__module__"], node["__class__"] = new
         return node
 
-    return json.dumps(json.loads(schema, object_hook=visit)).encode()
+    return json.loads(schema, object_hook=visit)

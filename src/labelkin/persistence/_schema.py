@@ -1,8 +1,8 @@
-"""The schema of a model file, validated before skops builds anything from it.
+"""The schema of a model file, validated before anything is built from it.
 
 The schema is a tree of nodes: each names a loader of skops and a type. Only pairs of both that
 labelkin's own models hold are accepted, so that no type is built in another way than it was
-saved. Arrays are read here once, because skops and compiled code trust what they declare.
+saved. Arrays are read here once, because compiled code trusts what they declare.
 
 A node that occurs several times is written out each time with the same id, and built once. Here
 an id must stand for the same content everywhere: a reference to other content would make cycles,
@@ -12,8 +12,6 @@ or a small file that takes exponential time.
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
-
-import numpy as np
 
 from labelkin._utils.untrusted import read_npy, read_sparse
 
@@ -70,7 +68,7 @@ _TYPES = {
 _FOR_TRUSTED = {"ConstructorFromReduceNode", "FunctionNode", "LossNode", "ObjectNode", "TypeNode"}
 
 
-def find_unknown(
+def check_schema(
     schema: Any,
     parts: Mapping[str, bytes],
     *,
@@ -78,8 +76,10 @@ def find_unknown(
     trusted: set[str],
     max_bytes: int,
     max_depth: int,
-) -> list[str]:
-    """Return the types in a schema that are not accepted; raise ValueError where it is invalid.
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the types that are not accepted, and the arrays by the names of their files.
+
+    ValueError is raised where the schema or an array is invalid.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def find_unknown(
     """
     check = _Check(parts, ours, trusted, max_bytes, max_depth)
     check.visit(schema, 0)
-    return sorted(check.unknown)
+    return sorted(check.unknown), check.arrays
 
 
 class _Check:
@@ -119,7 +119,7 @@ class _Check:
         self.unknown: set[str] = set()
         self.contents: dict[int, int] = {}
         self.owners: dict[str, int] = {}
-        self.arrays: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, Any] = {}
 
     def visit(self, node: Any, depth: int) -> int:
         """Check a node and those below it; return a hash of all they contain."""
@@ -181,7 +181,7 @@ class _Check:
             return
         self.owners[file] = ident
         if loader == "SparseMatrixNode":
-            matrix = read_sparse(self.parts[file], name, self.bytes_left)
+            matrix = self.arrays[file] = read_sparse(self.parts[file], name, self.bytes_left)
             used = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
         else:
             self.arrays[file] = read_npy(self.parts[file], "biufUSV")
@@ -200,7 +200,7 @@ class _Check:
 
 
 def _children(node: dict[str, Any], loader: str) -> Iterator[Any]:
-    """Yield the nodes directly below a node, in the places where skops looks for them."""
+    """Yield the nodes directly below a node."""
     content = node.get("content")
     if loader == "DictNode":
         if not isinstance(content, dict):

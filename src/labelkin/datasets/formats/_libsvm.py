@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
@@ -97,6 +96,8 @@ def read_libsvm(
         As `read_arff` describes; ``data`` is CSR, ``feature_names`` is None where unknown.
 
     """
+    from sklearn.datasets import load_svmlight_file  # slow to import
+
     with open_for_reading(path) as file:
         lines = _Lines(file)
         head = _read_head(lines.first, path)
