@@ -35,6 +35,9 @@ extensions = [
 exclude_patterns = ["_build", "README.md", "figures"]
 # The reference hands a function to autosummary's templates, which cannot be cached.
 suppress_warnings = ["config.cache"]
+# What a block prints, and a shell's prompt, are not copied with it.
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
@@ -98,6 +101,15 @@ mathjax3_config = {
 # ------------------------------------------------------------------------------------- gallery
 
 warnings.filterwarnings("ignore", message=".*non-interactive", category=UserWarning)
+
+
+def _large_text(gallery_conf, fname):
+    """Draw the examples' text large enough to be read in a thumbnail."""
+    import matplotlib
+
+    matplotlib.rcParams.update({"font.size": 12, "figure.dpi": 110})
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
@@ -107,6 +119,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/generated/backreferences",
     "reference_url": {"labelkin": None},
     "matplotlib_animations": False,
+    "reset_modules": ("matplotlib", _large_text),
+    "thumbnail_size": (480, 320),
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,

@@ -1,8 +1,8 @@
 """The API reference is made from what the package exports: nothing can be forgotten.
 
-Writes ``api/index.rst`` before autosummary reads it. There is one section per package, with the
-names of its ``__all__``, or what it defines. A module that cannot be imported, because an extra
-is not installed, is left out.
+Writes ``api/index.rst`` and one page per group of packages before autosummary reads them. A page
+has one section per package, with the names of its ``__all__``, or what it defines. A module that
+cannot be imported, because an extra is not installed, is left out.
 """
 
 import inspect
@@ -15,35 +15,57 @@ from typing import Any
 
 import labelkin
 
-MODULES = {
-    "ensemble": "VPCME and Bagging_VPCP",
-    "constraints": "Pairwise constraints",
-    "projection": "Projections and feature selection",
-    "neighbors": "Nearest neighbours",
-    "transformation": "Problem transformation",
-    "tree": "C4.5 trees",
-    "kin": "The Kin ensemble",
-    "kernel": "Kernel ridge regression",
-    "linear": "Linear models",
-    "decisions": "Label decisions",
-    "metrics": "Metrics",
-    "model_selection": "Splitting",
-    "datasets": "Datasets and formats",
-    "tabular": "Tables with columns of several kinds",
-    "explain": "Explanations",
-    "registry": "Methods by name",
-    "persistence": "Saving and loading",
-    "onnx": "ONNX",
-    "experiments.run.protocol": "Experiments: protocol",
-    "experiments.run.plan": "Experiments: plan",
-    "experiments.run.runner": "Experiments: running",
-    "experiments.run.store": "Experiments: the store",
-    "experiments.report.results": "Experiments: results",
-    "experiments.report.comparison": "Experiments: comparison",
-    "experiments.report.statistics": "Experiments: statistics",
-    "experiments.report.tables": "Experiments: tables",
-    "experiments.report.figures": "Experiments: figures",
-    "experiments.report.page": "Experiments: report",
+# File name and title of each page → what it is about, and its packages with their titles.
+GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
+    ("classifiers", "Classifiers"): (
+        "Every classifier has ``fit(X, y)``, ``predict`` and ``predict_proba``.",
+        {
+            "kin": "The Kin ensemble",
+            "kernel": "Kernel ridge regression",
+            "linear": "Linear models",
+            "neighbors": "Nearest neighbours",
+            "ensemble": "VPCME and Bagging_VPCP",
+            "transformation": "Problem transformation",
+            "tree": "C4.5 trees",
+            "decisions": "Label decisions",
+        },
+    ),
+    ("features", "Projections and constraints"): (
+        "Transformers that learn from label sets, and the pairs that they learn from.",
+        {"projection": "Projections and feature selection", "constraints": "Pairwise constraints"},
+    ),
+    ("metrics", "Metrics and splitting"): (
+        "How good predictions are, and which rows to measure it on.",
+        {"metrics": "Metrics", "model_selection": "Splitting"},
+    ),
+    ("data", "Datasets and tables"): (
+        "Reading, describing and writing data.",
+        {"datasets": "Datasets and formats", "tabular": "Tables with columns of several kinds"},
+    ),
+    ("models", "Explaining and saving models"): (
+        "What to do with a fitted model.",
+        {
+            "explain": "Explanations",
+            "persistence": "Saving and loading",
+            "onnx": "ONNX",
+            "registry": "Methods by name",
+        },
+    ),
+    ("experiments", "Experiments"): (
+        "The paper's experiments, and their report.",
+        {
+            "experiments.run.protocol": "Protocol",
+            "experiments.run.plan": "Plan",
+            "experiments.run.runner": "Running",
+            "experiments.run.store": "The store",
+            "experiments.report.results": "Results",
+            "experiments.report.comparison": "Comparison",
+            "experiments.report.statistics": "Statistics",
+            "experiments.report.tables": "Tables",
+            "experiments.report.figures": "Figures",
+            "experiments.report.page": "Report",
+        },
+    ),
 }
 
 HEAD = """\
@@ -93,10 +115,10 @@ def _summary(module: str, names: list[str]) -> str:
     return f".. currentmodule:: {module}\n\n.. autosummary::\n   :toctree: generated\n\n{entries}\n"
 
 
-def sections() -> str:
+def sections(modules: dict[str, str]) -> str:
     """Return one section per module; a name that ``labelkin`` exports stands under that name."""
     text = ""
-    for name, title in MODULES.items():
+    for name, title in modules.items():
         try:
             module = import_module(f"labelkin.{name}")
         except ImportError:
@@ -104,19 +126,30 @@ def sections() -> str:
         exported, others = [], []
         for public in public_names(module):
             (exported if public in labelkin.__all__ else others).append(public)
-        title = f"{title}: ``labelkin.{name}``"
-        text += f"{title}\n{'-' * len(title)}\n\n"
+        text += f"{title}\n{'-' * len(title)}\n\n``labelkin.{name}``\n\n"
         text += _summary("labelkin", exported) if exported else ""
         text += _summary(module.__name__, others) if others else ""
     return text
 
 
+def pages() -> dict[str, str]:
+    """Return the text of each page by its name: one per group, and the index of them."""
+    made, index = {}, HEAD
+    for (name, title), (about, modules) in GROUPS.items():
+        made[name] = f"{title}\n{'=' * len(title)}\n\n{about}\n\n{sections(modules)}"
+        listed = ", ".join(f"``{module}``" for module in modules)
+        index += f":doc:`{name}`\n   {about} ({listed})\n\n"
+    index += ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name}\n" for name in made)
+    return {"index": index, **made}
+
+
 def _write(app, config) -> None:
-    page = Path(app.srcdir) / "api" / "index.rst"
-    page.parent.mkdir(exist_ok=True)
-    text = HEAD + sections()
-    if not page.exists() or page.read_text(encoding="utf-8") != text:
-        page.write_text(text, encoding="utf-8")
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    for name, text in pages().items():
+        page = folder / f"{name}.rst"
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
     config.autosummary_context["own_methods"] = own_methods
 
 
@@ -138,7 +171,7 @@ def _as_rst(app, what, name, obj, options, lines: list[str]) -> None:
 
 
 def setup(app) -> dict:
-    """Write the page once the settings are known."""
+    """Write the pages once the settings are known."""
     app.connect("autodoc-process-docstring", _as_rst, priority=400)  # before numpydoc
     app.connect("config-inited", _write)
     return {"parallel_read_safe": True}

@@ -4,7 +4,9 @@ import ast
 import re
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,18 +19,34 @@ PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")])
 TEXTS = {page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
 
 
-def snippets(text):
-    """Return the Python of a page: one script, as a reader would paste block after block."""
-    return "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
-
-
-WITH_CODE = [name for name, text in TEXTS.items() if snippets(text)]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+WITH_CODE = [name for name, text in TEXTS.items() if BLOCK.search(text)]
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_snippets_run(page, tmp_path, monkeypatch):
+    """Blocks run one after the other; one of text right after a block is what it prints."""
     monkeypatch.chdir(tmp_path)
-    exec(compile(snippets(TEXTS[page]), page, "exec"), {"__name__": "__main__"})
+    names = {"__name__": "__main__"}
+    for code, shown in BLOCK.findall(TEXTS[page]):
+        with redirect_stdout(StringIO()) as out:
+            exec(compile(code, page, "exec"), names)
+        if shown:
+            check_output(out.getvalue(), shown)
+
+
+def check_output(printed, shown):
+    """The words are the same, and the numbers to rounding, which differs between machines."""
+    words = [re.sub(r"\s+", " ", NUMBER.sub("#", text)).strip() for text in (printed, shown)]
+    assert words[0] == words[1]
+    found, expected = (list(map(float, NUMBER.findall(text))) for text in (printed, shown))
+    assert found == pytest.approx(expected, abs=0.05)
+
+
+def test_the_home_and_start_pages_show_what_they_print():
+    for page, least in (("index.md", 1), ("start.md", 5)):
+        assert sum(bool(shown) for _, shown in BLOCK.findall(TEXTS[page])) >= least
 
 
 def test_every_figure_is_drawn_and_used():
@@ -60,10 +78,11 @@ def test_the_reference_lists_all_exports(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     import api_reference
 
-    page = api_reference.sections()
+    pages = api_reference.pages()
+    text = "".join(pages.values())
     for name in labelkin.__all__:
-        assert f"   {name}\n" in page
-    assert "   evaluate\n" in page
+        assert f"   {name}\n" in text
+    assert "   evaluate\n" in pages["metrics"]
     methods = {n: kind for kind, n in api_reference.own_methods("labelkin.VPCMEClassifier")}
     assert {"fit", "predict", "predict_proba", "staged_predict"} <= set(methods)
     assert "get_params" not in methods

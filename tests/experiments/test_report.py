@@ -342,6 +342,7 @@ def test_no_outside_request(page):
         m["params"]["request"]["url"]
         for m in messages
         if m["method"] == "Network.requestWillBeSent"
+        and m["params"]["documentURL"].startswith("file:")  # not the browser's own pages
     ]
     assert asked
     assert all(url.startswith(("file:", "data:")) for url in asked), asked
@@ -384,7 +385,7 @@ def test_filtering_methods_and_datasets(page):
     from selenium.webdriver.common.by import By
 
     before = js(page, SHOWN)
-    assert before["columns"][1:3] == ["RAkEL (k = 3)", "IBLR-ML"]
+    assert before["columns"][1:4] == ["VPCME", "RAkEL (k = 3)", "IBLR-ML"]
     assert "vpcme" in before["best"]
     page.find_element(By.CSS_SELECTOR, ".filter summary").click()
     page.find_element(By.CSS_SELECTOR, '#method-filter input[value="vpcme"]').click()
@@ -462,6 +463,47 @@ def test_narrow_pages_do_not_scroll_sideways(page, width):
     # Names of datasets stay whole, and in sight while the table moves.
     name = js(page, "return document.querySelector('tbody th').getBoundingClientRect().width")
     assert name > 60
+
+
+def test_every_figure_fits_into_a_narrow_page(page):
+    resize(page, 390, 800)
+    boxes = js(
+        page,
+        "return [...document.querySelectorAll('.drawing')].filter(e => e.offsetParent)"
+        ".map(e => [e.scrollWidth, e.clientWidth])",
+    )
+    assert len(boxes) > 5
+    assert all(inside <= outside for inside, outside in boxes), boxes
+    shown = "return [...document.querySelectorAll('.drawing .wide')].some(e => e.offsetParent)"
+    assert not js(page, shown)
+    resize(page, 1280, 900)
+    assert js(page, shown)
+
+
+def test_the_subject_comes_first_and_stays_in_sight(page):
+    table = "document.querySelector('[data-metric=\"average_precision\"] table')"
+    box = f"{table}.closest('.scroll')"
+    # On a wide screen nothing is hidden.
+    assert js(page, f"return {box}.scrollWidth <= {box}.clientWidth")
+    resize(page, 390, 800)
+    place = (
+        f"{box}.scrollLeft = arguments[0]; return [...{table}.tBodies[0].rows[0].cells]"
+        ".slice(0, 3).map(c => c.getBoundingClientRect().left)"
+    )
+    before, after = js(page, place, 0), js(page, place, 60)
+    assert js(page, f"return {table}.tBodies[0].rows[0].cells[1].dataset.method") == "vpcme"
+    assert after[:2] == before[:2]
+    assert after[2] == before[2] - 60
+
+
+def test_figures_tell_their_values_on_hover(page):
+    titles = js(
+        page,
+        "return [...document.querySelectorAll('[data-metric=\"average_precision\"] tbody td')]"
+        ".filter(c => c.dataset.value).map(c => c.title)",
+    )
+    assert titles
+    assert all(re.match(r".+, .+: \d+\.\d\d±\d", title) for title in titles), titles[:3]
 
 
 def test_every_control_is_reached_by_keyboard(page):

@@ -53,12 +53,44 @@ def check_labels(Y: Any, name: str) -> Any:
     values = array.data if sparse.issparse(array) else array
     wrong = (values != 0) & (values != 1)
     if wrong.any():
-        raise ValueError(
-            f"{name} must hold only 0 and 1, but holds {values[wrong].flat[0]!s}: "
-            "encode label sets with sklearn.preprocessing.MultiLabelBinarizer, "
-            "and turn scores into labels with a threshold."
-        )
+        raise ValueError(_not_binary(values, values[wrong].flat[0], name))
     return array.astype(np.int8)
+
+
+# Words that say that a label applies, in lower case.
+_YES = frozenset({"yes", "y", "true", "t", "on", "x", "1", "ja", "oui", "si", "sí", "present"})
+
+
+def _not_binary(values: Any, wrong: Any, name: str) -> str:
+    """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
+    if isinstance(wrong, str):
+        words = sorted({str(value) for value in np.ravel(values)})
+        if len(words) <= 2:
+            yes = next((word for word in words if word.strip().lower() in _YES), words[-1])
+            found, cure = " and ".join(words), f"use ({name} == {yes!r}).astype(int)"
+        else:
+            found = str(wrong)
+            cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
+    elif np.isin(values, (-1, 0, 1)).all():
+        found, cure = "-1", f"use ({name} > 0).astype(int)"
+    elif wrong != wrong:
+        found = "nan"
+        cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
+    else:
+        found, cure = str(wrong), "turn scores into labels with a threshold"
+    return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
+
+
+def label_names_of(model: Any) -> list[str] | None:
+    """Return the label names of a fitted model, or of a pipeline's last step, where known."""
+    while not hasattr(model, "label_names_"):
+        if hasattr(model, "steps"):
+            model = model.steps[-1][1]
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return None
+    return [str(name) for name in model.label_names_]
 
 
 def label_names(model: Any) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import labelkin
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, reason
+from labelkin._utils.labels import label_names_of
 from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin.persistence._build import build
@@ -199,18 +200,6 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     path = Path(path)
     raw = path.read_bytes()
     return _read_head(raw, path, max_unpacked(len(raw)))
-
-
-def label_names_of(model: Any) -> list[str] | None:
-    """Return the label names of a fitted model, or of a pipeline's last step, where known."""
-    while not hasattr(model, "label_names_"):
-        if hasattr(model, "steps"):
-            model = model.steps[-1][1]
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        else:
-            return None
-    return [str(name) for name in model.label_names_]
 
 
 def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:

@@ -1,6 +1,7 @@
 """A user's table: its columns and their kinds, its labels, and the pipeline made of them."""
 
 from labelkin.tabular._dates import DateEncoder
+from labelkin.tabular._frames import predict_frame
 from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._occlusion import occlude
@@ -23,5 +24,6 @@ __all__ = [
     "join_names",
     "make_pipeline",
     "occlude",
+    "predict_frame",
     "read_raw_table",
 ]

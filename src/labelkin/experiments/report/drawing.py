@@ -69,9 +69,16 @@ def save(figure: "Figure", folder: Path, name: str) -> str:
     with figure_style():
         figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
         figure.set_layout_engine("none")  # the layout is done
-        out = io.StringIO()
+    svg = to_svg(figure)
+    (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+    return svg
+
+
+def to_svg(figure: "Figure") -> str:
+    """Return a figure as SVG, whose text is text."""
+    out = io.StringIO()
+    with figure_style():
         figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
-    (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
     return out.getvalue()
 
 
@@ -89,7 +96,8 @@ def inline_svg(svg: str, name: str, label: str) -> str:
     """
     prefix = re.sub(r"\W", "-", name)
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"\n\s*", "\n", svg)
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")

@@ -5,7 +5,7 @@ import hashlib
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib import resources
@@ -28,7 +28,7 @@ from labelkin.experiments.report.comparison import (
     split_method,
 )
 from labelkin.experiments.report.dataset_table import dataset_table
-from labelkin.experiments.report.drawing import inline_svg, save
+from labelkin.experiments.report.drawing import inline_svg, save, to_svg
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.published import REFERENCE
@@ -42,7 +42,6 @@ from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
@@ -115,11 +114,18 @@ class _Drawings:
         self.folder = folder
         folder.mkdir()
 
-    def add(self, name: str, figure: "Figure | None", label: str) -> str:
-        """Write a figure and return it as part of a page; empty where there is none."""
-        if figure is None:
+    def add(self, name: str, draw: Callable[..., Any], data: Sequence[Any], label: str) -> str:
+        """Write a figure and return it as part of a page; empty where there is none.
+
+        The page holds it twice, wide and narrow, and shows the one that fits.
+        """
+        if (figure := draw(*data)) is None:
             return ""
-        return inline_svg(save(figure, self.folder, name), name, escape(label))
+        wide, narrow = save(figure, self.folder, name), draw(*data, narrow=True)
+        return (
+            f'<div class="wide">{inline_svg(wide, name, escape(label))}</div><div class="narrow">'
+            f"{inline_svg(to_svg(narrow), f'{name}-narrow', escape(label))}</div>"
+        )
 
 
 def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> dict[str, Any]:
@@ -156,7 +162,8 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         "overall_sentences": overall_findings(main),
         "overall_cd": drawings.add(
             "cd_overall",
-            figures.draw_overall(main),
+            figures.draw_overall,
+            [main],
             "Critical-difference diagram over all datasets and metrics",
         ),
         "wins": {test: wins_table(main, test) for test in TESTS},
@@ -164,7 +171,8 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         "agreement": agreement_table(main),
         "heat": drawings.add(
             "differences",
-            figures.draw_differences(main),
+            figures.draw_differences,
+            [main],
             "Heat map of measured minus published figures",
         ),
         "sweeps": [_sweep(sweep, drawings) for sweep in evidence["against"].sweeps],
@@ -173,7 +181,7 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
             for measure in components.measured(MEASURES)
         ],
         "bars": drawings.add(
-            "figure2", figures.draw_bars(components), "Components of VPCME as grouped bars"
+            "figure2", figures.draw_bars, [components], "Components of VPCME as grouped bars"
         ),
         "costs": [
             measure_table(main, measure, name="cost", title="Cost of one fold")
@@ -196,22 +204,22 @@ def _is_papers(comparison: Comparison) -> bool:
 
 
 def _metric(comparison: Comparison, measure: Measure, drawings: _Drawings) -> dict[str, Any]:
-    diagram = figures.draw_critical_difference(comparison, measure)
+    draw = figures.draw_critical_difference
     label = f"Critical-difference diagram of {measure.title}"
     return {
         "measure": measure,
         "table": measure_table(comparison, measure),
-        "cd": drawings.add(f"cd_{measure.name}", diagram, label),
+        "cd": drawings.add(f"cd_{measure.name}", draw, [comparison, measure], label),
     }
 
 
 def _sweep(sweep: Sweep, drawings: _Drawings) -> dict[str, Any]:
     table = sweep_table(sweep)
-    drawing = drawings.add(table.name, figures.draw_sweep(sweep), table.title)
+    drawing = drawings.add(table.name, figures.draw_sweep, [sweep], table.title)
     together = ""
     if sweep.parameter == "threshold":
         name = f"{table.name}_together"
-        together = drawings.add(name, figures.draw_together(sweep), table.title)
+        together = drawings.add(name, figures.draw_together, [sweep], table.title)
     return {"sweep": sweep, "table": table, "figure": drawing, "together": together}
 
 

@@ -51,6 +51,8 @@ class Table:
     """Meaning of the marks, by test; files show those of the paper's test."""
     foot: tuple[str, ...] = ()
     """Rows that sum up the others and stay below them."""
+    subject: str = ""
+    """Key of the column that the others are compared with; it comes first."""
     holds_words: bool = False
     """Whether the entries are sentences, set flush left and broken into lines."""
 

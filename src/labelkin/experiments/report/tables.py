@@ -80,13 +80,19 @@ def measure_table(
         title=f"{title}: {measure.heading}",
         caption=caption,
         corner="Dataset",
-        columns={method: method_title(method) for method in comparison.methods},
+        columns={method: method_title(method) for method in _subject_first(comparison)},
+        subject=comparison.reference or "",
         rows=rows,
         entries=entries,
         greater_is_better=measure.greater_is_better,
         marks=marks,
         foot=("foot",) if has_foot else (),
     )
+
+
+def _subject_first(comparison: Comparison) -> list[str]:
+    """Return the methods, the one that the others are compared with first."""
+    return sorted(comparison.methods, key=lambda method: method != comparison.reference)
 
 
 def _measured(
