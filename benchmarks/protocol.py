@@ -128,8 +128,7 @@ class Row:
     def take_last(self, size, seconds):
         """Return the last task left, if it can be done before the others have done the rest.
 
-        A worker whose last task, of this size, took so many seconds would otherwise be waited
-        for at the end.
+        A slow worker would otherwise delay the end: its last task, of this size, took `seconds`.
         """
         with self._lock:
             first, end = self._ends
@@ -168,7 +167,7 @@ def work(row, tasks, device, place, barrier, results):
             seconds = time.perf_counter() - began
             results.put((index, place, seconds, figures))
     except threading.BrokenBarrierError:
-        pass  # another worker could not start, and has said why
+        pass  # another worker could not start, and has reported the reason
     except Exception:
         barrier.abort()
         results.put((None, place, 0.0, traceback.format_exc()))

@@ -1,4 +1,4 @@
-"""Add a method's measured figures to the page "Beyond the paper".
+"""Add a method's measured figures to the page "Kin and kernel ridge".
 
     python benchmarks/frontier.py --method kin --json kin.json
     python docs/frontier.py kin.json --title "kin ensemble" [--out results/frontier.json]

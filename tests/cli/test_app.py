@@ -78,8 +78,9 @@ def test_demo(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--samples", "200", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    for word in ("Kin", "ML-kNN", "VPCME", "Micro F1", "Subset accuracy", "fit time", "30/30"):
+    for word in ("Kin", "ML-kNN", "VPCME", "Micro F1", "Subset accuracy", "fit time", "done"):
         assert word in shown
+    assert "✓ All digits right, of 50 test scenes: Kin in " in shown
     assert "explained" in shown
     for picture in ("scenes.png", "explain.png"):
         assert (out / picture).read_bytes().startswith(b"\x89PNG")

@@ -212,7 +212,7 @@ class LabelFitter:
         if not len(labels):
             return np.full(len(positives), grid[len(grid) // 2])
         if shrinkage is None and len(labels) > _SEARCH_LABELS:
-            # Every so many in the order of frequency.
+            # Evenly spaced in the order of frequency.
             order = labels[np.argsort(-smaller[labels], kind="stable")]
             labels = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
         share = positives[labels] / total
