@@ -10,8 +10,8 @@ needs ``labelkin[data,persist,onnx]``.
 # %%
 # A table, as people have it
 # --------------------------
-# Tickets of a help desk: a message, a plan, the size of the customer's team (sometimes unknown), and
-# the topics that an agent assigned, all in one column.
+# Tickets of a help desk: a message, a plan, the size of the customer's team (sometimes unknown),
+# and the topics that an agent assigned, all in one column.
 import json
 import tempfile
 from pathlib import Path
@@ -65,8 +65,9 @@ tickets.head()
 # %%
 # Fit
 # ---
-# ``str.get_dummies`` turns the column of topics into columns of 0 and 1. scikit-learn's transformers
-# handle each kind of column, inside the pipeline, so that nothing is learned from test rows.
+# ``str.get_dummies`` turns the column of topics into columns of 0 and 1. scikit-learn's
+# transformers handle each kind of column inside the pipeline, so that nothing is learned from test
+# rows.
 X, y = tickets.drop(columns="topics"), tickets["topics"].str.get_dummies(";")
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 

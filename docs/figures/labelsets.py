@@ -20,8 +20,8 @@ def draw():
     picture = figure.add_subplot(grid[0, 1])
     votes = figure.add_subplot(grid[1, 1])
     for m, (labels, member) in enumerate(zip(model.labelsets_, model.estimators_, strict=True)):
-        votes = member.predict(X_test[[row]])[0]
-        for label, yes in zip(labels, votes, strict=True):
+        predicted = member.predict(X_test[[row]])[0]
+        for label, yes in zip(labels, predicted, strict=True):
             left.scatter(
                 label, m, s=60, marker="s", color=BLUE if yes else "none", edgecolor=INK,
                 linewidth=0.9,

@@ -76,6 +76,11 @@ def test_the_line_that_excel_writes(tmp_path):
         (["-1,5", "+2,5e3"], {}, [-1.5, 2500]),
         (["12,5", "n/a or so"], {}, ["12,5", "n/a or so"]),
         (["01234", "012,5"], {}, ["01234", "012,5"]),
+        (["€ 1.234,50", "-3,5 €"], {}, [1234.5, -3.5]),
+        (["$1,234.50", "-$7", "12"], {"decimal": "."}, [1234.5, -7, 12]),
+        (["12 %", "7.5%"], {}, [12, 7.5]),
+        (["12 %", "7.5"], {}, ["12 %", "7.5"]),  # parts and percentages in one column
+        (["€ 12", "$ 12"], {}, ["€ 12", "$ 12"]),
     ],
 )
 def test_numbers_as_people_write_them(tmp_path, cells, options, values):
@@ -94,6 +99,12 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
     ]
 
 
+def test_units_are_named(tmp_path):
+    columns, dialect = read(tmp_path, "a,b,c\n$5,12 %,1\n$6,13 %,2\n")
+    assert columns == {"a": [5, 6], "b": [12, 13], "c": [1, 2]}
+    assert [guess.text for guess in dialect.guesses] == ["a: numbers in $", "b: numbers in %"]
+
+
 def test_strings_stay_as_written(tmp_path):
     columns, _ = read(tmp_path, "a;b\n1,5;1.234\n", as_strings=["a", "b"])
     assert columns == {"a": ["1,5"], "b": ["1.234"]}
@@ -103,4 +114,6 @@ def test_numbers():
     assert is_number("1.234,5", ",")
     assert not is_number("1.23,5", ",")
     assert not is_number("1,2,3")
+    assert not is_number("-$-5")
+    assert not is_number("%")
     assert parse_number("1.234.567,25", ",") == 1234567.25

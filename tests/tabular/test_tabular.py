@@ -261,6 +261,34 @@ def test_the_separator_of_tags_is_found(mark):
     assert guesses_of(data) == [f"t split at {mark!r}"]
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["['a', 'b c']", "['a']", "[]", None],
+        ['["a", "b c"]', '["a"]', "[]", None],
+        ["['a' 'b c']", "['a']", "[]", None],
+        ["[a, b c]", "[a]", "[]", None],
+    ],
+)
+def test_tags_written_as_lists(cells):
+    data = table(t=cells, x=np.arange(4) / 7)
+    found = LabelColumns.find(data, label_column="t")
+    assert found.names == ("a", "b c")
+    assert found.read(data, []).tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
+    (guess,) = guesses_of(data)
+    assert guess.startswith("t holds lists such as ")
+
+
+def test_labels_of_minus_one_and_one():
+    data = table(u=[-1, 1, 1], v=[0, 1, 0], w=["+1", "-1", "-1"], x=[1.0, 2.0, 3.0])
+    found = LabelColumns.find(data, labels="u,v,w")
+    assert found.read(data, []).tolist() == [[0, 0, 1], [1, 1, 0], [1, 0, 0]]
+    assert guesses_of(data) == ["-1 means no in u, w"]
+    mixed = table(u=[-1, 0, 1], x=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="label 'u' holds '-1' in row 1"):
+        LabelColumns.find(mixed, labels="u").read(mixed, [])
+
+
 def test_separators_in_doubt():
     data = table(t=["a|b,c", "b,d|a", "c"], x=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"'\|' \(in 2 of 3 rows: 4 labels\) or ','"):

@@ -12,7 +12,7 @@ class Guess:
     text : str
         What was guessed, in a few words.
     arguments : tuple of str
-        Names of the arguments that override it.
+        Names of the arguments that override it; none where the cells leave no doubt.
     """
 
     text: str

@@ -140,6 +140,8 @@ def print_guesses(table: "RawTable", notes: Notes) -> None:
     """Print what was guessed about a file in one line, with the options that override it."""
     guesses = [
         f"{guess.text} ({' or '.join(f'--{name}' for name in guess.arguments)})"
+        if guess.arguments
+        else guess.text
         for guess in table.guesses
     ]
     if guesses:

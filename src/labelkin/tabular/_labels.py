@@ -1,5 +1,6 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ from labelkin.tabular._tables import ArrowTable, RawTable
 
 # Marks between tags that are recognised without being given.
 _SEPARATORS = (";", "|", ",", "/", "\t", "\n")
+# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
+_LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,12 @@ class LabelColumns:
             table.check_columns([self.column])
             return self._read_tags(table, self.column, notes)
         table.check_columns(self.names)
-        return np.column_stack([table.labels(name) for name in self.names])
+        columns = [table.labels(name) for name in self.names]
+        signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
+        if signed:
+            text = f"-1 means no in {join_names(signed)}"
+            table.guesses.append(Guess(text, ()))
+        return np.column_stack([values > 0 for values in columns]).astype(np.uint8)
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
         own = list(table.own_labels or ())
@@ -120,6 +129,9 @@ def _guess_separator(table: RawTable, column: str) -> str:
     if isinstance(table, ArrowTable) and table.kind(column) == "list":
         return ";"
     cells = [cell for cell in table.strings(column) if cell]
+    if any(_list_items(cell) is not None for cell in cells):
+        table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
+        return ";"
     counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
     if not counts[best]:
@@ -154,7 +166,24 @@ def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
 
 
 def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:
-    return [[tag.strip() for tag in (cell or "").split(separator) if tag.strip()] for cell in cells]
+    """Return the tags of each cell, split at the separator unless the cell is a list."""
+    found = []
+    for cell in cells:
+        tags = _list_items(cell or "")
+        tags = (cell or "").split(separator) if tags is None else tags
+        found.append([tag.strip() for tag in tags if tag.strip()])
+    return found
+
+
+def _list_items(cell: str) -> list[str] | None:
+    """Return the items of a list in square brackets; None for a cell that is none."""
+    written = _LIST.fullmatch(cell)
+    if written is None:
+        return None
+    items = written["items"]
+    if _QUOTED.sub("", items).strip(" ,\n") == "":
+        return [one or other for one, other in _QUOTED.findall(items)]
+    return None if set(items) & set("[]'\"") else items.split(",")
 
 
 def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:

@@ -22,7 +22,7 @@ from labelkin.datasets.formats._dialect import is_number, parse_number
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
-_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 # Marks on a form: an empty cell beside them means no.
 _MARKS = {"x", "✓"}
 
@@ -64,7 +64,7 @@ class RawTable(ABC):
         find_columns(names, self.names or [], self.path)
 
     def labels(self, name: str) -> np.ndarray:
-        """Return a label column as 0 and 1; any other value is an error."""
+        """Return a label column as 0 and 1, or as -1 and 1; any other value is an error."""
         is_text = self.kind(name) == "string"
         cells = self.strings(name) if is_text else self.numbers(name)
         values = cells
@@ -72,6 +72,8 @@ class RawTable(ABC):
             words = ["" if cell is None else cell.strip().lower() for cell in cells]
             empty = 0.0 if {*words} <= _MARKS | {""} else np.nan
             values = np.array([_TRUTH.get(word, np.nan) if word else empty for word in words])
+        if np.isin(values, (-1, 1)).all():
+            return values.astype(np.int8)
         bad = np.flatnonzero((values != 0) & (values != 1))
         if bad.size:
             cell = cells[bad[0]]

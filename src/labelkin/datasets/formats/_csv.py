@@ -123,10 +123,12 @@ def read_csv_table(
     else:
         dialect.decimal = decimal
     _check_range(table, read, path)
-    table, grouped = convert_numbers(table, dialect.decimal, read, as_strings)
+    table, grouped, units = convert_numbers(table, dialect.decimal, read, as_strings)
     if grouped and decimal is None:
         text = f"thousands apart in {', '.join(grouped)}"
         dialect.guesses.append(Guess(text, ("decimal", "category")))
+    for name, unit in units.items():
+        dialect.guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
     return table, dialect
 
 

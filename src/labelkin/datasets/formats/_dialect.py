@@ -113,13 +113,17 @@ def split_sep_line(text: str) -> tuple[str, str | None]:
 # ------------------------------------------------------------------------ numbers as written
 
 _THOUSANDS = {".": ",", ",": "."}
+_UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
+_UNITS = re.compile(_UNIT)
 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
     """Match a number with this decimal mark, with or without separated thousands."""
     mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
     whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
-    text = rf" *[-+]?(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)? *"
+    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
+    unit = rf"[ \u00a0\u202f]*(?:{_UNIT})[ \u00a0\u202f]*"
+    text = rf" *(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
     return re.compile(text, re.ASCII)  # digits of other scripts are no numbers elsewhere
 
 
@@ -130,14 +134,23 @@ _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
 
 
 def is_number(text: str, decimal: str = ".") -> bool:
-    """Return whether a cell is a number, with this decimal mark and perhaps thousands apart."""
+    """Return whether a cell is a number, with this decimal mark.
+
+    Thousands may be apart, and a currency or a percent sign may stand beside it.
+    """
     return _PATTERNS[decimal].fullmatch(text) is not None
 
 
 def parse_number(text: str, decimal: str) -> float:
     """Return the number that a cell holds; `is_number` is true of it."""
-    plain = _GROUPING.sub("", text).replace(_THOUSANDS[decimal], "")
+    plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
     return float(plain.replace(decimal, "."))
+
+
+def _one_unit(cells: Iterable[str]) -> bool:
+    """Return whether numbers have the same unit or none; a percent sign must be at all of them."""
+    units = {found[0] if (found := _UNITS.search(cell)) else "" for cell in cells}
+    return len(units) == 1 or (len(units) == 2 and "" in units and "%" not in units)
 
 
 def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str | None:
@@ -163,10 +176,11 @@ def convert_numbers(
     decimal: str,
     as_written: Callable[[list[str]], Any],
     skip: Iterable[str],
-) -> tuple[Any, list[str]]:
+) -> tuple[Any, list[str], dict[str, str]]:
     """Return an Arrow table with its columns of numbers as written by people as float64.
 
-    Also return the names of the columns in which thousands are set apart.
+    Also return the names of the columns in which thousands are set apart, and the units of those
+    that have one.
 
     Parameters
     ----------
@@ -185,6 +199,7 @@ def convert_numbers(
     names = [name for name in table.column_names if name not in set(skip)]
     floats = [name for name in names if types.is_floating(table.column(name).type)]
     grouped: list[str] = []
+    units: dict[str, str] = {}
     written = as_written(floats) if decimal == "," and floats else table
     for name in names:
         column = written.column(name)
@@ -194,11 +209,15 @@ def convert_numbers(
         distinct = {cell for cell in cells if cell is not None}
         # Leading zeros, as in 01234, are those of a code.
         is_code = any(re.match(r"0\d", cell) for cell in distinct)
-        if distinct and not is_code and all(is_number(cell, decimal) for cell in distinct):
+        are_numbers = all(is_number(cell, decimal) for cell in distinct) and _one_unit(distinct)
+        if distinct and not is_code and are_numbers:
             number = {cell: parse_number(cell, decimal) for cell in distinct} | {None: None}
             values = pyarrow.array([number[cell] for cell in cells], pyarrow.float64())
             table = table.set_column(table.column_names.index(name), name, values)
             mark = _THOUSANDS[decimal]
-            if any(mark in cell or _GROUPING.search(cell.strip()) for cell in distinct):
+            if unit := next((u[0] for cell in distinct if (u := _UNITS.search(cell))), ""):
+                units[name] = unit
+            bare = [_UNITS.sub("", cell).strip() for cell in distinct]
+            if any(mark in cell or _GROUPING.search(cell) for cell in bare):
                 grouped.append(name)
-    return table, grouped
+    return table, grouped, units
