@@ -1,4 +1,4 @@
-"""``labelkin demo``: Kin, VPCME and ML-kNN on the embedded digit scenes."""
+"""``labelkin demo``: Kin, VPCME and ML-kNN on the bundled digit scenes."""
 
 import time
 from pathlib import Path
@@ -24,7 +24,7 @@ def command(
     samples: Annotated[int, typer.Option(min=40, help="Number of scenes.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the scenes and of the methods.")] = 0,
 ) -> None:
-    """Train Kin, VPCME and ML-kNN on embedded images of digits and compare them.
+    """Train Kin, VPCME and ML-kNN on bundled images of digits and compare them.
 
     Each image (scene) shows one to three handwritten digits; its labels are the digits shown.
     Nothing is downloaded.

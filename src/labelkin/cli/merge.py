@@ -9,9 +9,15 @@ from labelkin.cli._output import plural
 
 
 def command(
-    target: Annotated[Path, typer.Argument(help="The store to add to; made if it does not exist.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="STORE", help="The store to add to; made if it does not exist."),
+    ],
     sources: Annotated[
-        list[Path], typer.Argument(help="Stores, or results.csv files, whose cells are added.")
+        list[Path],
+        typer.Argument(
+            metavar="SOURCE...", help="Stores, or results.csv files, whose cells are added."
+        ),
     ],
     stratified: Annotated[
         bool, typer.Option("--stratified", help="The folds of a CSV are stratified.")

@@ -9,7 +9,9 @@ import typer
 def command(
     results: Annotated[
         Path,
-        typer.Argument(help="A store written by labelkin reproduce, or a results.csv."),
+        typer.Argument(
+            metavar="RESULTS", help="A store written by labelkin reproduce, or a results.csv."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("report"),
     reference: Annotated[

@@ -80,7 +80,7 @@ def command(
         bool,
         typer.Option(
             "--quick",
-            help="One repeat on the embedded digit scenes (or on --datasets): a few minutes, no "
+            help="One repeat on the bundled digit scenes (or on --datasets): a few minutes, no "
             "files needed.",
         ),
     ] = False,
@@ -88,9 +88,9 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="[NAME=]MODULE:FACTORY",
-            help="Add your own method: a class, a function or an estimator that can be imported, "
-            "or stands in a file (mine.py:MyClassifier), and gives a scikit-learn classifier. The "
-            "report has a verdict on it. May be repeated.",
+            help="Add your own method: a class, function or estimator of a module, or of a file "
+            "(mine.py:MyClassifier), that gives a scikit-learn classifier. The report includes a "
+            "verdict on it. May be repeated.",
         ),
     ] = None,
     data: Annotated[
@@ -121,12 +121,12 @@ def command(
         str | None,
         typer.Option(metavar="tcp://…", help="Run on the Dask cluster with this scheduler."),
     ] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Compute the cells that failed again.")
-    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
     mix_revisions: Annotated[
         bool,
-        typer.Option("--mix-revisions", help="Resume although the stored cells are of other code."),
+        typer.Option(
+            "--mix-revisions", help="Resume even if other code computed the stored cells."
+        ),
     ] = False,
 ) -> None:
     """Run the experiments of the paper's section 4, or resume them.

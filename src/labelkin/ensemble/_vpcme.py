@@ -26,25 +26,25 @@ class VPCMEClassifier(ConstraintEnsemble):
     ----------
     estimator : estimator, default=None
         Any scikit-learn classifier that accepts multi-label targets; None:
-        ``MLkNNClassifier(n_neighbors=10)``. When it has a method ``fit_loo_proba``, whether a
-        sample is misclassified is decided by the prediction made without it; else by the
-        training prediction.
+        ``MLkNNClassifier(n_neighbors=10)``. If it has a method ``fit_loo_proba``, the
+        misclassified samples are found by predictions that leave each sample out; otherwise
+        by the training predictions.
     n_estimators : int, default=30
         S, the number of members.
     threshold : float, (low, high) or "auto", default=0.6
-        Θ: a pair whose label sets have at least this similarity is a must-link. From a
-        range each member draws its own. "auto" chooses one Θ for all members by `oob_metric` out
-        of bag, among those that split the pairs differently: small trial ensembles, fewer
-        members in all than `n_estimators`, so that the fit costs no more than twice as
-        much. It stays at 0.6 unless another is better by two standard errors over samples
-        and draws (2.6 for the best of five); with fewer than nine members it always does.
-        The trials draw inside bags, of share 0.6 if `bag` is None; the ensemble is then the
-        same as with this Θ given.
+        Θ: a pair whose label sets have at least this similarity is a must-link. If a range
+        is given, each member draws its own value. "auto" chooses one Θ for all members by the
+        out-of-bag `oob_metric` of small trial ensembles, which have fewer members in total than
+        `n_estimators`, so that the fit takes at most twice as long. Θ stays at 0.6 unless
+        another value is better by two standard errors over samples and draws (2.6 for the best
+        of five); with fewer than nine members it always stays at 0.6. The trials draw pairs
+        inside bags, with a share of 0.6 if `bag` is None; the final ensemble is the same as if
+        the chosen Θ had been given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
-        hard: a label is predicted when more than half of the members predict it (a tie
-        goes by the mean probability). soft: when the mean probability is above one half.
+        "hard": a label is predicted if more than half of the members predict it; a tie is
+        decided by the mean probability. "soft": if the mean probability is above one half.
     n_jobs : int, default=None
         Threads, within a member while fitting and over members while predicting; None: as
         many as BLAS would use. The results are the same for every value.
@@ -53,59 +53,59 @@ class VPCMEClassifier(ConstraintEnsemble):
     verbose : int, default=0
         Above 0: one line after each member.
     bag : float, default=None
-        Share of the samples inside which a member draws its pairs, anew for each member;
-        0.6 is a good choice. None, as in the paper: all. The projection has not seen the
-        labels of samples outside the bag, so the member's predictions there are
-        out-of-sample: they make ``oob_proba_``, and they alone decide which samples are
+        Share of the samples from which a member draws its pairs; each member has its own bag.
+        0.6 is a good choice. None, as in the paper: all samples. The projection does not
+        depend on the labels of samples outside the bag, so the member's predictions for them
+        are out-of-sample: they give ``oob_proba_``, and only they decide which samples are
         misclassified. Samples in the bag keep their weight in that round, and no weight
-        exceeds five times the mean, so that weights cannot run away onto a few hard
-        samples. A base whose ``fit_loo_proba`` has ``strict=True``, as ML-kNN's, learns from
-        all samples, the predicted one left out; any other learns from the bag only.
+        exceeds five times the mean, so that the weights cannot concentrate on a few samples.
+        A base whose ``fit_loo_proba`` accepts ``strict=True``, as that of ML-kNN does, learns
+        from all samples except the predicted one; any other base learns from the bag only.
     oob_metric : str, default="average_precision"
         Metric of ``oob_score_`` and of the choice of Θ, a name in
         `labelkin.metrics.METRICS`.
     vote_weights : {"equal", "oob"}, default="equal"
-        Weight of a member in the vote and in the mean probability. oob, with a bag: one
-        over its mean squared error out of bag. Similar members have similar weights.
+        Weight of a member in the vote and in the mean probability. "oob" needs a bag: the
+        weight is one over the member's mean squared out-of-bag error.
     calibrate : bool, default=False
-        With a bag: pass the mean probabilities through one logistic curve per label, learned
-        out of bag, the curves of rare labels shrunk towards the others. A label is then
-        predicted when its calibrated probability is above one half, for either `voting`.
+        Whether to pass the mean probabilities through one logistic curve per label, learned
+        from out-of-bag probabilities; needs a bag. The curves of rare labels are shrunk towards
+        the others. A label is then predicted if its calibrated probability is above one half,
+        for either value of `voting`.
     max_features : int or float, default=None
-        Features that a member sees: a number, or a share of them; anew for each member.
-        None, as in the paper: all. Fewer make members cheaper and more diverse.
+        Number of features, or share of them, that a member uses; each member has its own.
+        None, as in the paper: all features. Fewer features make members cheaper and more
+        diverse.
     feature_draw : {"uniform", "importance"}, default="uniform"
-        With `max_features`, how they are drawn. importance: in proportion to their share in
-        a first projection, from pairs of its own; that one sees all features, so that
-        nothing becomes cheaper.
+        How the `max_features` are drawn. "importance": in proportion to their share in a
+        first projection, which uses all features, so that members do not become cheaper.
 
     Attributes
     ----------
     estimators_ : list of n_estimators classifiers
-        Each fitted on what the projection of the same index gives.
+        The fitted base classifiers, each on the output of the projection of the same index.
     projections_ : list of n_estimators PairwiseConstraintProjection
-        The projections, of all features; with `max_features` those that a member does not
-        see have zeros in its ``components_``.
+        The projections; with `max_features`, the ``components_`` are zero for features that
+        a member does not use.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     threshold_ : float
         With ``threshold="auto"``: the Θ chosen.
     threshold_scores_ : dict of ndarray
-        With ``threshold="auto"``: the Θ tried as ``"threshold"``, the last out-of-bag
-        ``"score"`` of each, and of how many trial members, ``"n_members"``. The better
-        ones had more, so only scores of equally many are to be compared.
+        With ``threshold="auto"``: the values of Θ (``"threshold"``), the last out-of-bag
+        score of each (``"score"``), and its number of trial members (``"n_members"``). Compare
+        only scores of equal numbers of members.
     errors_ : ndarray of shape (n_estimators,)
         θ: the share of training samples each member misclassifies; with a bag, of those
         outside it.
     sample_weights_ : ndarray of shape (n_samples,)
         The weights after the last round; they add up to 1.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
-        With a bag: the mean of the probabilities given by the members that had the sample
-        outside their bag, before calibration; NaN, and a warning, for a sample that none
-        had.
+        With a bag: the mean probabilities from the members that had the sample outside their
+        bag, before calibration; NaN, with a warning, for a sample that is in every bag.
     oob_score_ : float
-        With a bag: the value of `oob_metric` for these predictions, an estimate of what new
-        samples will give. (A little low: fewer members vote than for a new sample.)
+        With a bag: the `oob_metric` of these predictions, an estimate for new samples. (It is
+        slightly low, because fewer members vote than for a new sample.)
     vote_weights_ : ndarray of shape (n_estimators,)
         Weight of each member; the mean is 1.
     calibration_ : callable or None
@@ -128,12 +128,12 @@ class VPCMEClassifier(ConstraintEnsemble):
 
     Notes
     -----
-    X and y can be Dask arrays whose rows live on different machines, with ML-kNN as the base:
-    the rows stay there, in the workers' memory, and the model is the one that the same data
-    give in memory. Predictions of Dask arrays are lazy Dask arrays. Blocks of some
-    ten thousand rows are a good size. Pickling such a model brings its rows into memory.
-    Under ``joblib.parallel_config("dask")`` members and query blocks of data in memory are
-    computed on the cluster.
+    With ML-kNN as the base, X and y can be Dask arrays whose rows are on different machines:
+    the rows stay in the workers' memory, and the model is the same as for data in memory.
+    Predictions for Dask arrays are lazy Dask arrays. Blocks of about ten thousand rows work
+    well. Pickling such a model brings its rows into memory. Under
+    ``joblib.parallel_config("dask")``, members and query blocks of data in memory are computed
+    on the cluster.
 
     With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse y stays sparse, and
     ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
@@ -169,8 +169,8 @@ class VPCMEClassifier(ConstraintEnsemble):
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
-            Table 1's w at the start: samples are drawn into pairs in proportion to it, and
-            one of weight 0 is in no pair. The base classifiers learn from all samples alike.
+            The initial w of Table 1: samples are drawn into pairs in proportion to it, and a
+            sample of weight 0 is in no pair. The base classifiers weight all samples equally.
 
         Returns
         -------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from labelkin._utils.names import did_you_mean
 
 QUICK_DATASET = "digit-scenes"
-"""Dataset of a quick run: embedded, so that it needs no file and no network."""
+"""Dataset of a quick run: bundled, so that it needs no file and no network."""
 
 _YAHOO = ("arts", "business", "education", "entertainment", "health", "science", "social")
 _TWELVE = ("yeast", "scene", "enron", "genbase", "medical", *_YAHOO)

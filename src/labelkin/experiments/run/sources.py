@@ -1,4 +1,4 @@
-"""Datasets of an experiment: from the registry, embedded, or a user's file."""
+"""Datasets of an experiment: from the registry, bundled, or a user's file."""
 
 import hashlib
 import re
@@ -54,7 +54,7 @@ class Source:
 
     name: str
     path: Path | None = None
-    """The user's file; None: the registry, or the embedded scenes."""
+    """The user's file; None: the registry, or the bundled scenes."""
     labels: str | None = None
     """The label columns of a file whose format does not mark them."""
 
