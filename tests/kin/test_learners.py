@@ -93,10 +93,11 @@ def test_mean_of_out_of_sample_scores():
 
 def test_trees_bound_their_memory():
     X, Y = make_data(200, 5, 4)
-    limits = Limits(leaf_entries=10_000, tree_rows=100)
+    limits = Limits(leaf_entries=30_000, tree_rows=100)
     forest = ExtraTreesRegressor(**limits.forest(200, 5, 4, 200), bootstrap=True)
     learner = TreesLearner(forest)
     scores = learner.fit_scores(X, Y, 0, np.arange(200) % 5)
     entries = sum(tree.tree_.node_count * 4 for tree in learner.forest_.estimators_)
-    assert entries <= 10_000
+    assert entries <= 30_000
+    assert limits.forest(200, 5, 40, 200) is None
     assert np.isfinite(scores).any()

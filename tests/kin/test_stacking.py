@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.kin._stacking import Stacking, choose_scale, smooth_targets
+from labelkin.kin._stacking import Stacking, choose_scales, smooth_targets
 from labelkin.metrics import average_precision, ranking_loss
 from support.members import noisy_members
 
@@ -77,7 +77,7 @@ def test_curves_are_on_the_log_odds_scale_where_scores_are_probabilities(probabi
     Y = (rng.rand(*truth.shape) < truth).astype(np.uint8)
     noises = (1 + 0.1 * rng.standard_normal(truth.shape) for _ in range(3))
     scores = [line * noise for noise in noises]
-    assert (choose_scale(scores, Y, folds(Y)) == "log_odds") == probabilities
+    assert (choose_scales(scores, Y, folds(Y), [False] * 3)[0] == "log_odds") == probabilities
     stacking = Stacking(0)
     stacking.fit_proba(scores, Y, folds(Y))
     assert np.abs(stacking.proba(scores) - truth).mean() < 0.06
@@ -91,8 +91,8 @@ def test_curves_are_chosen_for_the_members_together():
     shift = rng.choice([0.05, 20], size=truth.shape)
     scores = [truth * shift, truth / shift]
     for alone in scores:
-        assert choose_scale([alone], Y, folds(Y)) == "deviation"
-    assert choose_scale(scores, Y, folds(Y)) == "log_odds"
+        assert choose_scales([alone], Y, folds(Y), [False]) == ["deviation"]
+    assert choose_scales(scores, Y, folds(Y), [False] * 2) == ["log_odds"] * 2
 
 
 def rare_labels(seed, n=400, q=30, noise=0.18):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from labelkin.kin._weights import fit_member_weights
+from labelkin.kin._weights import Candidate, fit_member_weights
 from support.members import noisy_members
 
 
-def weights_of(log_odds, Y, penalty=None, max_entries=50_000):
-    return fit_member_weights(log_odds, Y, penalty, max_entries, seed=0)[0]
+def weights_of(log_odds, Y, mixture=None, max_entries=50_000):
+    return fit_member_weights(log_odds, Y, mixture, max_entries, seed=0)[0]
 
 
 def test_weights_follow_the_better_member_given_rows():
@@ -32,9 +32,17 @@ def test_weights_learn_from_a_part_of_very_many_predictions():
     assert weights_of(odds, Y, max_entries=1000)[0] > 0.7
 
 
-def test_a_chosen_penalty_is_returned_and_can_be_given():
+def test_a_found_mixture_is_returned_and_can_be_given():
     odds, Y = noisy_members(400, [0.5, 5])
-    weights, penalty = fit_member_weights(odds, Y, None, 50_000, 0)
-    assert np.isfinite(penalty)
-    np.testing.assert_allclose(weights_of(odds, Y, penalty), weights, atol=1e-3)
-    np.testing.assert_array_equal(weights_of(odds, Y, np.inf), [0.5, 0.5])
+    weights, mixture = fit_member_weights(odds, Y, None, 50_000, 0)
+    assert sum(share for _, share in mixture) == pytest.approx(1)
+    np.testing.assert_allclose(weights_of(odds, Y, mixture), weights, atol=1e-3)
+    equal = [(Candidate((0, 1), np.inf), 1.0)]
+    np.testing.assert_array_equal(weights_of(odds, Y, equal), [0.5, 0.5])
+
+
+def test_the_best_member_is_alone_where_the_others_are_noise():
+    odds, Y = noisy_members(1500, [0.3, 20, 20, 20])
+    weights, mixture = fit_member_weights(odds, Y, None, 50_000, 0)
+    assert weights[0] > 0.95
+    assert any(candidate.members == (0,) for candidate, _ in mixture)

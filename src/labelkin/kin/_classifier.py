@@ -13,11 +13,11 @@ from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.kin._folds import draw_folds
-from labelkin.kin._learners import Learner, LearnerGroup, TreesLearner, mean_out_of_sample
-from labelkin.kin._limits import Limits
-from labelkin.kin._plan import plan_members
+from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
+from labelkin.kin._limits import EFFORTS, Limits, Shape
+from labelkin.kin._plan import Planner
 from labelkin.kin._stacking import Stacking
-from labelkin.kin._views import View, as_float_rows, is_binary, learn_views
+from labelkin.kin._views import View, as_float_rows, is_binary, learn_views, stored_values
 from labelkin.metrics import METRICS
 
 
@@ -150,6 +150,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
+        "effort": [StrOptions(set(EFFORTS))],
         "decision": [StrOptions(set(DECISIONS))],
         "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
@@ -164,6 +165,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         n_projections: int = 8,
         n_trees: int | None = None,
         *,
+        effort: str = "medium",
         decision: str = "fixed",
         oob_metric: str = "average_precision",
         n_jobs: int | None = None,
@@ -172,6 +174,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     ) -> None:
         self.n_projections = n_projections
         self.n_trees = n_trees
+        self.effort = effort
         self.decision = decision
         self.oob_metric = oob_metric
         self.n_jobs = n_jobs
@@ -195,42 +198,52 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         """
         X, y = self._validate_fit(X, y)
         rng = check_random_state(self.random_state)
+        limits = self._limits.for_effort(self.effort)
         n, k = X.shape
-        self._dense = isinstance(X, np.ndarray) or n * k <= self._limits.dense_entries
+        self._dense = isinstance(X, np.ndarray) or n * k <= limits.dense_entries
         X = as_float_rows(X, self._dense)
 
         # Views: the same rows on several scales, learned without labels
-        seed = random_seed(rng) if self.n_projections else None
-        self.views_: dict[str, View] = learn_views(X, seed, self._limits)
+        self.views_: dict[str, View] = learn_views(
+            X, random_seed(rng), limits, self.n_projections > 0
+        )
         rows = {name: view(X) for name, view in self.views_.items()}
 
         # Folds: each learner scores their rows by what it learned from the others
         fold_of = draw_folds(n, rng)
 
         # Plan: which learners on which view
-        members = plan_members(
-            self.views_,
-            (n, k, y.shape[1]),
+        shape = Shape(n, k, y.shape[1], stored_values(X))
+        planner = Planner(
+            {name: (r.shape[1], stored_values(r) / n) for name, r in rows.items()},
+            shape,
             binary=is_binary(X),
             fold_of=fold_of,
-            n_projections=self.n_projections,
-            n_trees=self.n_trees,
             n_jobs=effective_n_threads(self.n_jobs),
             rng=rng,
-            limits=self._limits,
+            limits=limits,
         )
+        plan = planner.plan(self.n_projections, self.n_trees)
+        members, self.left_out_ = plan.members, plan.left_out
+        used = {member.view for member in members}
+        self.views_ = {name: view for name, view in self.views_.items() if name in used}
+        rows = {name: rows[name] for name in used}
+        if self.verbose:
+            print("\n".join(f"[{type(self).__name__}] {line}" for line in plan.describe(shape)))
 
         # Fit, with leave-fold-out scores of the training rows
-        scores = self._fit_members(members, rows, y, fold_of, rng)
+        scores = self._fit_members(members, rows, y, fold_of, rng, limits)
 
         # Combine
-        n_parts = self._limits.n_parts(n, y.shape[1], int(fold_of.max()) + 1)
-        self._stacking = Stacking(random_seed(rng), max_entries=self._limits.weight_entries)
-        proba, member_proba = self._stacking.fit_proba(scores, y, fold_of, n_parts)
+        n_parts = limits.n_parts(n, y.shape[1], int(fold_of.max()) + 1)
+        self._stacking = Stacking(random_seed(rng), max_entries=limits.weight_entries)
+        proba, member_proba = self._stacking.fit_proba(
+            scores, y, fold_of, n_parts, [member.log_odds for member in members]
+        )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
         self.corrected_ = self._stacking.corrected_
-        self.oob_proba_ = self._as_proba(proba)
+        self.oob_proba_ = self._as_proba(proba).astype(np.float32)
 
         # Decide
         self.decision_ = LabelDecision(self.decision).fit(proba, y)
@@ -248,6 +261,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         y: Array,
         fold_of: Array,
         rng: np.random.RandomState,
+        limits: Limits,
     ) -> list[Array]:
         """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
@@ -264,18 +278,20 @@ class KinEnsembleClassifier(MultiLabelClassifier):
             progress.step()
             return scores
 
-        # Trees are last in the plan, and use all threads by themselves.
-        others = [job for job in jobs if not isinstance(job[0], TreesLearner)]
-        n_concurrent = self._limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
+        # Some learners use all threads by themselves; the others are fitted side by side.
+        alone = [getattr(learner, "own_threads", False) for learner, _ in learners]
+        together = [job for job, own in zip(jobs, alone, strict=True) if not own]
+        n_concurrent = limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
         if n_concurrent > 1:
-            scores = map_threads(fit, others, n_concurrent)
+            found = iter(map_threads(fit, together, n_concurrent))
         else:
             with blas_threads(self.n_jobs):
-                scores = [fit(job) for job in others]
-        scores += [fit(job) for job in jobs[len(others) :]]
-        remaining = iter(scores)
+                found = iter([fit(job) for job in together])
+        scores = iter(
+            [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
+        )
         return [
-            mean_out_of_sample([next(remaining) for _ in member.learners], y) for member in members
+            mean_out_of_sample([next(scores) for _ in member.learners], y) for member in members
         ]
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:

@@ -3,8 +3,9 @@
 Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of)`` learns from the rows
 in one view of the features and returns scores of these rows that do not depend on the labels of
 any row of the same fold; NaN for rows without such a score. ``scores(rows)`` returns scores of
-queries. Scores are regressions on 0 and 1. `labelkin.kernel._regression.KernelRidge` is one more
-such learner.
+queries. Scores are regressions on 0 and 1, or log odds. `labelkin.kernel._regression.KernelRidge`,
+`labelkin.kernel._direct.DirectKernelRidge` and `labelkin.kin._linear.LogisticLearner` are such
+learners too.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ TREE_SHARE = 0.63
 
 
 class Learner(Protocol):
-    """What a group consists of."""
+    """What a group consists of. One with a true `own_threads` uses all threads by itself."""
 
     def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array, /) -> Array:
         """Fit, and return leave-fold-out scores of the rows; NaN for rows without any."""
@@ -48,6 +49,8 @@ class LearnerGroup:
     """Why it is part of the ensemble, at its size."""
     learners: list[Any]
     """One learner or several."""
+    log_odds: bool = False
+    """Whether scores are log odds; else they are regressions on 0 and 1."""
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries, given in the group's view."""
@@ -66,6 +69,37 @@ def mean_out_of_sample(scores: list[Array], Y: Array) -> Array:
     scored = counts > 0
     mean[~scored] = mean[scored].mean(axis=0) if scored.any() else Y.mean(axis=0)
     return mean
+
+
+class PartLearner:
+    """A learner of some of the folds.
+
+    Rows of other folds have the scores of queries: the learner has seen none of their labels.
+    The mean of several such learners, each of another part of the rows, takes a fraction of the
+    time of one learner of all rows, where that time grows faster than the rows.
+
+    Parameters
+    ----------
+    part : ndarray of int
+        The rows of whole folds.
+    learner : Learner
+        Fitted to them.
+    """
+
+    def __init__(self, part: Array, learner: Any) -> None:
+        self.part, self.learner = part, learner
+
+    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+        """Fit, and return leave-fold-out scores of all rows."""
+        scores = np.empty(Y.shape)
+        part, outside = self.part, np.setdiff1d(np.arange(len(Y)), self.part)
+        scores[part] = self.learner.fit_scores(rows[part], Y[part], random_state, fold_of[part])
+        scores[outside] = self.learner.scores(rows[outside])
+        return scores
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries."""
+        return self.learner.scores(rows)
 
 
 class ProjectionLearner:
@@ -163,6 +197,7 @@ class TreesLearner:
     """
 
     forest_: Any
+    own_threads = True
 
     def __init__(self, forest: Any, n_groups: int = 10) -> None:
         self.forest, self.n_groups = forest, n_groups

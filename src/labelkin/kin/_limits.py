@@ -1,21 +1,73 @@
 """Sizes and costs of the Kin ensemble: every limit in one place, with the reason for its value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
+
+EFFORTS = ("low", "medium", "high")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a problem."""
+
+    n_samples: int
+    n_features: int
+    n_labels: int
+    n_stored: int
+    """Values that are not zero, if rows are sparse; else n_samples · n_features."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a member takes, by the cost model."""
+
+    seconds: float
+    """Of one processor, to fit it with its leave-fold-out scores."""
+    bytes: float
+    """In the fitted model."""
+    divisible: bool = False
+    """Whether it is the cost of one of several equal learners."""
+
+    def times_in(self, budget: "Cost") -> int:
+        """Return how many times a budget suffices for this cost."""
+        return int(min(budget.seconds / self.seconds, budget.bytes / self.bytes))
+
+    def less(self, cost: "Cost", times: int) -> "Cost":
+        """Return what is left of a budget, at least nothing."""
+        seconds, bytes = self.seconds - times * cost.seconds, self.bytes - times * cost.bytes
+        return Cost(max(seconds, 0.0), max(bytes, 0.0))
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes up to which the members are exact, dense or complete.
+    """Sizes up to which the members are exact, dense or complete, and what they may cost.
 
     Entries are the numbers of an array; one takes 8 bytes.
     """
 
-    max_exact: int = 8_000
-    """Rows up to which a kernel is exact: its matrix then takes half a gigabyte."""
-    max_exact_projected: int = 5_000
-    """The same behind a projection, of which there are several: their errors average out."""
+    # What all members together may cost. The members are planned in the order of their worth,
+    # and one is left out if it does not fit into what is left; the first is always planned.
+    seconds: float = 80.0
+    """Seconds of one processor."""
+    model_bytes: float = 5e7
+    """Bytes of the fitted members without trees."""
+
+    # Speeds, measured on one core of a server of 2023.
+    flops: float = 4e10
+    """Operations per second of a product of matrices in double precision; twice in single."""
+    eigen_work: float = 25.0
+    """Such operations, in units of n³, that eigenvectors take."""
+    sparse_second: float = 2.5e7
+    """Stored values times labels that one fit of logistic regression takes in a second."""
+
+    max_eigen: int = 1_000
+    """Rows up to which a kernel has eigenvectors, and each label its own ridge."""
+    direct_work: float = 9e11
+    """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
+    up to 9,655. Their time then stays the same."""
+    max_parts: int = 10
+    """Parts, at most: with more, a part learns too little. Beyond, landmarks."""
     landmark_work: float = 8e10
     """At most n · m² for m landmarks of n rows, so that the time does not grow with n."""
     landmark_entries: int = 2**26
@@ -26,21 +78,32 @@ class Limits:
     """Rows on which the width is sought behind a projection: half of the usual number, since the
     widths of several members average out."""
 
-    fit_memory: float = 3e9
+    linear_groups: int = 5
+    """Groups of folds that logistic regression leaves out together."""
+    large_entries: float = 1e8
+    """Rows times labels beyond which out-of-sample scores are of some rows only."""
+    held_out_rows: int = 20_000
+    """These rows."""
+
+    fit_memory: float = 1.2e9
     """Bytes that the learners fitted at the same time may take."""
     kernel_copies: int = 7
     """Arrays of the size of its kernel matrix that a learner holds during ``fit``, measured."""
     query_rows: int = 4_096
     """Queries scored at a time, which bounds the memory of ``predict``."""
 
-    dense_entries: int = 2**24
-    """Sparse rows up to this size become dense: 128 MB, and faster."""
+    dense_entries: int = 2**22
+    """Sparse rows up to this size become dense: 32 MB, and faster."""
     ranked_rows: int = 10_000
     """Rows from which the ranks of a feature are learned: an error of 1 % at most."""
     max_projected_columns: int = 1_500
     """Wider views are reduced before projections, whose time grows with the columns cubed..."""
     reduced_columns: int = 1_000
     """... to this many columns."""
+    topics: int = 300
+    """Directions of the view "topics"..."""
+    topics_share: int = 5
+    """... of texts with this many times as many rows and words: of fewer, they are nearly all."""
 
     tree_rows: int = 20_000
     """Rows on which a tree is grown."""
@@ -48,10 +111,12 @@ class Limits:
     """Features tried at a node, at most..."""
     tree_entries: int = 2**21
     """... and times the rows of the sample, which bounds the time of a level of the tree."""
-    leaf_entries: int = 2**27
-    """Numbers in the leaves of all trees: a gigabyte."""
-    min_trees: int = 50
-    """Leaves hold more rows before there are fewer trees than this."""
+    leaf_entries: int = 2**25
+    """Numbers in the leaves of a forest: a quarter of a gigabyte."""
+    min_trees: int = 100
+    """No forest where fewer trees fit; but leaves may hold up to..."""
+    largest_leaf: int = 3
+    """... this many rows before. Larger ones blur what trees are for."""
     default_trees: int = 100
     """Trees of a forest on large data..."""
     max_trees: int = 500
@@ -60,31 +125,98 @@ class Limits:
     """... as long as rows · features tried · labels, summed over all trees, is below this: about
     ten seconds of one processor."""
 
-    weight_entries: int = 50_000
+    weight_entries: int = 400_000
     """Predictions, rows times labels, from which the weights of the members are learned: more
     change them by less than their standard error."""
     cross_entries: int = 2_000_000
     """Rows times labels times parts for which the second stage is fitted again..."""
-    min_parts: int = 5
+    min_parts: int = 3
     """... but at least this many parts."""
 
-    def n_landmarks(self, n_samples: int, projected: bool = False) -> int:
-        """Return how many rows of a kernel get a coefficient: all, or landmarks.
+    def for_effort(self, effort: str) -> "Limits":
+        """Return the limits of an effort: a tenth, once, or ten times the cost."""
+        if effort == "medium":
+            return self
+        factor = 0.1 if effort == "low" else 10.0
+        return replace(
+            self,
+            seconds=factor * self.seconds,
+            model_bytes=(0.5 if effort == "low" else 10.0) * self.model_bytes,
+            max_eigen=int(self.max_eigen * (0.5 if effort == "low" else 2)),
+            direct_work=factor * self.direct_work,
+            fit_memory=(1 if effort == "low" else 4) * self.fit_memory,
+            leaf_entries=int((0.25 if effort == "low" else 4) * self.leaf_entries),
+            max_trees=200 if effort == "low" else 1_000,
+            forest_work=factor * self.forest_work,
+        )
 
-        Beyond the exact size the number m falls as √(1/n), so that the time stays the same, and
-        for very many rows as 1/n, so that the n · m kernel values stay in memory. Each halving
-        of m costs accuracy.
+    # ------------------------------------------------------------------ how kernels are solved
+
+    def n_parts_of_kernel(self, n_samples: int) -> int:
+        """Return in how many parts the rows have a kernel each; 0: landmarks."""
+        part_rows = int((self.direct_work / n_samples) ** 0.5)
+        n_parts = ceil(n_samples / max(part_rows, 1))
+        return n_parts if n_parts <= self.max_parts else 0
+
+    def n_landmarks(self, n_samples: int) -> int:
+        """Return how many landmarks a kernel has.
+
+        Their number m falls as √(1/n), so that the time stays the same, and for very many rows as
+        1/n, so that the n · m kernel values stay in memory. Each halving of m costs accuracy.
         """
-        if n_samples <= (self.max_exact_projected if projected else self.max_exact):
-            return n_samples
         in_time = int((self.landmark_work / n_samples) ** 0.5)
-        return max(self.min_landmarks, min(in_time, self.landmark_entries // n_samples))
+        most = min(in_time, self.landmark_entries // n_samples)
+        return min(n_samples, max(self.min_landmarks, most))
 
     def n_concurrent(self, n_samples: int, n_threads: int) -> int:
         """Return how many learners fit into memory at the same time, at most `n_threads`."""
-        entries = n_samples * self.n_landmarks(n_samples)
-        in_memory = int(self.fit_memory // (8 * self.kernel_copies * entries))
-        return max(1, min(n_threads, in_memory))
+        parts = self.n_parts_of_kernel(n_samples)
+        if n_samples <= self.max_eigen:
+            memory = 8.0 * self.kernel_copies * n_samples**2
+        elif parts:
+            memory = 4.0 * 1.5 * (n_samples / parts) ** 2
+        else:
+            memory = 8.0 * self.kernel_copies * n_samples * self.n_landmarks(n_samples)
+        return max(1, min(n_threads, int(self.fit_memory // memory)))
+
+    # -------------------------------------------------------------------------- what they cost
+
+    def kernel_cost(self, shape: Shape, columns: float) -> Cost:
+        """Return the cost of a kernel on rows with so many values that are not zero each."""
+        n, q = shape.n_samples, shape.n_labels
+        parts = self.n_parts_of_kernel(n)
+        distances = 2.0 * n * n * min(columns, 500)
+        if n <= self.max_eigen:
+            # Eigenvectors; the errors of 22 ridges for each label.
+            flops = self.eigen_work * n**3 + 60.0 * n * n * q + distances
+            return Cost(flops / self.flops, 8.0 * n * (columns + q))
+        if parts:
+            m = n / parts
+            flops = (n * m * m + 2.0 * n * m * q) / 2 + distances / parts
+            search = self.eigen_work * min(n, 1_600) ** 3
+            return Cost((flops + parts * search) / self.flops, n * (4.0 * columns + 2.0 * q))
+        m = self.n_landmarks(n)
+        flops = 6.0 * n * m * m + self.eigen_work * m**3 + 50.0 * n * m * q
+        return Cost(flops / self.flops, 8.0 * m * (columns + q))
+
+    def topics_bytes(self, shape: Shape) -> float:
+        """Return what the directions of the view "topics" take."""
+        return 2.0 * shape.n_features * self.topics
+
+    def projection_cost(self, shape: Shape, columns: int) -> Cost:
+        """Return the cost of a kernel behind a projection of so many columns."""
+        kept = 0.7 * columns
+        kernel = self.kernel_cost(shape, kept)
+        flops = 4.0 * shape.n_samples * columns**2 + self.eigen_work * columns**3
+        stored = kernel.bytes + 8.0 * columns * kept
+        return Cost(kernel.seconds + flops / self.flops, stored, divisible=True)
+
+    def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
+        """Return the cost of logistic regression."""
+        one_fit = shape.n_stored * shape.n_labels / self.sparse_second
+        return Cost((n_groups + 2) * one_fit, 2.0 * shape.n_features * shape.n_labels)
+
+    # ----------------------------------------------------------------------------------- trees
 
     def n_trees(self, n_samples: int, n_features: int, n_labels: int) -> int:
         """Return how many trees a forest has by default: more where each takes little time."""
@@ -93,13 +225,16 @@ class Limits:
 
     def forest(
         self, n_samples: int, n_features: int, n_labels: int, n_trees: int
-    ) -> dict[str, Any]:
-        """Return the parameters of a forest: as many trees as their leaves fit into memory."""
+    ) -> dict[str, Any] | None:
+        """Return the parameters of a forest whose leaves fit into memory; None: none would."""
         drawn = min(n_samples, self.tree_rows)
         # A tree over 0.63 n distinct rows has twice as many nodes, each with one number per
         # label.
         entries = 1.3 * drawn * n_labels
-        smallest_leaf = max(1, ceil(self.min_trees * entries / self.leaf_entries))
+        wanted = min(n_trees, self.min_trees)
+        smallest_leaf = max(1, ceil(wanted * entries / self.leaf_entries))
+        if smallest_leaf > self.largest_leaf:
+            return None
         affordable = int(self.leaf_entries * smallest_leaf / entries)
         return {
             "n_estimators": max(1, min(n_trees, affordable)),
@@ -113,6 +248,8 @@ class Limits:
         by_work = self.tree_entries // min(n_samples, self.tree_rows)
         tried = min(int(0.4 * n_features), self.tree_features, by_work)
         return max(tried, int(n_features**0.5), 1)
+
+    # ---------------------------------------------------------------------------- second stage
 
     def n_parts(self, n_samples: int, n_labels: int, n_folds: int) -> int:
         """Return how many times the second stage is fitted without a part of the folds.

@@ -1,112 +1,217 @@
-"""The plan: which learners an ensemble has, on which views, by the size of the data."""
+"""The plan: which learners an ensemble has, on which views, by the size of the data.
 
-from collections.abc import Iterable
+Candidates are listed in the order of their worth for the kind of rows. Each has a cost by the
+model of `Limits`; a candidate that does not fit into what is left of the budget is left out, and
+the plan says so.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from labelkin.base import Array
+from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
-from labelkin.kin._learners import LearnerGroup, ProjectionLearner, TreesLearner
-from labelkin.kin._limits import Limits
+from labelkin.kin._learners import LearnerGroup, PartLearner, ProjectionLearner, TreesLearner
+from labelkin.kin._limits import Cost, Limits, Shape
+from labelkin.kin._linear import LogisticLearner
+from labelkin.kin._views import word_view
 
 # Share of the folds in the bag inside which the pairs of a projection are drawn...
 BAG = 0.55
 # ... by one of these thresholds Θ in turn.
 THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
+# Fewer projections than this do not average out what depends on a bag.
+_FEWEST_PROJECTIONS = 2
 
 
-def plan_members(
-    views: Iterable[str],
-    shape: tuple[int, int, int],
-    *,
-    binary: bool,
-    fold_of: Array,
-    n_projections: int,
-    n_trees: int | None,
-    n_jobs: int,
-    rng: np.random.RandomState,
-    limits: Limits,
-) -> list[LearnerGroup]:
-    """Choose the members of an ensemble, and their sizes.
+@dataclass
+class Plan:
+    """Members to fit, and the reasons of those left out."""
+
+    members: list[LearnerGroup] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Name of a member that was not planned → why."""
+
+    def describe(self, shape: Shape) -> list[str]:
+        """Return sentences about what is fitted and what is not."""
+        lines = [
+            f"Plan for {shape.n_samples:,} rows, {shape.n_features:,} features and "
+            f"{shape.n_labels:,} labels:"
+        ]
+        lines += [f"{member.name}: {member.reason}." for member in self.members]
+        lines += [f"{name}: left out, {reason}." for name, reason in self.left_out.items()]
+        return lines
+
+
+class Planner:
+    """Plans the members of one ensemble.
 
     Parameters
     ----------
-    views : iterable of str
-        Names of the views, as `learn_views` orders them.
-    shape : (int, int, int)
-        Numbers of samples, features and labels.
+    views : dict of str to (int, float)
+        Name of each view, as `learn_views` orders them → its columns, and how many of them are
+        not zero in a row, on average.
+    shape : Shape
+        Size of the problem.
     binary : bool
         Whether all features are 0 or 1.
     fold_of : ndarray of int of shape (n_samples,)
         The fold of each row.
-    n_projections, n_trees : int
-        As in `KinEnsembleClassifier`.
     n_jobs : int
-        Threads of the trees.
+        Threads of learners that use all threads by themselves.
     rng : numpy.random.RandomState
-        Draws bags.
+        Draws bags and parts.
     limits : Limits
-        Sizes up to which kernels are exact, and of the trees.
-
-    Returns
-    -------
-    list of LearnerGroup
-        Not fitted; `reason` explains each.
+        Sizes and costs.
     """
-    names = list(views)
-    scaled = [name for name in names if name != "reduced"]
-    n_samples, n_features, n_labels = shape
 
-    def kernel_ridge(
-        kernel: str, projected: bool = False, scale: bool | str = False
-    ) -> KernelRidge:
-        n_landmarks = limits.n_landmarks(n_samples, projected)
-        return KernelRidge(
-            kernel,
-            scale=scale,
-            coarse_ridges=projected,
-            n_landmarks=n_landmarks if n_landmarks < n_samples else None,
-            landmark_means=True,
-            search_rows=limits.projected_search_rows if projected else 600,
-            refine_rows=0,  # the widths of several members average out
-        )
+    def __init__(
+        self,
+        views: dict[str, tuple[int, float]],
+        shape: Shape,
+        *,
+        binary: bool,
+        fold_of: Array,
+        n_jobs: int,
+        rng: np.random.RandomState,
+        limits: Limits,
+    ) -> None:
+        self.views, self.names = views, list(views)
+        self.shape, self.binary = shape, binary
+        self.fold_of, self.n_jobs = fold_of, n_jobs
+        self.rng, self.limits = rng, limits
 
-    members = []
-    for name in scaled:
+    def plan(self, n_projections: int, n_trees: int | None) -> Plan:
+        """Choose the members; the arguments are those of `KinEnsembleClassifier`."""
+        plan = Plan()
+        budget = Cost(self.limits.seconds, self.limits.model_bytes)
+        for member, one in self._candidates(n_projections):
+            # Projections may be fewer; other members are whole.
+            fewest = min(_FEWEST_PROJECTIONS, n_projections) if one.divisible else 1
+            wanted = len(member.learners) if one.divisible else 1
+            affordable = min(wanted, one.times_in(budget))
+            if affordable < fewest and plan.members:
+                plan.left_out[member.name] = (
+                    f"it would take about {fewest * one.seconds:.0f} s of one processor and "
+                    f"{fewest * one.bytes / 1e6:.0f} MB of the model, and {budget.seconds:.0f} s "
+                    f"and {budget.bytes / 1e6:.0f} MB are left"
+                )
+                continue
+            count = max(affordable, fewest)
+            if one.divisible:
+                member.learners = member.learners[:count]
+            budget = budget.less(one, count)
+            plan.members.append(member)
+        self._add_trees(plan, n_trees)
+        return plan
+
+    def _candidates(self, n_projections: int) -> list[tuple[LearnerGroup, Cost]]:
+        """Return members without trees and their costs, the most useful first."""
+        texts = "idf" in self.names
+        scaled = [name for name in self.names if name not in ("reduced", "topics")]
+        if texts and "unit" not in self.names:  # weighted already: by rarity once more comes last
+            scaled = [name for name in scaled if name != "idf"] + ["idf"]
+        linear = [self._linear()]
         # Where no view divides features by their standard deviations, the first kernel may.
-        scale = "auto" if name == "raw" and "standard" not in scaled else False
-        reason = f"smooth functions of the view {name!r}"
-        members.append(
-            LearnerGroup(f"{name}_rbf", name, reason, [kernel_ridge("rbf", scale=scale)])
-        )
-    # On zeros and ones the Laplacian kernel is the RBF kernel: no second member.
-    for name in scaled[-1:] if binary else (scaled[0], scaled[-1]):
-        reason = f"functions of the view {name!r} with kinks, robust to outliers"
-        learners = [kernel_ridge("manhattan")]
-        members.append(LearnerGroup(f"{name}_laplacian", name, reason, learners))
-    if n_projections:
-        bags = draw_bags(fold_of, n_projections, BAG, rng)
-        projections = [
-            ProjectionLearner(
-                bag, THRESHOLDS[i % len(THRESHOLDS)], kernel_ridge("rbf", projected=True)
-            )
+        kernels = [
+            self._kernel(name, "rbf", "auto" if name == "raw" and texts else False)
+            for name in scaled
+        ]
+        if "topics" in self.names:
+            kernels.insert(0, self._kernel("topics", "rbf"))
+        # On zeros and ones the Laplacian kernel is the RBF kernel: no second member.
+        last = next(name for name in reversed(self.names) if name in scaled)
+        rough = [last] if self.binary else [scaled[0], last]
+        kernels += [self._kernel(name, "manhattan") for name in dict.fromkeys(rough)]
+        projections = [self._projections(n_projections)] if n_projections else []
+        return [*linear, *kernels, *projections] if texts else [*kernels, *projections, *linear]
+
+    def _linear(self) -> tuple[LearnerGroup, Cost]:
+        learner = LogisticLearner(self.limits.linear_groups, self.n_jobs)
+        view = word_view(self.names)
+        reason = f"logistic regression on the view {view!r}"
+        group = LearnerGroup("linear", view, reason, [learner], log_odds=True)
+        return group, self.limits.linear_cost(self.shape, self.limits.linear_groups)
+
+    def _kernel(
+        self, view: str, kernel: str, scale: bool | str = False
+    ) -> tuple[LearnerGroup, Cost]:
+        kind = {"rbf": "smooth functions", "manhattan": "functions with kinks, robust to outliers,"}
+        learners, how = self._kernel_learners(kernel, scale)
+        name = f"{view}_{'laplacian' if kernel == 'manhattan' else kernel}"
+        reason = f"{kind[kernel]} of the view {view!r}, {how}"
+        cost = self.limits.kernel_cost(self.shape, self.views[view][1])
+        if view == "topics":
+            cost = replace(cost, bytes=cost.bytes + self.limits.topics_bytes(self.shape))
+        return LearnerGroup(name, view, reason, learners), cost
+
+    def _kernel_learners(self, kernel: str, scale: bool | str) -> tuple[list[Any], str]:
+        """Return the learners of a kernel, by the number of rows, and how they approximate it."""
+        n = self.shape.n_samples
+        parameters: dict[str, Any] = {"scale": scale, "refine_rows": 0}  # widths average out
+        if n <= self.limits.max_eigen:
+            return [KernelRidge(kernel, **parameters)], "each label with its own ridge"
+        n_parts = self.limits.n_parts_of_kernel(n)
+        if n_parts == 1:
+            return [DirectKernelRidge(kernel, **parameters)], "one ridge for all labels"
+        if n_parts:
+            n_parts = min(n_parts, int(self.fold_of.max()) + 1)
+            part_of = self.rng.permutation(np.arange(self.fold_of.max() + 1) % n_parts)
+            parts = [np.flatnonzero(part_of[self.fold_of] == part) for part in range(n_parts)]
+            learners = [
+                PartLearner(rows, DirectKernelRidge(kernel, **parameters)) for rows in parts
+            ]
+            return learners, f"the mean of {n_parts} parts of {len(parts[0]):,} rows"
+        m = self.limits.n_landmarks(n)
+        learner = KernelRidge(kernel, n_landmarks=m, landmark_means=True, **parameters)
+        return [learner], f"approximated from {m:,} landmarks"
+
+    def _projections(self, n_projections: int) -> tuple[LearnerGroup, Cost]:
+        """Return the group of projections, and the cost of one of them."""
+        view = next(name for name in reversed(self.names) if name != "topics")
+        bags = draw_bags(self.fold_of, n_projections, BAG, self.rng)
+        n = self.shape.n_samples
+        parameters: dict[str, Any] = {
+            "search_rows": self.limits.projected_search_rows,
+            "refine_rows": 0,
+        }
+        kind: type[KernelRidge] = DirectKernelRidge
+        if n <= self.limits.max_eigen:
+            kind = KernelRidge
+            parameters["coarse_ridges"] = True
+        elif self.limits.n_parts_of_kernel(n) != 1:
+            kind = KernelRidge
+            parameters |= {"n_landmarks": self.limits.n_landmarks(n), "landmark_means": True}
+        learners = [
+            ProjectionLearner(bag, THRESHOLDS[i % len(THRESHOLDS)], kind("rbf", **parameters))
             for i, bag in enumerate(bags)
         ]
-        reason = f"distances in the view {names[-1]!r} that separate label sets"
-        members.append(LearnerGroup("projections", names[-1], reason, projections))
-    if n_trees is None:
-        n_trees = limits.n_trees(n_samples, n_features, n_labels)
-    if n_trees:
-        forest = limits.forest(n_samples, n_features, n_labels, n_trees) | {"n_jobs": n_jobs}
+        reason = f"distances in the view {view!r} that separate label sets"
+        group = LearnerGroup("projections", view, reason, learners)
+        return group, self.limits.projection_cost(self.shape, self.views[view][0])
+
+    def _add_trees(self, plan: Plan, n_trees: int | None) -> None:
+        """Add forests whose leaves fit into memory."""
+        shape, limits = self.shape, self.limits
+        sizes = (shape.n_samples, shape.n_features, shape.n_labels)
+        wanted = limits.n_trees(*sizes) if n_trees is None else n_trees
+        if not wanted:
+            return
+        forest = limits.forest(*sizes, wanted)
+        if forest is None:
+            plan.left_out["trees"] = "since the leaves of all trees would not fit into memory"
+            return
+        forest |= {"n_jobs": self.n_jobs}
         # Without bootstrap samples, unless trees are grown on few of very many rows.
         sampled = forest["max_samples"] is not None
         random_splits = TreesLearner(ExtraTreesRegressor(**forest, bootstrap=sampled))
         reason = "steps and interactions, whatever the scale of the features"
-        members.append(LearnerGroup("trees", "raw", reason, [random_splits]))
-        if "standard" in names:
+        plan.members.append(LearnerGroup("trees", "raw", reason, [random_splits]))
+        if "standard" in self.names:
             best_splits = TreesLearner(RandomForestRegressor(**forest | {"max_features": "sqrt"}))
             reason = "steps at the best places, for tables whose columns differ in kind"
-            members.append(LearnerGroup("forest", "raw", reason, [best_splits]))
-    return members
+            plan.members.append(LearnerGroup("forest", "raw", reason, [best_splits]))

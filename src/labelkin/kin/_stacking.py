@@ -14,10 +14,11 @@ from scipy.special import log_expit, logit
 
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration
+from labelkin.kin._condense import condense
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._folds import centre_folds
 from labelkin.kin._limits import Limits
-from labelkin.kin._weights import fit_member_weights
+from labelkin.kin._weights import Mixture, fit_member_weights
 
 # Log odds are bounded before they are averaged, at probabilities of 10⁻⁴ and 1 − 10⁻⁴: one
 # overconfident member must not outvote the others.
@@ -28,6 +29,8 @@ BOUND = float(logit(1 - 1e-4))
 _PRECISION = {"deviation": 30.0, "log_odds": 3.0, "none": 30.0}
 # Pseudo-count by which the targets of a label's positives are smoothed.
 _PSEUDO_COUNT = 0.3
+# Rows times labels on which the scale of the curves is chosen, at most.
+_SCALE_ENTRIES = 500_000
 # The correction must lower the cross-fitted log loss by this many standard errors.
 _STANDARD_ERRORS = 2.0
 
@@ -46,9 +49,9 @@ class Stage:
 
     Parameters
     ----------
-    scale : {"deviation", "log_odds"}
-        Scale of the members' curves, as in `SlopeCalibration`.
-    penalty : float or None
+    scales : list of {"deviation", "log_odds", "none"}
+        Scale of each member's curves, as in `SlopeCalibration`.
+    mixture : list of (Candidate, float) or None
         Of the weights, as in `fit_member_weights`.
     share : float
         Share of the correction; 0: none, steps 3 and 4 are left out.
@@ -72,9 +75,14 @@ class Stage:
     _last_curves: SlopeCalibration | None
 
     def __init__(
-        self, scale: str, penalty: float | None, share: float, max_entries: int, seed: int
+        self,
+        scales: list[str],
+        mixture: Mixture | None,
+        share: float,
+        max_entries: int,
+        seed: int,
     ) -> None:
-        self.scale, self.penalty, self.share = scale, penalty, share
+        self.scales, self.mixture, self.share = scales, mixture, share
         self.max_entries, self.seed = max_entries, seed
 
     def fit(
@@ -88,11 +96,12 @@ class Stage:
             else (start.curves_, start._mixed_curves, start._last_curves)
         )
         self.curves_ = [
-            _fit_curves(s, targets, self.scale, c) for s, c in zip(scores, curves, strict=True)
+            _fit_curves(s, targets, scale, c)
+            for s, scale, c in zip(scores, self.scales, curves, strict=True)
         ]
         log_odds = self._member_log_odds(scores)
-        self.weights_, self.penalty = fit_member_weights(
-            log_odds, Y, self.penalty, self.max_entries, self.seed
+        self.weights_, self.mixture = fit_member_weights(
+            log_odds, Y, self.mixture, self.max_entries, self.seed
         )
         mixed = np.tensordot(self.weights_, log_odds, 1)
         self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves)
@@ -126,7 +135,7 @@ class Stacking:
     """A second stage with cross-fitted probabilities of the training rows.
 
     Choices that hardly depend on a part of the rows are made once, on all of them: the scale of
-    the curves (`choose_scale`) and the shrinkage of the weights. The correction is kept if it
+    the curves (`choose_scales`) and the shrinkage of the weights. The correction is kept if it
     lowers the cross-fitted log loss of a row by more than two standard errors. It is not tried
     where labels outnumber the rows of a fold. The scores of other folds depend on a fold's
     labels, and with enough labels their regression reconstructs what a model of all rows would
@@ -161,7 +170,12 @@ class Stacking:
         self.seed, self.share, self.max_entries = seed, share, max_entries
 
     def fit_proba(
-        self, scores: list[Array], Y: Array, fold_of: Array, n_parts: int = 20
+        self,
+        scores: list[Array],
+        Y: Array,
+        fold_of: Array,
+        n_parts: int = 20,
+        log_odds: list[bool] | None = None,
     ) -> tuple[Array, list[Array]]:
         """Learn from leave-fold-out scores, (n, q) per member.
 
@@ -176,6 +190,8 @@ class Stacking:
         n_parts : int
             Parts, groups of folds, without which the stage is fitted once more; at most as many
             as folds.
+        log_odds : list of bool, optional
+            Whether the scores of a member are log odds. None: all are regressions on 0 and 1.
 
         Returns
         -------
@@ -185,12 +201,13 @@ class Stacking:
             The same by each member alone.
         """
         scores = [centre_folds(s, fold_of) for s in scores]
-        scale = choose_scale(scores, Y, fold_of)
+        log_odds = log_odds or [False] * len(scores)
+        scales = choose_scales(scores, Y, fold_of, log_odds)
         n_varying = np.count_nonzero(Y.any(axis=0) & ~Y.all(axis=0))
         share = self.share if n_varying <= np.bincount(fold_of).min() else 0.0
 
-        def new_stage(penalty: float | None) -> Stage:
-            return Stage(scale, penalty, share, self.max_entries, self.seed)
+        def new_stage(mixture: Mixture | None) -> Stage:
+            return Stage(scales, mixture, share, self.max_entries, self.seed)
 
         self._stage = new_stage(None).fit(scores, Y, fold_of)
         plain, corrected = self._stage.proba(scores)
@@ -199,11 +216,12 @@ class Stacking:
         for part in range(int(part_of.max()) + 1 if part_of.any() else 0):  # none for one row
             out = part_of == part
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
-            stage = new_stage(self._stage.penalty)
+            stage = new_stage(self._stage.mixture)
             stage.fit(rest, Y[~out], fold_of[~out], start=self._stage)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member
+        self._stage.mixture = None  # of no use to queries
         saved = _row_losses(plain, Y) - _row_losses(corrected, Y)
         self.corrected_ = bool(saved.mean() > _STANDARD_ERRORS * saved.std() / np.sqrt(len(Y)))
         self.weights_ = self._stage.weights_
@@ -240,13 +258,13 @@ def smooth_targets(Y: Array) -> Array:
     return np.where(Y > 0, high, low)
 
 
-def choose_scale(scores: list[Array], Y: Array, fold_of: Array) -> str:
+def choose_scales(scores: list[Array], Y: Array, fold_of: Array, log_odds: list[bool]) -> list[str]:
     """Choose curves that are straight in the scores, or on the log-odds scale, for all members.
 
     Each kind of curve is fitted to half of the folds; its log odds, averaged over the members
     and calibrated, predict the labels of the other half, and the lower log loss decides. The log
     loss of a single member is no guide: where its curves are overconfident, the average need not
-    be. A tie goes to straight curves.
+    be. A tie goes to straight curves. Of very many labels some are used, of all frequencies.
 
     Parameters
     ----------
@@ -256,35 +274,49 @@ def choose_scale(scores: list[Array], Y: Array, fold_of: Array) -> str:
         The labels.
     fold_of : ndarray of int of shape (n_samples,)
         The fold of each row.
+    log_odds : list of bool
+        Whether the scores of a member are log odds; its scale is "none".
 
     Returns
     -------
-    {"deviation", "log_odds"}
-        As in `SlopeCalibration`.
+    list of {"deviation", "log_odds", "none"}
+        As in `SlopeCalibration`, for each member.
     """
     halves = [fold_of % 2 == half for half in (0, 1)] if fold_of.any() else []
+    n_labels = max(1, _SCALE_ENTRIES // len(Y))
+    if n_labels < Y.shape[1]:
+        by_frequency = np.argsort(Y.sum(axis=0, dtype=np.intp), kind="stable")
+        some = by_frequency[np.linspace(0, Y.shape[1] - 1, n_labels).astype(np.intp)]
+        scores, Y = [s[:, some] for s in scores], Y[:, some]
+
+    def scales(scale: str) -> list[str]:
+        return ["none" if known else scale for known in log_odds]
 
     def held_out_loss(scale: str) -> float:
         loss = 0.0
         for part in halves:
             targets = smooth_targets(Y[~part])
-            curves = [_fit_curves(s[~part], targets, scale) for s in scores]
+            members = zip(scores, scales(scale), strict=True)
+            curves = [_fit_curves(s[~part], targets, own) for s, own in members]
             fitted, held_out = (
                 sum(_log_odds(c, s[rows]) for c, s in zip(curves, scores, strict=True))
                 / len(scores)
                 for rows in (~part, part)
             )
-            log_odds = _log_odds(_fit_curves(fitted, targets, "none"), held_out)
-            loss -= float(log_expit(np.where(Y[part] > 0, log_odds, -log_odds)).sum())
+            odds = _log_odds(_fit_curves(fitted, targets, "none"), held_out)
+            loss -= float(log_expit(np.where(Y[part] > 0, odds, -odds)).sum())
         return loss
 
-    return min(("deviation", "log_odds"), key=held_out_loss)
+    if all(log_odds):
+        return scales("deviation")
+    return scales(min(("deviation", "log_odds"), key=held_out_loss))
 
 
 def _fit_curves(
     scores: Array, targets: Array, scale: str, start: SlopeCalibration | None = None
 ) -> SlopeCalibration:
-    return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets, start=start)
+    scores, targets, weight = condense(scores, targets)
+    return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets, weight, start=start)
 
 
 def _log_odds(calibration: SlopeCalibration, scores: Array) -> Array:

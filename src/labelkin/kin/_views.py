@@ -4,7 +4,7 @@ A kernel depends on distances, and distances on how features are scaled. Which s
 differs between word counts, measurements and codes; an ensemble need not choose, it uses several.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -102,29 +102,49 @@ class Reduced:
         return self.view(X) @ self.basis.T
 
 
+class Topics:
+    """Directions of words that occur together, in rows of length 1.
+
+    Words of the same meaning are near each other there: the leading singular directions of
+    weighted words (latent semantic analysis), which are stored in half precision.
+    """
+
+    def __init__(self, view: View, basis: Array) -> None:
+        self.view, self.basis = view, basis.astype(np.float16)
+
+    def __call__(self, X: Matrix) -> Array:
+        """Return the view of rows."""
+        words = self.view(X).astype(np.float32)
+        return unit_rows(np.asarray(words @ self.basis.T.astype(np.float32)))
+
+
 def learn_views(
-    X: Matrix, seed: int | None = None, limits: Limits | None = None
+    X: Matrix, seed: int = 0, limits: Limits | None = None, projected: bool = True
 ) -> dict[str, View]:
     """Learn the views that suit the rows.
 
     Rows that are never negative and mostly zero are taken for texts (see `is_text`): ``"idf"``
     and ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
-    of these views in fewer columns, where it has too many to learn projections of it.
+    of these views in fewer columns, where it has too many to learn projections of it;
+    ``"topics"`` are the leading directions of texts with many words.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Training rows, as `as_float_rows` returns them.
-    seed : int, optional
-        Of the randomised decomposition for ``"reduced"``. None: no such view.
+    seed : int
+        Of the randomised decompositions for ``"reduced"`` and ``"topics"``.
+    projected : bool
+        Whether there are projections, of which ``"reduced"`` is the view.
     limits : Limits, optional
         Sizes.
 
     Returns
     -------
     dict of str to callable
-        Each turns rows into their view. The last one is the one for projections.
+        Each turns rows into their view. The last one but ``"topics"`` is the one for
+        projections.
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
@@ -138,12 +158,27 @@ def learn_views(
         views["standard"] = Standard(X)
         if not sparse.issparse(X):
             views["ranks"] = Ranks(X, limits.ranked_rows)
-    if seed is not None:
+    if projected:
         last = list(views.values())[-1]
         basis = reduced_basis(last(X), seed, limits)
         if basis is not None:
             views["reduced"] = Reduced(last, basis)
+    if "idf" in views and min(X.shape) >= limits.topics_share * limits.topics:
+        words = views[word_view(views)]
+        svd = TruncatedSVD(limits.topics, n_iter=3, random_state=seed).fit(words(X))
+        views["topics"] = Topics(words, svd.components_)
     return views
+
+
+def word_view(views: Iterable[str]) -> str:
+    """Return the name of the view for linear models.
+
+    Words as they are if rows are of one length, since they are weighted already; else by their
+    rarity. Measurements of a table divided by their standard deviations.
+    """
+    if "idf" in views:
+        return "idf" if "unit" in views else "raw"
+    return "standard" if "ranks" in views else "raw"
 
 
 def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
@@ -183,6 +218,11 @@ def as_float_rows(X: Matrix, dense: bool) -> Matrix:
     if sparse.issparse(X) and not dense:
         return sparse.csr_matrix(X, dtype=np.float64)
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+def stored_values(X: Matrix) -> int:
+    """Return how many values are not zero."""
+    return int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
 
 
 def _scale_columns(X: Matrix, factors: Array) -> Any:

@@ -1,5 +1,7 @@
 """One weight per member, for all labels together."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import log_expit
 
@@ -7,21 +9,41 @@ from labelkin.base import Array
 from labelkin.calibration._logistic import fit_logistic
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, np.inf)
+PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3)
 _FOLDS = 4
-# The largest ridge is chosen whose loss is at most this many standard errors above the least.
-_STANDARD_ERRORS = 1.0
+# Bootstrap samples of the rows in which the candidates are compared.
+_RESAMPLES = 500
+# Candidates that are best in a smaller share of these are left out.
+_LEAST_SHARE = 0.02
+# Equal weights have the share of this many rows: resamples of few rows are alike.
+_PRIOR_ROWS = 50
+
+
+class Candidate(NamedTuple):
+    """A way to weigh members: which may have a weight, and the ridge of their differences."""
+
+    members: tuple[int, ...]
+    penalty: float
+    """Infinite: equal weights."""
+
+
+Mixture = list[tuple[Candidate, float]]
+"""Candidates and their shares, which add up to 1."""
 
 
 def fit_member_weights(
-    log_odds: Array, Y: Array, penalty: float | None, max_entries: int, seed: int
-) -> tuple[Array, float]:
+    log_odds: Array, Y: Array, mixture: Mixture | None, max_entries: int, seed: int
+) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
     A logistic regression over all pairs of row and label at once, on the mean of the members' log
-    odds, free, and on each member's difference from it, with a ridge. The ridge is the largest
-    of a few whose loss on held-out rows is within a standard error of the least: with few rows
-    the weights stay equal, with many a better member outweighs the others.
+    odds, free, and on each member's difference from it, with a ridge. Candidates are the weights
+    of all members, with a ridge between infinite and small, and equal weights of the better half,
+    quarter, ... of the members by their log losses, down to the best alone. The result is their
+    mean, each candidate with the share of bootstrap samples of the rows in which its loss, on
+    rows held out from its fit, is the least, and equal weights with the share of 50 rows: with
+    few rows, where chance decides which is best, weights are nearly equal; with many, a better
+    member outweighs the others.
 
     Parameters
     ----------
@@ -29,55 +51,84 @@ def fit_member_weights(
         Out-of-sample log odds.
     Y : ndarray of shape (n_samples, n_labels)
         The labels.
-    penalty : float or None
-        The ridge, infinite for equal weights. None: chosen.
+    mixture : list of (Candidate, float) or None
+        Shares of the candidates. None: found.
     max_entries : int
         Rows times labels that are used, at most.
     seed : int
-        Draws rows, where there are more than `max_entries` predictions, and folds.
+        Draws rows, where there are more than `max_entries` predictions, folds and resamples.
 
     Returns
     -------
     weights : ndarray of shape (n_members,)
         Not negative, adding up to 1.
-    penalty : float
-        The ridge.
+    mixture : list of (Candidate, float)
+        As given or found.
     """
     m, n, _ = log_odds.shape
-    equal = np.full(m, 1 / m)
     varies = Y.any(axis=0) & ~Y.all(axis=0)
-    if m == 1 or n < 2 * _FOLDS or not varies.any() or penalty == np.inf:
-        return equal, np.inf
-    order = np.random.RandomState(seed).permutation(n)
-    rows = order[: max(2 * _FOLDS, max_entries // int(varies.sum()))]
+    if m == 1 or n < 2 * _FOLDS or not varies.any():
+        return np.full(m, 1 / m), [(Candidate(tuple(range(m)), np.inf), 1.0)]
+    rng = np.random.RandomState(seed)
+    rows = rng.permutation(n)[: max(2 * _FOLDS, max_entries // int(varies.sum()))]
     A, y = log_odds[:, rows][:, :, varies], Y[rows][:, varies].astype(np.float64)
-    mean = A.mean(axis=0)
-    design = np.concatenate([A - mean, mean[None]])  # (m + 1, rows, labels)
-    if penalty is None:
-        penalty = _choose_penalty(design, y)
-    w = _fit_pooled(design, y, penalty)
-    weights = np.maximum(w[-1] * equal + w[:-1] - w[:-1].mean(), 0)
-    return (weights / weights.sum() if weights.sum() > 0 else equal), penalty
+    if mixture is None:
+        mixture = _compare(A, y, rng)
+    weights = np.zeros(m)
+    for candidate, share in mixture:
+        weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, candidate))
+    return (n * weights + _PRIOR_ROWS / m) / (n + _PRIOR_ROWS), mixture
 
 
-def _choose_penalty(design: Array, y: Array) -> float:
-    """Return the largest penalty that is not clearly worse than the best on held-out rows."""
-    folds = np.arange(y.shape[0]) % _FOLDS
-    losses = np.empty((len(PENALTIES), y.shape[0]))
+def _as_shares(coef: Array) -> Array:
+    """Return weights, not negative and adding up to 1, from the coefficients of a fit."""
+    m = len(coef) - 1
+    weights = np.maximum(coef[-1] / m + coef[:-1] - coef[:-1].mean(), 0)
+    return weights / weights.sum() if weights.sum() > 0 else np.full(m, 1 / m)
+
+
+def _compare(A: Array, y: Array, rng: np.random.RandomState) -> Mixture:
+    """Return the candidates with the shares of resamples in which each is the best."""
+    m, n = A.shape[:2]
+    candidates = [Candidate(tuple(range(m)), penalty) for penalty in PENALTIES]
+    by_loss = np.argsort([_losses(member, y).sum() for member in A], kind="stable")
+    size = m
+    while size > 1:
+        size = (size + 1) // 2
+        candidates.append(Candidate(tuple(sorted(by_loss[:size].tolist())), np.inf))
+    folds = np.arange(n) % _FOLDS
+    losses = np.empty((len(candidates), n))
     for fold in range(_FOLDS):
-        held_out = folds == fold
-        sign, w = 2 * y[held_out] - 1, None
-        for i in reversed(range(len(PENALTIES))):  # from the strongest, each begins at the last
-            w = _fit_pooled(design[:, ~held_out], y[~held_out], PENALTIES[i], w)
-            predicted = np.tensordot(w, design[:, held_out], 1)
-            losses[i, held_out] = -log_expit(sign * predicted).sum(axis=1)
-    excess = losses - losses[losses.mean(axis=1).argmin()]
-    error = excess.std(axis=1) / np.sqrt(y.shape[0])
-    return PENALTIES[np.flatnonzero(excess.mean(axis=1) <= _STANDARD_ERRORS * error)[-1]]
+        held_out, start = folds == fold, None
+        for i, candidate in enumerate(candidates):
+            # From the strongest penalty on, each begins at the last.
+            start = start if len(candidate.members) == m else None
+            start = _fit_pooled(A[:, ~held_out], y[~held_out], candidate, start)
+            predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
+            losses[i, held_out] = _losses(predicted, y[held_out])
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
+    best = (losses @ counts.T).argmin(axis=0)
+    shares = np.bincount(best, minlength=len(candidates)) / _RESAMPLES
+    shares = np.where(shares >= _LEAST_SHARE, shares, 0)
+    shares /= shares.sum()
+    return [(c, float(share)) for c, share in zip(candidates, shares, strict=True) if share]
 
 
-def _fit_pooled(design: Array, y: Array, penalty: float, start: Array | None = None) -> Array:
+def _losses(log_odds: Array, y: Array) -> Array:
+    """Return the log loss of each row, summed over labels."""
+    return -log_expit((2 * y - 1) * log_odds).sum(axis=1)
+
+
+def _design(A: Array, candidate: Candidate) -> Array:
+    """Return the differences of members from their mean, and last the mean."""
+    kept = A[list(candidate.members)]
+    mean = kept.mean(axis=0)
+    return np.concatenate([kept - mean, mean[None]])
+
+
+def _fit_pooled(A: Array, y: Array, candidate: Candidate, start: Array | None = None) -> Array:
     """Fit one logistic regression to all rows and labels; the last coefficient is free."""
+    design, penalty = _design(A, candidate), candidate.penalty
     if start is None:
         start = np.zeros(len(design))
         start[-1] = 1  # the mean as it is

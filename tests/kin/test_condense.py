@@ -1,0 +1,38 @@
+"""Fewer points for curves."""
+
+import numpy as np
+from scipy.special import expit
+
+from labelkin.calibration._curves import SlopeCalibration
+from labelkin.kin._condense import condense
+
+
+def test_few_rows_stay_as_they_are():
+    scores = np.random.RandomState(0).standard_normal((50, 2))
+    points, targets, weights = condense(scores, scores)
+    assert points is scores
+    assert targets is scores
+    assert weights is None
+
+
+def test_blocks_hold_every_row_once():
+    rng = np.random.RandomState(0)
+    for n in (3001, 10_000):
+        scores, targets = rng.standard_normal((n, 3)), rng.rand(n, 3)
+        points, means, weights = condense(scores, targets)
+        assert len(points) < n / 2
+        assert weights.sum() == n
+        np.testing.assert_allclose(weights @ points, scores.sum(axis=0))
+        np.testing.assert_allclose(weights @ means, targets.sum(axis=0))
+        assert (np.diff(points, axis=0) >= 0).all()
+
+
+def test_curves_are_those_of_all_rows():
+    rng = np.random.RandomState(1)
+    scores = rng.standard_normal((20_000, 4))
+    Y = (rng.rand(*scores.shape) < expit(2 * scores - [1, 3, 5, 7])).astype(np.float64)
+    whole = SlopeCalibration(30.0, "none").fit(scores, Y)
+    points, targets, weights = condense(scores, Y)
+    few = SlopeCalibration(30.0, "none").fit(points, targets, weights)
+    np.testing.assert_allclose(few.slope_, whole.slope_, rtol=0.01)
+    np.testing.assert_allclose(few.intercept_, whole.intercept_, rtol=0.01)
