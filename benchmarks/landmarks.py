@@ -79,8 +79,8 @@ def run(data, n, marks, results):
     elif marks != "rule":
         size = int(marks)
         model._limits = Limits(
-            max_exact=size,
-            max_exact_projected=size,
+            max_eigen=size,
+            direct_work=0.1,
             landmark_work=n * size**2,
             landmark_entries=n * size,
             min_landmarks=size,

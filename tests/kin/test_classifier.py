@@ -1,6 +1,5 @@
 """The Kin ensemble: out-of-sample scores, fitted attributes, edge cases."""
 
-
 import numpy as np
 import pytest
 from scipy import sparse

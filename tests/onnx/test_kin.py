@@ -20,7 +20,13 @@ SMALL = {"n_projections": 2, "n_trees": 12, "random_state": 0, "n_jobs": 1}
 class FewLandmarks(KinEnsembleClassifier):
     """With kernels approximated from 150 rows on."""
 
-    _limits = Limits(max_exact=60, max_exact_projected=60, landmark_work=2e5, min_landmarks=20)
+    _limits = Limits(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20)
+
+
+class FewParts(KinEnsembleClassifier):
+    """With one factorisation for each of two parts of the rows, and topics of texts."""
+
+    _limits = Limits(max_eigen=60, direct_work=160 * 90**2, topics=5)
 
 
 def measurements(rng):
@@ -64,7 +70,7 @@ def run(exported, X):
 
 
 @pytest.mark.parametrize("data", [measurements, counts, codes, marks, rank_deficient, correlated])
-@pytest.mark.parametrize("kind", [KinEnsembleClassifier, FewLandmarks])
+@pytest.mark.parametrize("kind", [KinEnsembleClassifier, FewLandmarks, FewParts])
 def test_same_as_python(data, kind):
     X, Y = data(np.random.default_rng(0))
     train, test = X[:-40], X[-40:]

@@ -1,9 +1,9 @@
-"""Kernel ridge regression of all labels with one ridge, by a factorisation in single precision.
+"""Kernel ridge regression of all labels with one ridge, by one Cholesky factorisation.
 
 The eigenvectors of `labelkin.kernel._ridge` serve every ridge of every label, but take some
-fifty times as long as one Cholesky factorisation in single precision. Beyond a few thousand rows
-one ridge for all labels, chosen on a sample of the rows, is nearly as good: with A = λI + the
-centred kernel matrix,
+twenty times as long as a factorisation, in single precision fifty times. With one ridge for all
+labels, chosen on a sample of the rows, the ensemble is as good: with A = λI + the centred kernel
+matrix,
 
     y − ŷ = λ A⁻¹ (y − ȳ),   I − H = λ A⁻¹ − 11ᵀ/n,
 
@@ -13,11 +13,11 @@ so that leave-fold-out scores have the same closed form: y_B − s = (I − H_BB
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import kernel_values, row_blocks, sample_rows, take
+from labelkin.kernel._distances import column_spread, kernel_values, row_blocks, sample_rows, take
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RidgeSpectrum, loo_errors
 
@@ -25,15 +25,26 @@ from labelkin.kernel._ridge import RidgeSpectrum, loo_errors
 # power of the number of rows with which the ridge changes beyond.
 _RIDGE_ROWS, _RIDGE_SHARE = 1_600, 4
 _RIDGE_POWERS = (-0.75, 0.0)
+# Rows up to which the factorisation is in double precision, since it takes little time.
+_DOUBLE_ROWS = 4_000
+# The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
+# out scores would depend on rounding.
+_LEAST_RIDGE = 40
+# Rows on which the rounding of coefficients is checked, and how far scores may change by it, in
+# standard deviations of the label.
+_CHECKED_ROWS, _CHANGE = 200, 0.01
+# Rounding of a value that does not matter, in standard deviations of its column.
+_ROUNDING = 1e-4
 
 
 class DirectKernelRidge(KernelRidge):
     """Kernel ridge regression of many labels for thousands of rows, all of them exact.
 
     The width is sought as by `KernelRidge` on `search_rows` rows, the ridge of all labels on
-    1,600; then one factorisation of the kernel matrix of all rows in single precision: n² numbers
-    of memory. Coefficients are stored in half precision, which changes scores in the fourth
-    digit. Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
+    1,600; then one factorisation of the kernel matrix of all rows, beyond 4,000 in single
+    precision: n² numbers of memory. Rows are stored in single, coefficients in half precision
+    where that changes scores by less than a hundredth of a label's standard deviation.
+    Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
     def fit_scores(
@@ -48,28 +59,38 @@ class DirectKernelRidge(KernelRidge):
         rng = check_random_state(random_state)
         self.landmarks_ = None
         self._search(X, Y, rng, rows)
-        self.rows_ = self._prepare(X, self.scale_).astype(np.float32)
-        if self.scale_ is not None:
-            self.scale_ = self.scale_.astype(np.float32)
-        ridge = self._choose_ridge(Y, rng, rows)
+        self.rows_: Any = _shortened(self._prepare(X, self.scale_))
+        known = self.rows_.astype(np.float64)
+        ridge = self._choose_ridge(known, Y, rng, rows)
         self.ridge_ = np.full(Y.shape[1], ridge)
-        K = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
+        dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
+        K = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
         start = 0
-        for block in row_blocks(self.rows_, X.shape[0]):
+        for block in row_blocks(known, X.shape[0]):
             stop = start + block.shape[0]
-            K[start:stop] = kernel_values(self.kernel, self.rows_, block, self.width_)
+            K[start:stop] = kernel_values(self.kernel, known, block, self.width_)
             start = stop
         scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of)
-        self.coef_ = coef.astype(np.float16)
+        some = take(known, sample_rows(len(Y), rng, _CHECKED_ROWS))
+        columns = kernel_values(self.kernel, known, some, self.width_)
+        self.coef_ = _half_precision(coef, columns, Y)
         return scores
 
     def scores(self, X: Matrix, block_values: int = 2**22) -> Array:
-        """Return scores of queries, computed in blocks of at most `block_values` kernel values."""
-        coef = self.coef_.astype(np.float32)
-        blocks = row_blocks(X, len(coef), block_values)
-        return np.concatenate([self._columns(block) @ coef + self.intercept_ for block in blocks])
+        """Return scores of queries, computed in blocks of at most `block_values` kernel values.
 
-    def _choose_ridge(self, Y: Array, rng: np.random.RandomState, rows: Array | None) -> float:
+        In double precision: coefficients of both signs cancel.
+        """
+        rows, coef = self.rows_.astype(np.float64), self.coef_.astype(np.float64)
+        parts = []
+        for block in row_blocks(X, len(coef), block_values):
+            queries = self._prepare(block, self.scale_)
+            parts.append(kernel_values(self.kernel, rows, queries, self.width_) @ coef)
+        return np.concatenate(parts) + self.intercept_
+
+    def _choose_ridge(
+        self, known: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None
+    ) -> float:
         """Return the ridge with the least leave-one-out error, extrapolated from two samples.
 
         The best ridge often falls with the number of rows, as the power that two samples show.
@@ -77,21 +98,38 @@ class DirectKernelRidge(KernelRidge):
         among = np.arange(len(Y)) if rows is None else rows
         n = len(among)
         large = among[sample_rows(n, rng, _RIDGE_ROWS)]
-        ridge = self._best_ridge(large, Y)
+        ridge = self._best_ridge(take(known, large), Y[large])
         if n <= _RIDGE_ROWS:
             return ridge
         small = large[sample_rows(_RIDGE_ROWS, rng, _RIDGE_ROWS // _RIDGE_SHARE)]
-        power = np.log(ridge / self._best_ridge(small, Y)) / np.log(_RIDGE_SHARE)
+        power = np.log(ridge / self._best_ridge(take(known, small), Y[small])) / np.log(
+            _RIDGE_SHARE
+        )
         return ridge * (n / _RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
-    def _best_ridge(self, sample: Array, Y: Array) -> float:
-        K = kernel_values(self.kernel, take(self.rows_, sample), None, self.width_)
-        spectrum = RidgeSpectrum.of_kernel(np.asarray(K, dtype=np.float64))
+    def _best_ridge(self, sample: Matrix, Y: Array) -> float:
+        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, sample, None, self.width_))
         ridges = self.ridges * spectrum.scale
-        return float(ridges[loo_errors(spectrum, Y[sample], ridges).sum(axis=1).argmin()])
+        return float(ridges[loo_errors(spectrum, Y, ridges).sum(axis=1).argmin()])
 
-    def _columns(self, X: Matrix) -> Any:
-        return super()._columns(X.astype(np.float32))
+
+def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
+    """Return coefficients in half precision, if that hardly changes scores; else in single."""
+    with np.errstate(over="ignore"):
+        half = coef.astype(np.float16)
+    if not np.isfinite(half).all():
+        return coef.astype(np.float32)
+    change = columns @ (half - coef)
+    small = (change.std(axis=0) <= _CHANGE * Y.std(axis=0)).all()
+    return half if small else coef.astype(np.float32)
+
+
+def _shortened(X: Matrix) -> Matrix:
+    """Return rows in single precision, unless that would blur their differences."""
+    short = X.astype(np.float32)
+    if sparse.issparse(X):
+        return short
+    return short if (np.abs(short - X) <= _ROUNDING * column_spread(X)).all() else X
 
 
 def solve_ridge(
@@ -102,7 +140,7 @@ def solve_ridge(
     Parameters
     ----------
     K : ndarray of shape (n, n)
-        Kernel matrix, C-ordered, float32; overwritten.
+        Kernel matrix, C-ordered, whose type is that of the arithmetic; overwritten.
     Y : ndarray of shape (n, q)
         The targets.
     ridge : float
@@ -120,8 +158,7 @@ def solve_ridge(
         Scores are columns @ coef + intercept.
     """
     n = len(K)
-    # Smaller ridges than the rounding of eigenvalues would make the matrix indefinite.
-    ridge = max(ridge, 4 * float(np.finfo(K.dtype).eps) * float(np.trace(K)))
+    ridge = max(ridge, _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(np.trace(K)))
     column_mean = K.mean(axis=0, dtype=np.float64)
     centre = column_mean.astype(K.dtype)
     K -= centre
@@ -129,13 +166,14 @@ def solve_ridge(
     K += K.dtype.type(column_mean.mean())
     K[np.diag_indices(n)] += ridge
     # K is symmetric: its transpose is in Fortran's order, so that nothing is copied.
-    factor, failed = linalg.lapack.spotrf(K.T, lower=1, overwrite_a=1)
+    factorise, invert = linalg.get_lapack_funcs(("potrf", "potri"), (K,))
+    factor, failed = factorise(K.T, lower=1, overwrite_a=1)
     if failed:
-        raise ValueError("The kernel matrix is not positive definite: a ridge is too small.")
-    inverse, _ = linalg.lapack.spotri(factor, lower=1, overwrite_c=1)
+        raise ValueError("The kernel matrix is not positive definite, up to rounding.")
+    inverse, _ = invert(factor, lower=1, overwrite_c=1)
     mean = Y.mean(axis=0)
     target = np.asfortranarray(Y - mean, dtype=K.dtype)
-    coef = linalg.blas.ssymm(1.0, inverse, target, lower=1)
+    coef = linalg.get_blas_funcs("symm", (K,))(1.0, inverse, target, lower=1)
     coef = np.ascontiguousarray(coef - coef.mean(axis=0))  # they add up to 0, up to rounding
     scores = np.empty(Y.shape)
     folds = np.arange(n) if fold_of is None else fold_of
@@ -146,7 +184,7 @@ def solve_ridge(
         left[np.diag_indices(len(rows))] += 1e-6
         error = linalg.solve(left, ridge * coef[rows], assume_a="pos", lower=True)
         scores[rows] = Y[rows] - error
-    return scores, coef, (mean - column_mean @ coef).astype(K.dtype)
+    return scores, coef, mean - column_mean @ coef
 
 
 def _groups(fold_of: Array) -> list[Array]:

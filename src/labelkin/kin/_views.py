@@ -114,8 +114,7 @@ class Topics:
 
     def __call__(self, X: Matrix) -> Array:
         """Return the view of rows."""
-        words = self.view(X).astype(np.float32)
-        return unit_rows(np.asarray(words @ self.basis.T.astype(np.float32)))
+        return unit_rows(np.asarray(self.view(X) @ self.basis.T.astype(np.float64)))
 
 
 def learn_views(

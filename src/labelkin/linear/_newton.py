@@ -122,6 +122,8 @@ def _newton_direction(
     total = sums.d + tiny
     residual = sums.Xd * (C * sums.e / total) - gradient
     diagonal = 1 + C * (sums.XXd - sums.Xd * (sums.Xd / total))
+    # Where a column hardly varies around a large mean, the difference is rounding.
+    diagonal = xp.where(diagonal > 1, diagonal, xp.ones_like(diagonal))
     search = residual / diagonal
     rho = xp.sum(residual * search, axis=0)
     direction = _conjugate_gradients(

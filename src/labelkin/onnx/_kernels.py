@@ -74,7 +74,7 @@ def _manhattan(X: Matrix, graph: Graph, rows: Tensor) -> str:
     columns = graph.op("NonZero", graph.op("Greater", used, np.float64(0)))
     columns = graph.op("Reshape", columns, np.array([-1]))
     height = graph.op("Concat", graph.op("Shape", rows.name, end=1), np.array([1]), axis=0)
-    sizes = np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
+    sizes = np.asarray(abs(X).sum(axis=1, dtype=np.float64)).ravel()
     start = Tensor(graph.op("Add", graph.zeros(height), sizes), np.dtype(np.float64))
 
     def add_column(number: str, total: str) -> str:

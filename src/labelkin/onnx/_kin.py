@@ -14,9 +14,10 @@ from labelkin.calibration._curves import SlopeCalibration
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin import KinEnsembleClassifier
 from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._learners import ProjectionLearner, TreesLearner
+from labelkin.kin._learners import PartLearner, ProjectionLearner, TreesLearner
+from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._stacking import BOUND, Stacking
-from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Unit, Words
+from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
 from labelkin.onnx._classifiers import decide
 from labelkin.onnx._convert import Prediction, classify
 from labelkin.onnx._curves import log_odds
@@ -79,6 +80,13 @@ def _reduced(view: Reduced, graph: Graph, rows: Tensor) -> Tensor:
 
 
 @view_rows.register
+def _topics(view: Topics, graph: Graph, rows: Tensor) -> Tensor:
+    words = view_rows(view.view, graph, rows)
+    basis = graph.op("Transpose", graph.double(view.basis))
+    return graph.unit_rows(words._replace(name=graph.op("MatMul", words.name, basis)))
+
+
+@view_rows.register
 def _ranks(view: Ranks, graph: Graph, rows: Tensor) -> Tensor:
     """Add ranks by bisection of each feature's sorted values, all features at a time."""
     k, n = view.values.shape
@@ -122,6 +130,17 @@ score.register(KernelRidge, regress)
 @score.register
 def _projection(learner: ProjectionLearner, graph: Graph, rows: Tensor) -> str:
     return regress(learner.regression, graph, graph.project(rows, learner.components_.T))
+
+
+@score.register
+def _part(learner: PartLearner, graph: Graph, rows: Tensor) -> str:
+    return score(learner.learner, graph, rows)
+
+
+@score.register
+def _logistic(learner: LogisticLearner, graph: Graph, rows: Tensor) -> str:
+    product = graph.op("MatMul", rows.name, graph.double(learner.coef_))
+    return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
 
 
 @score.register
