@@ -56,7 +56,7 @@ for threshold, found in scores.items():
 # the projection brings images together that have little in common. (On the paper's yeast and
 # business data the curve is nearly flat.) Drawing Θ from a range for each member is close to the
 # best value and needs no search.
-fig, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
 means = [100 * s.mean() for s in scores.values()]
 spread = [100 * s.std() for s in scores.values()]
 ax.errorbar(range(len(scores)), means, spread, fmt="o", color="#0072B2", capsize=4)

@@ -71,7 +71,7 @@ for metric in watched:
     print(f"{metric:14}" + "".join(f"{found[name][metric]:14.3f}" for name in decided))
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.3), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 at = np.arange(len(rates))
 left.bar(at, y.sum(axis=0), color="#8C8C8C")
 left.set(title="rows with the label", xlabel="label")

@@ -94,7 +94,7 @@ if __name__ == "__main__":
     # The result is an ordinary search.
     k = [p["n_neighbors"] for p in search.cv_results_["params"]]
     mean, spread = (100 * search.cv_results_[f"{what}_test_score"] for what in ("mean", "std"))
-    fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+    fig, ax = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
     ax.errorbar(np.arange(len(k)), mean, spread, fmt="o", color="#0072B2", capsize=4)
     ax.set_xticks(np.arange(len(k)), k)
     ax.set(xlabel="neighbours k", ylabel="average precision, %")

@@ -74,7 +74,7 @@ for name, labels in sets.items():
     )
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 4), layout="constrained")
 size = tried["n_members"]
 dots = left.scatter(tried["threshold"], 100 * tried["score"], c=size, cmap="viridis_r", s=50)
 left.axvline(auto.threshold_, color="#D55E00", linewidth=1)

@@ -137,7 +137,7 @@ def pages() -> dict[str, str]:
     made, index = {}, HEAD
     for (name, title), (about, modules) in GROUPS.items():
         made[name] = f"{title}\n{'=' * len(title)}\n\n{about}\n\n{sections(modules)}"
-        listed = ", ".join(f"``{module}``" for module in modules)
+        listed = ", ".join(f"``{m}``" for m in dict.fromkeys(m.split(".")[0] for m in modules))
         index += f":doc:`{name}`\n   {about} ({listed})\n\n"
     index += ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name}\n" for name in made)
     return {"index": index, **made}
@@ -172,6 +172,10 @@ def _as_rst(app, what, name, obj, options, lines: list[str]) -> None:
 
 def setup(app) -> dict:
     """Write the pages once the settings are known."""
+    from sphinx.ext import autosummary
+
+    # A summary is a docstring's first sentence, which "Eq." does not end.
+    autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.",)
     app.connect("autodoc-process-docstring", _as_rst, priority=400)  # before numpydoc
     app.connect("config-inited", _write)
     return {"parallel_read_safe": True}
