@@ -43,7 +43,7 @@ from labelkin.model_selection import IterativeStratifiedKFold
 
 
 class Idle(ClassifierMixin, BaseEstimator):
-    """Counts the classes and says the same of every row.
+    """Counts the classes and predicts the same for every row.
 
     scikit-learn's DummyClassifier does so too, but is not idle: seeded, it makes a random
     generator in every call, which takes longer than all the rest.

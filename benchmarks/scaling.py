@@ -82,7 +82,7 @@ def rare_labels(n, features, labels, dtype, seed=0):
 
 
 def latent_rows(n, features, labels, dtype, latent=20):
-    """Return rows of few directions and a little noise, as an approximate index likes them."""
+    """Return rows of few directions and a little noise, which suit an approximate index."""
     rng = np.random.default_rng(0)
     # Before the rows: these are the same, however many rows there are.
     directions = rng.standard_normal((latent, features), dtype=dtype)
@@ -101,7 +101,7 @@ class TimedSearch(ApproximateSearch):
         self._timed(super().__init__, *args, **settings)
 
     def query(self, Q=None, n_jobs=None):
-        """Find neighbours; in a fit, which asks for those of the training rows, timed."""
+        """Find neighbours; timed in a fit, where the queries are the training rows."""
         if Q is not None:
             return super().query(Q, n_jobs)
         return self._timed(super().query, None, n_jobs)
@@ -159,7 +159,7 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
 
 
 def measured(device, *case, **sizes):
-    """Return what `measure` says: on the CPU, in a process of its own."""
+    """Return the figures of `measure`: on the CPU, in a process of its own."""
     if device != "cpu":
         return measure(device, *case, **sizes)
     command = [sys.executable, __file__, "--case", json.dumps([[device, *case], sizes])]

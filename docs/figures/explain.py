@@ -1,4 +1,4 @@
-"""One test image, what VPCME says of it, and the training images it says it by."""
+"""One test image, VPCME's votes for it, and the nearest training images."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ def draw():
     data = load_digit_scenes(n_samples=800, random_state=0)
     known = data.images[data.split == 0]
     model = VPCMEClassifier(n_estimators=30, random_state=0).fit(X_train, Y_train)
-    # A right answer with some doubt is a better example than a sure one.
+    # A correct prediction close to the threshold is a better example than a clear one.
     proba = model.predict_proba(X_test)
     right = (model.predict(X_test) == Y_test).all(axis=1) & (Y_test.sum(axis=1) == 2)
-    doubt = np.where(right, np.abs(proba - 0.5).min(axis=1), 1)
-    row = int(doubt.argmin())
+    margin = np.where(right, np.abs(proba - 0.5).min(axis=1), 1)
+    row = int(margin.argmin())
     why = model.explain(X_test[row])
 
     figure = new_figure(7.4, 3.3)

@@ -1,4 +1,4 @@
-"""Average ranks of all compared methods, and which of them the test tells apart."""
+"""Average ranks of all compared methods, and which of them differ significantly."""
 
 from measured import ROOT
 

@@ -7,7 +7,7 @@ from labelkin import RAkELClassifier
 
 
 def draw():
-    """Draw which labels each member learns, what it says of one image, and the share of votes."""
+    """Draw which labels each member learns, its votes for one image, and the share of votes."""
     X_train, X_test, Y_train, Y_test, images = scenes()
     model = RAkELClassifier(labelset_size=3, random_state=2)
     model.fit(X_train, Y_train)

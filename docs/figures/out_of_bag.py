@@ -11,8 +11,8 @@ FEATURES = (20, 50, 100, 200, 400)
 
 
 def draw():
-    """Draw the score that each estimate promises, and the one new rows give, against k."""
-    promised = {"left out inside the projection": [], "out of bag": [], "new rows": []}
+    """Draw two estimates of the score, and the score on new rows, against k."""
+    scores = {"left out inside the projection": [], "out of bag": [], "new rows": []}
     for k in FEATURES:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(4 * N, k))
@@ -30,13 +30,13 @@ def draw():
             model.oob_score_,
             average_precision(Y[N:], model.predict_proba(X[N:])),
         )
-        for name, value in zip(promised, values, strict=True):
-            promised[name].append(100 * value)
+        for name, value in zip(scores, values, strict=True):
+            scores[name].append(100 * value)
 
     figure = new_figure(7.4, 2.9)
     axes = figure.subplots()
     for (name, values), colour, style in zip(
-        promised.items(), (ORANGE, GREEN, BLUE), ("--", "-.", "-"), strict=True
+        scores.items(), (ORANGE, GREEN, BLUE), ("--", "-.", "-"), strict=True
     ):
         axes.plot(FEATURES, values, color=colour, linestyle=style, marker="o", markersize=4)
         axes.text(FEATURES[-1] * 1.06, values[-1], name, color=INK, va="center")
