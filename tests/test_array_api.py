@@ -6,6 +6,7 @@ only the latter matters here.
 
 import importlib
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -25,12 +26,18 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._utils import array_api as _array
-from labelkin._utils.array_api import array_api_dispatch, move_to_device, to_host, to_numpy
+from labelkin._utils.array_api import (
+    array_api_dispatch,
+    is_accelerator,
+    move_to_device,
+    to_host,
+    to_numpy,
+)
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.constraints import draw_constraints, label_similarity
-from labelkin.ensemble import _parallel as ensemble
-from labelkin.ensemble import _stacked as _stacked_members
+from labelkin.ensemble._member import train_member
+from labelkin.ensemble._parallel import train_in_turn
+from labelkin.ensemble._stacked import can_be_stacked, members_together, stack_size
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
 from labelkin.neighbors._search import make_search
 from support.data import make_data
@@ -136,14 +143,16 @@ def test_neighbours_with_many_ties(library, n, d, k):
     np.testing.assert_array_equal(to_numpy(there.query(library(Q))), here.query(Q))
 
 
-def working_memory(n_bytes):
-    return config_context(working_memory=n_bytes / 2**20)
+def working_memory(n_bytes, library):
+    """Bound temporary arrays; on an accelerator they may fill twice the working memory."""
+    share = 0.5 if is_accelerator(library(np.zeros(1)).device) else 1
+    return config_context(working_memory=share * n_bytes / 2**20)
 
 
 def test_neighbours_over_several_blocks(library):
     X = np.random.RandomState(0).randint(0, 4, (700, 3)).astype(float)
     expected = make_search(X, 9).query()
-    with working_memory(16_000):
+    with working_memory(16_000, library):
         found = make_search(library(X), 9).query()
     np.testing.assert_array_equal(to_numpy(found), expected)
 
@@ -301,9 +310,9 @@ def test_members_predict_together_or_in_turn(library):
     sizes = []
     for least, budget in [(1, 130_000), (4, 60_000), (64, 60_000)]:
         # Some rows at a time; some members at a time; one member after the other.
-        with working_memory(budget):
+        with working_memory(budget, library):
             assert MLkNNClassifier._proba_together(model.estimators_, projected) is None
-            sizes.append(_stacked_members.members_together(model.estimators_, 25, least))
+            sizes.append(members_together(model.estimators_, 25, least))
             np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
             np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
     assert sizes == [6, 3, 1]
@@ -334,59 +343,57 @@ STACKED = [
 ]
 
 
+def prepare(model, X, Y):
+    """Return what the members of an ensemble share, and their seeds."""
+    data, seeds, _ = model._prepare(*model._validate_fit(X, Y), None)
+    return data, seeds
+
+
 @pytest.mark.parametrize("options", STACKED, ids=str)
 @pytest.mark.parametrize("shape", [(300, 8), (30, 45)], ids=str)
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_members_trained_together_or_in_turn(library, options, shape, size, monkeypatch):
+def test_members_trained_together_or_in_turn(library, options, shape, size):
     X, Y = (library(a) for a in make_data(*shape))
-    Q = library(make_data(50, shape[1], seed=1)[0])
     model = BaggingVPCPClassifier(**{"n_estimators": 7, "random_state": 0, **options})
-    with monkeypatch.context() as patch:
-        patch.setattr(ensemble, "can_be_stacked", lambda *_: False)
-        turn = clone(model).fit(X, Y)
-    monkeypatch.setattr(ensemble, "stack_size", lambda *_: size)
-    trained = []
-    monkeypatch.setattr(ensemble, "train_stack", lambda *args: trained.append(1) or stack(*args))
-    stack = _stacked_members.train_stack
-    together = clone(model).fit(X, Y)
-    assert trained
-    for first, second in zip(turn.projections_, together.projections_, strict=True):
+    data, seeds = prepare(model, X, Y)
+    assert can_be_stacked(data)
+    for seed, other in zip(seeds, train_in_turn(data, seeds, size), strict=True):
+        one = train_member(data, seed)
+        assert one.error == pytest.approx(other.error, abs=1e-10)
+        np.testing.assert_array_equal(one.wrong, other.wrong)
+        assert (one.outside is None) == (other.outside is None) == (model.bag is None)
+        for ours, theirs in zip(one.outside or (), other.outside or (), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-10)
+        first, second = one.projection, other.projection
         assert vars(first).keys() == vars(second).keys()
+        assert first.threshold == second.threshold
         assert first.scaling_ == pytest.approx(second.scaling_, rel=1e-10)
         for name in ("must_link_", "cannot_link_", "eigenvalues_", "components_"):
-            one, other = getattr(first, name), getattr(second, name)
-            assert library.holds(other)
-            np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-7, err_msg=name)
-    for first, second in zip(turn.estimators_, together.estimators_, strict=True):
+            assert library.holds(getattr(second, name))
+            assert_close(first, second, name, 1e-7)
+        first, second = one.estimator, other.estimator
         assert vars(first).keys() == vars(second).keys()
         assert vars(first._counts).keys() == vars(second._counts).keys()
         assert vars(first._counts.search).keys() == vars(second._counts.search).keys()
         for name in ("prior_", "likelihood_", "_posterior"):
-            one, other = getattr(first, name), getattr(second, name)
-            np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=1e-12, err_msg=name)
-    for name in ("errors_", "thresholds_", "vote_weights_"):
-        np.testing.assert_allclose(
-            to_numpy(getattr(turn, name)), to_numpy(getattr(together, name)), atol=1e-10
-        )
-    np.testing.assert_allclose(
-        to_numpy(together.predict_proba(Q)), to_numpy(turn.predict_proba(Q)), atol=1e-8
-    )
-    np.testing.assert_array_equal(to_numpy(together.predict(Q)), to_numpy(turn.predict(Q)))
+            assert_close(first, second, name, 1e-12)
 
 
-def test_stacks_stay_small(library, monkeypatch):
+def assert_close(one, other, name, atol):
+    """Compare an attribute of two objects."""
+    ours, theirs = (to_numpy(getattr(thing, name)) for thing in (one, other))
+    np.testing.assert_allclose(ours, theirs, atol=atol, err_msg=name)
+
+
+def test_stacks_stay_small(library):
     """Large data make small stacks, and their rows are searched block by block."""
     X, Y = make_data(250, 6)
     model = BaggingVPCPClassifier(n_estimators=5, random_state=0)
     expected = clone(model).fit(X, Y).predict_proba(X)
-    sizes = []
-    monkeypatch.setattr(
-        ensemble, "train_stack", lambda *args: sizes.append(len(args[1])) or stack(*args)
-    )
-    stack = _stacked_members.train_stack
-    with working_memory(8 * 40_000):
+    data, _ = prepare(clone(model), library(X), library(Y))
+    with working_memory(8 * 40_000, library):
+        assert stack_size(data) == 3
         there = clone(model).fit(library(X), library(Y))
-    assert sizes == [3, 2]
     np.testing.assert_allclose(to_numpy(there.predict_proba(library(X))), expected, atol=1e-8)
 
 
@@ -486,7 +493,8 @@ def test_moving_to_a_device(monkeypatch):
     assert move_to_device(X, Y, "cpu")[0] is X
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:N'"):
         move_to_device(X, Y, "gpu")
-    monkeypatch.setattr(_array, "_import_or_none", lambda name: None)
+    for name in ("torch", "cupy"):
+        monkeypatch.setitem(sys.modules, name, None)  # cannot be imported
     with pytest.raises(ValueError, match="needs torch or CuPy"):
         move_to_device(X, Y, "cuda")
 

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
-from labelkin.constraints import ConstraintSampler, draw_constraints, label_similarity
-from labelkin.constraints._search import PairSearch, SearchLimits
+from labelkin.constraints import (
+    ConstraintSampler,
+    LabelSets,
+    draw_constraints,
+    label_similarity,
+)
+from labelkin.constraints._search import SearchLimits
 
 label_matrices = hnp.arrays(
     np.uint8,
@@ -164,12 +169,30 @@ def test_number_of_threads_does_not_change_the_pairs():
     np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
 
 
-def test_a_rare_kind_is_searched_for_once(monkeypatch):
-    sampler = ConstraintSampler(((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200], NO_TABLE)
-    first = sampler.draw(0.95, 20, 20, None, 0)
-    monkeypatch.setattr(PairSearch, "find", None)
-    again = sampler.draw(0.95, 20, 20, None, 0)
-    np.testing.assert_array_equal(first[0], again[0])
+class CountedLabelSets(LabelSets):
+    """Label sets that count how often a search reads their sizes."""
+
+    n_reads = 0
+
+    @property
+    def sizes(self):
+        self.n_reads += 1
+        return np.diff(self.distinct.indptr)
+
+
+def test_a_rare_kind_is_searched_for_once():
+    """The second draw takes the pairs of label sets that the first found, and reads none."""
+    Y = ((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200]
+    label_sets = CountedLabelSets.from_matrix(Y)
+    sampler = ConstraintSampler(label_sets, ENUMERATED)
+    first, _ = sampler.draw(0.95, 20, 0, None, 0)
+    n_reads = label_sets.n_reads
+    assert n_reads > 0
+    again, _ = sampler.draw(0.95, 20, 0, None, 0)
+    np.testing.assert_array_equal(first, again)
+    assert label_sets.n_reads == n_reads
+    sampler.draw(0.5, 20, 0, None, 0)
+    assert label_sets.n_reads > n_reads
 
 
 def test_a_uniform_sampler_would_fail_the_frequency_test():

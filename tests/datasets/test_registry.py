@@ -21,6 +21,8 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from labelkin.datasets import (
+    DatasetInfo,
+    SourceFile,
     data_home_path,
     dataset_info,
     dataset_names,
@@ -30,9 +32,7 @@ from labelkin.datasets import (
     read_arff,
     read_npz,
 )
-from labelkin.datasets.registry import _known as _registry
 from labelkin.datasets.registry._fetch import fetch
-from labelkin.datasets.registry._known import DatasetInfo, SourceFile
 from support.data import DATA, needs_data
 
 needs_arff = pytest.mark.skipif(
@@ -324,17 +324,6 @@ def no_cache(monkeypatch, tmp_path):
     return tmp_path / "cache" / "labelkin"
 
 
-@pytest.fixture
-def register(monkeypatch, no_cache):
-    """Make `load_dataset` know one entry only."""
-
-    def use(info):
-        monkeypatch.setattr(_registry, "_registry", lambda: {info.name: info})
-        return info
-
-    return use
-
-
 def tiny(server, *, urls=("tiny.mat",), sha256=True):
     total = hashlib.sha256(server.files["tiny.mat"]).hexdigest() if sha256 is True else sha256
     addresses = tuple(url if "://" in url else server.url(url) for url in urls)
@@ -345,83 +334,83 @@ def contents(folder):
     return sorted(p.name for p in folder.rglob("*")) if folder.exists() else []
 
 
-def test_download_then_no_network(server, register, tmp_path, capfd):
-    register(tiny(server))
+def test_download_then_no_network(server, no_cache, tmp_path, capfd):
+    info = tiny(server)
     home = tmp_path / "new" / "home"
-    first = load_dataset("tiny", data_home=home)
+    first = load_dataset(info, data_home=home)
     np.testing.assert_array_equal(first.target, [[1, 0], [0, 0], [1, 1]])
     np.testing.assert_array_equal(_dense(first.data), [[1, 0], [0, 2], [3, 0]])
     assert contents(home) == ["tiny.npz"]
     assert server.asked == ["/tiny.mat"]
     server.status = 500
-    second = load_dataset("tiny", data_home=home, subset="all")
+    second = load_dataset(info, data_home=home, subset="all")
     assert len(server.asked) == 1
     np.testing.assert_array_equal(second.split, [0, 0, 0, 1])
     np.testing.assert_array_equal(second.target[3], [0, 1])
     assert "".join(capfd.readouterr()) == ""  # no bar where stderr is no terminal
 
 
-def test_the_cache_is_the_default_folder(server, register, no_cache):
-    register(tiny(server))
-    load_dataset("tiny")
+def test_the_cache_is_the_default_folder(server, no_cache):
+    info = tiny(server)
+    load_dataset(info)
     assert contents(no_cache) == ["tiny.npz"]
     assert find_dataset("tiny") == no_cache / "tiny.npz"
 
 
-def test_a_bar_when_asked(server, register, tmp_path, capfd):
-    register(tiny(server))
-    load_dataset("tiny", data_home=tmp_path, progress=True)
+def test_a_bar_when_asked(server, no_cache, tmp_path, capfd):
+    info = tiny(server)
+    load_dataset(info, data_home=tmp_path, progress=True)
     shown = capfd.readouterr()
     assert "100%" in shown.err
     assert shown.out == ""
 
 
-def refused(error, words, home):
+def refused(info, error, words, home):
     with pytest.raises(error, match=words) as caught:
-        load_dataset("tiny", data_home=home)
+        load_dataset(info, data_home=home)
     assert contents(home) == []
     message = str(caught.value)
     assert "\n" not in message
     return message
 
 
-def test_cut_connection(server, register, tmp_path):
-    register(tiny(server))
+def test_cut_connection(server, no_cache, tmp_path):
+    info = tiny(server)
     server.cut = True
-    message = refused(ConnectionError, "the connection was cut", tmp_path)
+    message = refused(info, ConnectionError, "the connection was cut", tmp_path)
     assert "LABELKIN_DATA" in message
     assert server.url("")[:-1] in message
     server.cut = False
-    assert load_dataset("tiny", data_home=tmp_path).target.shape == (3, 2)
+    assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
 
 
-def test_cut_connection_without_a_known_sum(server, register, tmp_path):
-    register(tiny(server, sha256=None))
+def test_cut_connection_without_a_known_sum(server, no_cache, tmp_path):
+    info = tiny(server, sha256=None)
     server.cut = True
-    refused(ConnectionError, "the connection was cut", tmp_path)
+    refused(info, ConnectionError, "the connection was cut", tmp_path)
 
 
-def test_wrong_sum(server, register, tmp_path):
-    register(tiny(server, sha256="0" * 64))
-    refused(ValueError, "sha256 is not the published one", tmp_path)
+def test_wrong_sum(server, no_cache, tmp_path):
+    info = tiny(server, sha256="0" * 64)
+    refused(info, ValueError, "sha256 is not the published one", tmp_path)
 
 
 @pytest.mark.parametrize("status", [404, 500])
-def test_server_refuses(server, register, tmp_path, status):
-    register(tiny(server))
+def test_server_refuses(server, no_cache, tmp_path, status):
+    info = tiny(server)
     server.status = status
-    refused(ConnectionError, f"the server answered {status}", tmp_path)
+    refused(info, ConnectionError, f"the server answered {status}", tmp_path)
 
 
-def test_offline(server, register, tmp_path):
-    register(tiny(server))
+def test_offline(server, no_cache, tmp_path):
+    info = tiny(server)
     server.server_close()
     server.shutdown()
-    message = refused(ConnectionError, "no connection", tmp_path)
+    message = refused(info, ConnectionError, "no connection", tmp_path)
     assert message.endswith("set LABELKIN_DATA to a folder that holds tiny.npz.")
     file = SourceFile("all", (server.url("tiny.arff"),))
-    register(dataclasses.replace(TINY, files=(file,)))
-    assert "tiny.arff by hand" in refused(ConnectionError, "no connection", tmp_path)
+    info = dataclasses.replace(TINY, files=(file,))
+    assert "tiny.arff by hand" in refused(info, ConnectionError, "no connection", tmp_path)
 
 
 def test_no_answer_in_time(server, tmp_path):
@@ -434,47 +423,52 @@ def test_no_answer_in_time(server, tmp_path):
     assert not contents(tmp_path)
 
 
-def test_next_address_helps(server, register, tmp_path):
+def test_next_address_helps(server, no_cache, tmp_path):
     server.files["bad/tiny.mat"] = b"something else"
-    register(tiny(server, urls=("gone/tiny.mat", "bad/tiny.mat", "tiny.mat")))
-    assert load_dataset("tiny", data_home=tmp_path).target.shape == (3, 2)
+    info = tiny(server, urls=("gone/tiny.mat", "bad/tiny.mat", "tiny.mat"))
+    assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
     assert server.asked == ["/gone/tiny.mat", "/bad/tiny.mat", "/tiny.mat"]
 
 
-def test_wrong_statistics(server, register, tmp_path):
+def test_wrong_statistics(server, no_cache, tmp_path):
     info = tiny(server)
-    register(dataclasses.replace(info, statistics={**info.statistics, "distinct": 2}))
+    info = dataclasses.replace(info, statistics={**info.statistics, "distinct": 2})
     refused(
-        ValueError, r"do not give the published statistics \(distinct 3 instead of 2\)", tmp_path
+        info,
+        ValueError,
+        r"do not give the published statistics \(distinct 3 instead of 2\)",
+        tmp_path,
     )
 
 
-def test_not_a_matlab_file(server, register, tmp_path):
+def test_not_a_matlab_file(server, no_cache, tmp_path):
     server.files["tiny.mat"] = b"<html>sign in</html>" * 50
-    register(tiny(server, sha256=None))
-    refused(ValueError, "files downloaded for tiny cannot be read .*; nothing was kept", tmp_path)
+    info = tiny(server, sha256=None)
+    refused(
+        info, ValueError, "files downloaded for tiny cannot be read .*; nothing was kept", tmp_path
+    )
 
 
-def test_failing_to_write_leaves_nothing(server, register, tmp_path, monkeypatch):
-    register(tiny(server))
+def test_failing_to_write_leaves_nothing(server, no_cache, tmp_path, monkeypatch):
+    info = tiny(server)
 
     def full(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", full)
-    refused(OSError, "disk full", tmp_path)
+    refused(info, OSError, "disk full", tmp_path)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder nobody can write to")
-def test_read_only_home_falls_back_to_the_cache(server, register, no_cache, monkeypatch):
-    register(tiny(server))
+def test_read_only_home_falls_back_to_the_cache(server, no_cache, monkeypatch):
+    info = tiny(server)
     home = Path("/proc/labelkin-data")
-    assert load_dataset("tiny", data_home=home).target.shape == (3, 2)
+    assert load_dataset(info, data_home=home).target.shape == (3, 2)
     assert contents(no_cache) == ["tiny.npz"]
-    assert load_dataset("tiny", data_home=home, download=False).target.shape == (3, 2)
+    assert load_dataset(info, data_home=home, download=False).target.shape == (3, 2)
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/labelkin-cache")
     with pytest.raises(PermissionError, match=r"Neither .* can be written to.*LABELKIN_DATA"):
-        load_dataset("tiny", data_home=home)
+        load_dataset(info, data_home=home)
 
 
 def _python(code, *arguments, env=None):
@@ -495,13 +489,11 @@ def test_two_processes_at_once(server, tmp_path):
     code = textwrap.dedent(
         """
         import json, sys
-        from labelkin.datasets.registry import _known as _registry
-        from labelkin.datasets import load_dataset
+        from labelkin.datasets import DatasetInfo, SourceFile, load_dataset
         entry, home = json.loads(sys.argv[1]), sys.argv[2]
-        files = tuple(_registry.SourceFile(**file) for file in entry.pop("files"))
-        info = _registry.DatasetInfo(**entry, files=files)
-        _registry._registry = lambda: {"tiny": info}
-        print(load_dataset("tiny", data_home=home).target.tolist())
+        files = tuple(SourceFile(**file) for file in entry.pop("files"))
+        info = DatasetInfo(**entry, files=files)
+        print(load_dataset(info, data_home=home).target.tolist())
         """
     )
     entry = json.dumps(dataclasses.asdict(tiny(server)))
@@ -522,7 +514,7 @@ def test_two_processes_at_once(server, tmp_path):
 
 @needs_arff
 @pytest.mark.parametrize("name", MULAN)
-def test_real_files_from_a_server(name, register, tmp_path):
+def test_real_files_from_a_server(name, no_cache, tmp_path):
     """The whole path on the published files: the result is the stored dataset."""
     info = dataset_info(name)
     folder = DATA / "arff" / "mulan"
@@ -531,8 +523,8 @@ def test_real_files_from_a_server(name, register, tmp_path):
     }
     with serving(originals) as server:
         files = tuple(dataclasses.replace(f, urls=(server.url(f.name),)) for f in info.files)
-        register(dataclasses.replace(info, files=files))
-        load_dataset(name, data_home=tmp_path)
+        info = dataclasses.replace(info, files=files)
+        load_dataset(info, data_home=tmp_path)
     assert contents(tmp_path) == [f"{name}.npz"]
     fetched, stored = read_npz(tmp_path / f"{name}.npz"), read_npz(DATA / f"{name}.npz")
     np.testing.assert_array_equal(_dense(fetched.data), _dense(stored.data))
@@ -554,7 +546,7 @@ def _keys(bunch, rows):
 
 @needs_data
 @pytest.mark.parametrize("transposed", [True, False])
-def test_yahoo_from_a_matlab_file(register, tmp_path, transposed):
+def test_yahoo_from_a_matlab_file(no_cache, tmp_path, transposed):
     stored = read_npz(DATA / "arts.npz")
     content = {}
     for part, name in enumerate(("train", "test")):
@@ -565,15 +557,15 @@ def test_yahoo_from_a_matlab_file(register, tmp_path, transposed):
     savemat(buffer, content)
     with serving({"arts.mat": buffer.getvalue()}) as server:
         file = SourceFile("all", (server.url("arts.mat"),), None)
-        register(dataclasses.replace(dataset_info("arts"), files=(file,)))
-        bunch = load_dataset("arts", data_home=tmp_path, subset="all")
+        info = dataclasses.replace(dataset_info("arts"), files=(file,))
+        bunch = load_dataset(info, data_home=tmp_path, subset="all")
     assert (bunch.data != stored.data).nnz == 0
     np.testing.assert_array_equal(bunch.target, stored.target)
     np.testing.assert_array_equal(bunch.split, stored.split)
     assert bunch.label_names is None
 
 
-def test_openml(register, tmp_path, monkeypatch):
+def test_openml(no_cache, tmp_path, monkeypatch):
     """`fetch_openml` talks to a server that answers as OpenML's does."""
     arff = (
         b"@relation toy\n@attribute x1 numeric\n@attribute c {r,g,b}\n"
@@ -616,7 +608,7 @@ def test_openml(register, tmp_path, monkeypatch):
         "data/v1/download/77": arff,
     }
     figures = {"instances": 3, "features": 2, "labels": 2, "distinct": 3, "cardinality": 1.0}
-    register(dataclasses.replace(TINY, rows="all", openml=9, statistics=figures))
+    info = dataclasses.replace(TINY, rows="all", openml=9, statistics=figures)
     with serving(files) as server:
         about["url"] = server.url("data/v1/download/77/toy.arff")
         files["api/v1/json/data/9"] = json.dumps({"data_set_description": about}).encode()
@@ -627,7 +619,7 @@ def test_openml(register, tmp_path, monkeypatch):
         monkeypatch.setattr("sklearn.datasets._openml._OPENML_PREFIX", "", raising=False)
         download = server.url("data/v1/download/") + "{}"
         monkeypatch.setattr("sklearn.datasets._openml._DATA_FILE", download, raising=False)
-        bunch = load_dataset("tiny", data_home=tmp_path)
+        bunch = load_dataset(info, data_home=tmp_path)
     np.testing.assert_array_equal(bunch.target, [[1, 0], [1, 1], [0, 0]])
     assert list(bunch.feature_names) == ["x1", "c"]
     assert list(bunch.label_names) == ["l1", "l2"]
@@ -635,6 +627,6 @@ def test_openml(register, tmp_path, monkeypatch):
     np.testing.assert_array_equal(bunch.data[:, 0].ravel(), [1.5, 0, -2])
     assert bunch.split is None
     with pytest.raises(ValueError, match="tiny has no published partition"):
-        load_dataset("tiny", data_home=tmp_path, subset="train")
+        load_dataset(info, data_home=tmp_path, subset="train")
     with pytest.raises(ConnectionError, match=r"OpenML .*LABELKIN_DATA"):
-        load_dataset("tiny", data_home=tmp_path / "other")
+        load_dataset(info, data_home=tmp_path / "other")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import labelkin.ensemble._threshold
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.constraints import LabelSets, label_similarity
 from labelkin.ensemble._threshold import (
@@ -14,6 +13,7 @@ from labelkin.ensemble._threshold import (
     similarity_values,
     successive_halving,
 )
+from labelkin.metrics import METRICS
 from support.data import make_data
 
 BOTH = pytest.mark.parametrize("Ensemble", [VPCMEClassifier, BaggingVPCPClassifier])
@@ -106,7 +106,7 @@ def scripted_halving(good, candidates, n_trials, metric="average_precision", noi
         n_trials,
         members,
         lambda train, which: list(map(train, which)),
-        lambda: Trial(Y, metric, above_half),
+        lambda: Trial(Y, METRICS[metric], above_half),
     )
     return best, scores, trained
 
@@ -156,7 +156,7 @@ def test_without_a_clear_winner_it_stays_with_the_papers():
         9,
         members,
         lambda f, which: list(map(f, which)),
-        lambda: Trial(Y, "log_loss", above_half),
+        lambda: Trial(Y, METRICS["log_loss"], above_half),
     )
     assert best == 0.6
 
@@ -177,7 +177,7 @@ def trial(n, n_members, seed, effect=0.0, by_row=0.0, by_member=0.0, by_both=0.0
         + by_member * own.standard_normal(n_members)[:, None]
         + by_both * own.standard_normal((n_members, n))
     )
-    made = Trial(np.zeros((n, 1), dtype=np.uint8), "linear", above_half)
+    made = Trial(np.zeros((n, 1), dtype=np.uint8), Linear(), above_half)
     made.outside = [(np.arange(n), e[:, None], np.zeros((n, 1))) for e in error]
     return made
 
@@ -194,8 +194,7 @@ class Linear:
 @pytest.mark.parametrize(
     ("by_row", "by_member", "by_both"), [(1, 0, 0), (0, 0.1, 0), (0, 0, 2), (1, 0.1, 2)]
 )
-def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by_both, monkeypatch):
-    monkeypatch.setitem(labelkin.ensemble._threshold.METRICS, "linear", Linear())
+def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by_both):
     groups = np.array_split(np.arange(200), 10)
     effects = {"by_row": by_row, "by_member": by_member, "by_both": by_both}
     found = np.array(
@@ -213,8 +212,7 @@ def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by
     assert 0.75 < found[:, 1].mean() / found[:, 0].var() < 1.6
 
 
-def test_a_gain_must_be_two_standard_errors(monkeypatch):
-    monkeypatch.setitem(labelkin.ensemble._threshold.METRICS, "linear", Linear())
+def test_a_gain_must_be_two_standard_errors():
     two = [trial(200, 8, 0, strangers=s, by_row=1, by_member=0.1) for s in (1, 2)]
     rows = np.array_split(np.random.default_rng(0).permutation(200), 10)
     mean, variance = score_difference(*two, rows)

@@ -47,7 +47,7 @@ def is_numpy(xp: Any) -> bool:
     return xp is _NUMPY
 
 
-def _is_accelerator(device: Any) -> bool:
+def is_accelerator(device: Any) -> bool:
     """Whether a device is a GPU of torch or CuPy."""
     kind = getattr(device, "type", None)  # torch
     return kind != "cpu" if kind is not None else type(device).__module__.startswith("cupy")
@@ -126,7 +126,7 @@ def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most
     Elsewhere it stays in cache, and below ``working_memory``.
     """
     memory = 2**20 * get_config()["working_memory"]
-    if not _is_accelerator(device):
+    if not is_accelerator(device):
         entries = min(_CACHED_ENTRIES, memory // 8)
         return int(np.clip(entries // max(width, 1), least, most))
     rows = max(int(2 * memory // (max(width, 1) * itemsize)), least)

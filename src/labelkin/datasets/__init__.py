@@ -20,6 +20,7 @@ from labelkin.datasets.formats import (
 )
 from labelkin.datasets.registry import (
     DatasetInfo,
+    SourceFile,
     data_home_path,
     dataset_info,
     dataset_names,
@@ -31,6 +32,7 @@ __all__ = [
     "DatasetInfo",
     "Description",
     "FormatError",
+    "SourceFile",
     "data_home_path",
     "dataset_info",
     "dataset_names",

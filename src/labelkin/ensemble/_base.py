@@ -176,7 +176,7 @@ class ConstraintEnsemble(MultiLabelClassifier):
                 stacklevel=3,
             )
         proba = oob.proba()
-        self.oob_score_ = oob.score(self.oob_metric, vote(proba, oob.votes(), self.voting))
+        self.oob_score_ = oob.score(METRICS[self.oob_metric], vote(proba, oob.votes(), self.voting))
         self.oob_proba_ = to_device_of(self._as_proba(proba), data.X)
         if self.calibrate and oob.predicted.any():
             self.calibration_ = SlopeCalibration().fit(proba[oob.predicted], Y[oob.predicted])

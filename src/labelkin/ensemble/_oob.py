@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from labelkin.base import Array
-from labelkin.metrics import METRICS
+from labelkin.metrics import Metric
 
 # Rows outside a bag, a member's probabilities and its labels of them.
 Outside = tuple[Array, Array, Array]
@@ -50,13 +50,13 @@ class OutOfBag:
             total, self._weight, out=np.full(total.shape, np.nan), where=self._weight > 0
         )
 
-    def score(self, metric: str, labels: Array, rows: Array | None = None) -> float:
+    def score(self, metric: Metric, labels: Array, rows: Array | None = None) -> float:
         """Return the value of a metric over the predicted samples, NaN if there are none.
 
         Parameters
         ----------
-        metric : str
-            Name in `labelkin.metrics.METRICS`.
+        metric : Metric
+            A value of `labelkin.metrics.METRICS`.
         labels : ndarray of shape (n_samples, n_labels)
             The predicted labels, for a metric of label sets.
         rows : ndarray of int, optional
@@ -65,9 +65,8 @@ class OutOfBag:
         rows = np.flatnonzero(self.predicted) if rows is None else rows
         if not len(rows):
             return float("nan")
-        chosen = METRICS[metric]
-        given = labels if chosen.needs == "label" else self.proba()
-        return chosen(self.Y[rows], given[rows])
+        given = labels if metric.needs == "label" else self.proba()
+        return metric(self.Y[rows], given[rows])
 
 
 def precision_weights(outside: Sequence[Outside], Y: Array) -> Array:

@@ -45,10 +45,13 @@ def train_independently(
     )
 
 
-def train_in_turn(data: TrainingSet, seeds: Array) -> Iterator[Member]:
-    """Train one member per seed, one after the other; on a device some at a time."""
+def train_in_turn(data: TrainingSet, seeds: Array, at_once: int | None = None) -> Iterator[Member]:
+    """Train one member per seed, one after the other; on a device some at a time.
+
+    `at_once` is the number of members trained together; None: as many as memory allows.
+    """
     if not can_be_stacked(data):
         yield from (train_member(data, seed) for seed in seeds)
         return
-    for batch in gen_batches(len(seeds), stack_size(data)):
+    for batch in gen_batches(len(seeds), at_once or stack_size(data)):
         yield from train_stack(data, seeds[batch])

@@ -23,7 +23,7 @@ from labelkin.constraints import LabelSets
 from labelkin.ensemble._member import TrainingSet
 from labelkin.ensemble._oob import OutOfBag, Outside
 from labelkin.ensemble._voting import vote
-from labelkin.metrics import METRICS
+from labelkin.metrics import METRICS, Metric
 
 PAPER_THRESHOLD = 0.6
 AUTO_BAG = 0.6
@@ -75,7 +75,8 @@ def choose_threshold(
         return map_threads(train, which, ensemble.n_jobs)
 
     def new_trial() -> Trial:
-        return Trial(data.Y, ensemble.oob_metric, partial(vote, voting=ensemble.voting))
+        metric = METRICS[ensemble.oob_metric]
+        return Trial(data.Y, metric, partial(vote, voting=ensemble.voting))
 
     return successive_halving(candidates, n_trials, members, run, new_trial)
 
@@ -145,13 +146,13 @@ class Trial:
     ----------
     Y : ndarray of shape (n_samples, n_labels)
         The true labels.
-    metric : str
-        Name in `labelkin.metrics.METRICS`.
+    metric : Metric
+        A value of `labelkin.metrics.METRICS`.
     vote : callable
         Labels from mean probabilities and shares of votes.
     """
 
-    def __init__(self, Y: Array, metric: str, vote: Callable[[Array, Array], Array]) -> None:
+    def __init__(self, Y: Array, metric: Metric, vote: Callable[[Array, Array], Array]) -> None:
         self.Y, self.metric, self.vote = Y, metric, vote
         self.outside: list[Outside] = []
 
@@ -166,9 +167,8 @@ class Trial:
             if m != without:
                 oob.add(*outside)
         labels = self.vote(oob.proba(), oob.votes())
-        sign = METRICS[self.metric].sign
         return [
-            sign
+            self.metric.sign
             * oob.score(self.metric, labels, None if rows is None else rows[oob.predicted[rows]])
             for rows in groups
         ]
@@ -236,7 +236,7 @@ def successive_halving(
         ahead = score[last] > score[reference]
         if ahead and clearly_better(trials[last], trials[reference], len(candidates) - 1):
             best = last
-    score *= METRICS[trials[0].metric].sign
+    score *= trials[0].metric.sign
     return float(candidates[best]), {"threshold": candidates, "score": score, "n_members": trained}
 
 

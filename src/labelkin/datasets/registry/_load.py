@@ -15,7 +15,7 @@ from labelkin.datasets.registry._known import DatasetInfo, dataset_info
 
 
 def load_dataset(
-    name: str,
+    name: str | DatasetInfo,
     *,
     data_home: str | os.PathLike[str] | None = None,
     download: bool = True,
@@ -32,8 +32,9 @@ def load_dataset(
 
     Parameters
     ----------
-    name : str
-        A name that `dataset_names` lists, such as ``"yeast"``.
+    name : str or DatasetInfo
+        A name that `dataset_names` lists, such as ``"yeast"``; or, for a dataset that the
+        registry does not have, its description.
     data_home : path-like, default=None
         Folder of the data; by default the environment variable ``LABELKIN_DATA``, else
         ``labelkin`` in the user's cache. A dataset that is not there is searched
@@ -70,7 +71,7 @@ def load_dataset(
     ((2417, 103), (2417, 14))
     >>> X, y = load_dataset("yeast", return_X_y=True, as_frame=True)  # doctest: +SKIP
     """
-    info = dataset_info(name)
+    info = name if isinstance(name, DatasetInfo) else dataset_info(name)
     if subset not in (None, "all", "train", "test"):
         raise ValueError(f"subset must be 'all', 'train', 'test' or None, not {subset!r}.")
     path = find_dataset(info.name, data_home)
