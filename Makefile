@@ -20,9 +20,9 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.cli-installed
 	$(BIN)/labelkin demo
 
-# One worker per core, each with one BLAS thread: threads of several workers slow each other down.
+# One worker per core, each with one thread: threads of several workers slow each other down.
 test: $(VENV)/.dev-installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 # Mutated files of every format, SECONDS for each; another SEED gives other files.
 SECONDS ?= 600
@@ -41,7 +41,7 @@ $(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
 	@touch $@
 
 test-lowest: $(LOWEST)/.installed
-	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .

@@ -28,7 +28,7 @@ from support.data import make_data
 SMALL = {
     "AdaBoostPDTClassifier": {"n_estimators": 3},
     "BaggingVPCPClassifier": {"n_estimators": 3},
-    "KinEnsembleClassifier": {"n_projections": 2, "n_trees": 10},
+    "KinEnsembleClassifier": {"n_projections": 1, "n_trees": 5},
     "VPCMEClassifier": {"n_estimators": 3},
 }
 
@@ -89,12 +89,10 @@ def expected_failures(estimator):
 
 VARIANTS = [
     labelkin.VPCMEClassifier(n_estimators=3, voting="soft", random_state=0),
-    labelkin.BaggingVPCPClassifier(n_estimators=3, voting="soft", random_state=0),
-    labelkin.VPCMEClassifier(n_estimators=6, voting="soft", bag=0.6, random_state=0),
     labelkin.VPCMEClassifier(
-        n_estimators=6, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+        n_estimators=3, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
     ),
-    labelkin.BaggingVPCPClassifier(n_estimators=6, bag=0.5, threshold="auto", random_state=0),
+    labelkin.BaggingVPCPClassifier(n_estimators=3, bag=0.5, voting="soft", random_state=0),
     labelkin.IBLRClassifier(add_features=True),
     labelkin.BinaryRelevanceClassifier(LogisticRegression()),
     labelkin.ChainClassifier(LogisticRegression()),

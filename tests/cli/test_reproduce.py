@@ -190,9 +190,9 @@ def test_killed_at_random_moments_the_results_are_the_same():
     assert main([*SLOW, "--jobs", "1", "--store", "whole.db"]) == 0
     chance = random.Random(0)
     kills = 0
-    # From "before the store exists" to "amid the cells"; the first three come before any
+    # From "before the store exists" to "amid the cells"; the first two come before any
     # machine could be done.
-    moments = [0.3, 0.8, 1.3, chance.uniform(1, 4), chance.uniform(1, 4)]
+    moments = [0.5, 1.3, chance.uniform(1, 4)]
     for attempt in range(12):
         process = start(*SLOW, "--jobs", "2")
         try:
@@ -205,7 +205,7 @@ def test_killed_at_random_moments_the_results_are_the_same():
             break
         assert process.returncode == -signal.SIGKILL, error
     assert process.returncode == 0
-    assert kills >= 3
+    assert kills >= 2
     assert figures("results.db") == figures("whole.db")
 
 

@@ -204,7 +204,7 @@ def test_the_variance_of_a_gain_is_that_of_repeated_trials(by_row, by_member, by
                 trial(200, 8, seed, strangers=2, **effects),
                 groups,
             )
-            for seed in range(300)
+            for seed in range(100)
         ]
     )
     assert found[:, 0].mean() == pytest.approx(0.3, abs=0.04)

@@ -15,9 +15,12 @@ from support.data import make_data
 
 NAMES = GROUPS["frontier"].methods
 
+# Numbers of members, and of rounds of histogram boosting.
+SIZES = {"n_estimators", "binaryrelevanceclassifier__estimator__max_iter"}
+
 
 def fast(name):
-    """Return a method with three members, if it is an ensemble of them."""
+    """Return a method with three members or rounds of boosting, if it has any."""
     method = COMPARED[name]
 
     def make(seed):
@@ -25,7 +28,7 @@ def fast(name):
             model = method.make(seed)
         except ImportError as error:
             pytest.skip(str(error))
-        return model.set_params(n_estimators=3) if "n_estimators" in model.get_params() else model
+        return model.set_params(**dict.fromkeys(SIZES & model.get_params().keys(), 3))
 
     return type(method)(name, method.title, make, method.settings, method.reference)
 
