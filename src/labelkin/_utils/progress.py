@@ -1,8 +1,34 @@
-"""Progress of a long fit, printed line by line."""
+"""Progress of a long fit: printed line by line, and announced where it will take minutes."""
 
 import time
+import warnings
 from threading import Lock
 from typing import Any
+
+# A fit whose rest will take more seconds than this is announced by a warning.
+LONG_FIT = 180.0
+
+
+def warn_if_long(n_left: int, unit: str, seconds: float, cure: str) -> None:
+    """Warn, in one sentence, when the rest of a fit will take more than a few minutes.
+
+    Parameters
+    ----------
+    n_left : int
+        Number of steps that are left.
+    unit : str
+        What they are, in the plural.
+    seconds : float
+        What each takes, as measured so far.
+    cure : str
+        What takes less time, an end of the sentence.
+    """
+    if n_left * seconds > LONG_FIT:
+        minutes = n_left * seconds / 60
+        warnings.warn(
+            f"The {n_left} {unit} that are left will take about {minutes:.0f} minutes; {cure}.",
+            stacklevel=4,
+        )
 
 
 class FitProgress:

@@ -6,6 +6,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
+from labelkin._utils.parallel import effective_n_threads
 from labelkin.base import Array
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member, TrainingSet
@@ -83,6 +84,9 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         members = train_independently(data, seeds, self.n_jobs, report)
         self.sample_weights_ = data.equal_weights()
         return self._finish(data, members)
+
+    def _members_at_once(self) -> int:
+        return min(effective_n_threads(self.n_jobs), self.n_estimators)
 
     def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
         """Train the members one after the other; yield each, and the equal sample weights."""

@@ -1,5 +1,6 @@
 """What VPCME and Bagging_VPCP share: parameters, validation, fitted attributes, prediction."""
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +15,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from labelkin._utils.array_api import astype, is_device_array, to_device_of, to_numpy
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._explain import explain_ensemble
@@ -134,13 +135,23 @@ class ConstraintEnsemble(MultiLabelClassifier):
             n_tried = len(self.threshold_scores_["threshold"])
             progress.print(f"threshold {self.threshold_:.3g} of {n_tried} tried")
 
+        started, at_once = time.perf_counter(), self._members_at_once()
+
         def report(number: int, member: Member) -> None:
+            if number == at_once:
+                seconds = (time.perf_counter() - started) / number
+                cure = "fewer members or, with max_features, fewer features take less time"
+                warn_if_long(self.n_estimators - number, "members", seconds, cure)
             error = f"training error {member.error:.3f}"
             progress.print(f"member {number} of {self.n_estimators}, {error}")
             if self._callback is not None:
                 self._callback(number, member.error)
 
         return data, seeds, report
+
+    def _members_at_once(self) -> int:
+        """Return how many members are trained at the same time."""
+        return 1
 
     def _finish(self, data: TrainingSet, members: list[Member]) -> Any:
         """Set the fitted attributes; ``sample_weights_`` are those after the last member."""
