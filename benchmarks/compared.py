@@ -2,11 +2,14 @@
 
     labelkin reproduce frontier --store frontier.db
     python benchmarks/compared.py frontier.db --out results/frontier.md --figures results/figures
+    labelkin reproduce holdout --store holdout.db
+    python benchmarks/compared.py holdout.db --folds results/frontier.csv --out results/holdout.md
 
 The page shows the critical-difference diagrams that --figures writes, PNG and SVG. Several files,
 of the same folds, are taken together; --csv keeps all their cells in one, which ``labelkin
-report`` reads as well. Everything on the page is computed from these files: who leads over
-datasets × metrics and by which test, a table a metric, what was not run, settings.
+report`` reads as well. Everything on the page is computed from these files: which method leads
+over datasets × metrics and by which test, one table per metric, what was not run, and the
+settings. Figures on published test rows are set beside those of the folds that --folds names.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import pandas as pd
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.drawing import save
+from labelkin.experiments.report.holdout import flattery_findings, flattery_table
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
@@ -33,15 +37,21 @@ def number(value, best):
 
 
 def means_table(comparison, measure):
-    """Return a metric's means, the best in bold, beside what the paper printed for VPCME."""
+    """Return a metric's means, the best in bold, beside what the paper printed for VPCME.
+
+    On published test rows there is nothing printed to compare with.
+    """
     means = (comparison.means(measure) * measure.scale).round(2)
     best = means.max(axis=1) if measure.greater_is_better else means.min(axis=1)
-    head = ["Dataset", *map(method_title, comparison.methods), "VPCME, published"]
+    head = ["Dataset", *map(method_title, comparison.methods)]
+    if not comparison.is_holdout:
+        head.append("VPCME, published")
     lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     for dataset in comparison.datasets:
-        printed = published(dataset, REFERENCE, measure.name)
         row = [number(value, best[dataset]) for value in means.loc[dataset]]
-        row.append(f"{printed.mean:.2f}" if printed else "–")
+        if not comparison.is_holdout:
+            printed = published(dataset, REFERENCE, measure.name)
+            row.append(f"{printed.mean:.2f}" if printed else "–")
         lines.append(f"| {dataset} | {' | '.join(row)} |")
     return "\n".join(lines)
 
@@ -61,7 +71,7 @@ def together(parts):
 
 def not_run(comparison):
     """Say what of the group has no finished cell at all."""
-    group = GROUPS["frontier"]
+    group = GROUPS["holdout" if comparison.is_holdout else "frontier"]
     absent = [method_title(name) for name in group.methods if name not in comparison.methods]
     absent += [name for name in group.datasets if name not in comparison.datasets]
     return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
@@ -71,25 +81,37 @@ def diagrams(comparison, folder):
     """Write critical-difference diagrams; return the lines that show them on the page."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
+    group = "holdout" if comparison.is_holdout else "frontier"
     for name in ("cells", "datasets"):
         figure = figures.draw_overall(comparison, by_dataset=name == "datasets")
         if figure is not None:
-            save(figure, folder, f"frontier_{name}")
+            save(figure, folder, f"{group}_{name}")
             title = f"Average ranks over {name}; bars join what the test cannot tell apart"
-            lines.append(f"![{title}]({folder.name}/frontier_{name}.png)")
+            lines.append(f"![{title}]({folder.name}/{group}_{name}.png)")
     return lines
 
 
-def page(recorded, baseline, folder):
-    comparison = Comparison.of(finished(check_results(recorded.results)), None, components=None)
-    parts = ["# The comparison beyond the paper"]
-    table = overall_table(comparison, baseline)
+def compare(recorded):
+    """Return the comparison of all methods that have every fold of a dataset."""
+    return Comparison.of(finished(check_results(recorded.results)), None, components=None)
+
+
+def page(recorded, baseline, folder, folds=None):
+    """Return the page; `folds` are the results by folds that published test rows stand beside."""
+    comparison = compare(recorded)
+    title = "The comparison beyond the paper"
+    parts = [f"# {title}" + (", on published test rows" if comparison.is_holdout else "")]
+    table = overall_table(comparison.ranked, baseline)
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
-    parts += overall_findings(comparison)
+    parts += overall_findings(comparison.ranked)
+    if folds is not None:
+        parts += flattery_findings(folds, comparison, ("kin", "krr"))
+        beside = flattery_table(folds, comparison)
+        parts += [beside.to_markdown()] if beside else []
     parts.append(table.to_markdown())
     if folder:
-        parts += ["## Critical differences", *diagrams(comparison, folder)]
+        parts += ["## Critical differences", *diagrams(comparison.ranked, folder)]
     if gaps := [*not_run(comparison), *findings.gaps(comparison)]:
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
@@ -97,7 +119,9 @@ def page(recorded, baseline, folder):
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
     known = {name: method.settings for name, method in COMPARED.items()}
     settings = known | dict(recorded.settings)
-    lines = [f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in table.rows]
+    lines = [
+        f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in comparison.methods
+    ]
     parts += ["## Settings", "\n".join(lines)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -108,10 +132,12 @@ def main():
     parser.add_argument("--csv", type=Path, help="write all cells there, too")
     parser.add_argument("--out", type=Path, help="write there instead of to the screen")
     parser.add_argument("--figures", type=Path, help="write diagrams there, beside --out")
+    parser.add_argument("--folds", type=Path, help="results by folds, to set test rows beside")
     parser.add_argument("--baseline", default="krr", help="method whose leads are shown")
     options = parser.parse_args()
     recorded = together([read_results(path) for path in options.results])
-    text = page(recorded, options.baseline, options.figures)
+    folds = compare(read_results(options.folds)) if options.folds else None
+    text = page(recorded, options.baseline, options.figures, folds)
     if options.csv:
         recorded.results.to_csv(options.csv, index=False)
     if options.out:

@@ -1,6 +1,7 @@
 """Stores of several machines put together, and a store filled from a CSV."""
 
 import csv
+import json
 
 import pytest
 
@@ -78,6 +79,18 @@ def test_a_csv_of_an_earlier_version_lacks_columns(tmp_path):
         assert store.protocol()["seed"] == 0
 
 
+def test_json_lines_of_another_program_come_first(tmp_path):
+    lines = tmp_path / "kin.jsonl"
+    cells = [{"dataset": "d", "method": "m", "fold": fold, "f1": 0.75} for fold in (0, 1)]
+    lines.write_text("".join(json.dumps({**cell, "seconds": 3}) + "\n" for cell in cells))
+    older = tmp_path / "older.csv"
+    older.write_text("dataset,method,repeat,fold,f1\nd,m,0,0,0.5\nd,other,0,1,0.5\n")
+    first, second = merge(tmp_path / "new.db", [lines, older], protocol=Protocol(seed=0))
+    assert (first.added, second.added, second.different) == (2, 1, 1)
+    with Store(tmp_path / "new.db") as store:
+        assert [r["f1"] for r in store.rows()] == [0.75, 0.75, 0.5]
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
@@ -100,10 +113,15 @@ def test_bad_sources_are_refused(tmp_path):
         merge(store, [store])
     table = tmp_path / "x.csv"
     for text, message in [
-        ("a,b\n1,2\n", "has no column 'dataset'"),
+        ("a,b\n1,2\n", "no column 'dataset'"),
         ("dataset,method,repeat,fold\n", "holds no cell"),
         ("dataset,method,repeat,fold\nd,m,x,0\n", "cannot be read as results"),
     ]:
         table.write_text(text)
         with pytest.raises(ValueError, match=message):
             merge(store, [table])
+    lines = tmp_path / "x.jsonl"
+    for text, message in [("[1]\n", "cannot be read as results"), ("{}\n", "no column 'dataset'")]:
+        lines.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            merge(store, [lines])

@@ -115,6 +115,32 @@ def test_marks_and_wins():
         assert fair > found.p_value("a", "worse", measure, "paired")
 
 
+def test_means_that_differ_by_rounding_share_a_rank():
+    values = {"mlknn": (0.1, 0.2, 0.3), "vpcme": (0.3, 0.1, 0.2)}  # 0.1 + 0.2 + 0.3 > 0.6
+    frame = pd.DataFrame(
+        {"dataset": dataset, "method": method, "repeat": 0, "fold": fold, "one_error": value}
+        for dataset in ("yeast", "scene")
+        for method, folds in values.items()
+        for fold, value in enumerate(folds)
+    )
+    found = Comparison.of(check_results(frame))
+    measure = MEASURES["one_error"]
+    assert found.friedman(measure).ranks.tolist() == [1.5, 1.5]
+    assert found.contrast("yeast", "vpcme", "mlknn", measure).lead == 0
+
+
+def test_second_settings_of_a_column_are_not_ranked():
+    frame = check_results(paper_results(methods=["rakel", "rakel_k3", "mlknn", "vpcme"]))
+    found = Comparison.of(frame)
+    assert found.ranked.methods == ["rakel", "mlknn", "vpcme"]
+    table = measure_table(found, AP)
+    assert table.entry("foot", "rakel_k3").text == "–"
+    assert table.entry("foot", "rakel").text != "–"
+    assert "Not ranked, as second settings of a column: RAkEL (k = 3)." in table.caption
+    alone = Comparison.of(check_results(paper_results(methods=["rakel_k3", "vpcme"])))
+    assert alone.ranked.methods == ["rakel_k3", "vpcme"]
+
+
 def test_only_shared_folds_are_paired():
     """A method with more repeats is compared on the folds the other has too."""
     rng = np.random.default_rng(0)

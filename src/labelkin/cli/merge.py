@@ -16,7 +16,9 @@ def command(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SOURCE...", help="Stores, or results.csv files, whose cells are added."
+            metavar="SOURCE...",
+            help="Stores, results.csv files, or .jsonl files of the same columns, whose cells are "
+            "added.",
         ),
     ],
     stratified: Annotated[
@@ -26,11 +28,11 @@ def command(
         int | None, typer.Option(help="Seed of the folds of a CSV; 0 for those of frontier.")
     ] = None,
 ) -> None:
-    """Add the cells of other stores, or of a results.csv, to a store.
+    """Add the cells of other stores, of a results.csv, or of JSON lines, to a store.
 
     Machines that share a run (labelkin reproduce --shard 2/4, or --repeats 5-9) each write a
     store; this puts them together. From a committed results.csv it makes a store that labelkin
-    reproduce resumes. A cell that both hold is kept as it is in the first store.
+    reproduce resumes. A cell that several hold is kept as the first of them has it.
     """
     from labelkin.experiments.run.merge import merge
     from labelkin.experiments.run.protocol import Protocol

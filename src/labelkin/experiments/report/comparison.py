@@ -40,6 +40,7 @@ COMPONENTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
 
 _PARAMETERS = {"threshold": "Θ", "size": "S"}
 _ALPHA = 0.01  # the paper's level
+_DECIMALS = 12  # what differs beyond them is rounding, and counts as equal
 
 
 def split_method(name: str) -> tuple[str, str, str]:
@@ -148,12 +149,29 @@ class Comparison:
         """The cells of the folds that all methods have: what every figure is made of."""
         return keep_common_folds(self.frame)
 
+    @property
+    def is_holdout(self) -> bool:
+        """Whether each method predicted the published test rows once, so that no test applies."""
+        return self.common["fold"].nunique() < 2 and self.common["repeat"].nunique() < 2
+
     def among(self, methods: Iterable[str]) -> "Comparison":
         """Return the comparison of some of the methods, on the same folds as of all."""
         chosen = [name for name in methods if name in self.methods]
         frame = self.common[self.common["method"].isin(chosen)]
         reference = self.reference if self.reference in chosen else None
         return replace(self, frame=frame, methods=chosen, reference=reference)
+
+    @cached_property
+    def ranked(self) -> "Comparison":
+        """The methods that are ranked together: each column of the paper once.
+
+        A second setting of a column, such as RAkEL with k = 3, is compared but not ranked.
+        """
+        return self.among(
+            name
+            for name in self.methods
+            if name == column(name) or column(name) not in self.methods
+        )
 
     def left_out(self) -> int:
         """Return the number of cells without failure that are not on common folds."""
@@ -190,11 +208,15 @@ class Comparison:
         return self._counts.get((dataset, method), (0, 0))
 
     def means(self, measure: Measure) -> "DataFrame":
-        """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps."""
+        """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps.
+
+        They are rounded, so that means that are equal in exact arithmetic share a rank.
+        """
         import pandas as pd
 
         means = {name: self._folds[name, measure.name].mean() for name in self.datasets}
-        return pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
+        frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
+        return frame.round(_DECIMALS)
 
     def measured(self, measures: dict[str, Measure]) -> list[Measure]:
         """Return those of the measures that have any value."""
@@ -264,7 +286,7 @@ def compare_folds(first: "Series", second: "Series", measure: Measure) -> Contra
     n_folds = differences.index.get_level_values("fold").nunique()
     zero = np.zeros(len(differences))
     return Contrast(
-        float(differences.mean()) if len(differences) else float("nan"),
+        round(float(differences.mean()), _DECIMALS) if len(differences) else float("nan"),
         {
             "paired": paired_t_test(counted, np.zeros(len(counted))),
             "corrected": corrected_t_test(differences, zero, n_folds),

@@ -135,6 +135,7 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         evidence["index"] = _evidence(indexed, reference)
     main, components = evidence["against"].main, evidence["against"].components
     rules = {rule: found.main for rule, found in evidence.items()}
+    ranked = main.ranked
     first = findings.headline_measure(main)
     return {
         "verdicts": find_verdicts(main),
@@ -149,8 +150,8 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
                 else []
             ),
         ],
-        "headline": findings.headline(main),
-        "leaders": findings.leaders(main),
+        "headline": findings.headline(ranked),
+        "leaders": findings.leaders(ranked),
         "agreement_sentences": agreement_findings(main),
         "gaps": findings.gaps(main),
         "reference": method_title(main.reference) if main.reference else "",
@@ -158,16 +159,16 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         "datasets": main.datasets,
         "first": first.name if first else "",
         "metrics": [_metric(main, measure, drawings) for measure in main.measured(MEASURES)],
-        "overall": overall_table(main),
-        "overall_sentences": overall_findings(main),
+        "overall": overall_table(ranked),
+        "overall_sentences": overall_findings(ranked),
         "overall_cd": drawings.add(
             "cd_overall",
             figures.draw_overall,
-            [main],
+            [ranked],
             "Critical-difference diagram over all datasets and metrics",
         ),
         "wins": {test: wins_table(main, test) for test in TESTS},
-        "tests": [table for table in (friedman_table(main), wilcoxon_table(main)) if table],
+        "tests": [table for table in (friedman_table(ranked), wilcoxon_table(ranked)) if table],
         "agreement": agreement_table(main),
         "heat": drawings.add(
             "differences",
@@ -209,7 +210,7 @@ def _metric(comparison: Comparison, measure: Measure, drawings: _Drawings) -> di
     return {
         "measure": measure,
         "table": measure_table(comparison, measure),
-        "cd": drawings.add(f"cd_{measure.name}", draw, [comparison, measure], label),
+        "cd": drawings.add(f"cd_{measure.name}", draw, [comparison.ranked, measure], label),
     }
 
 

@@ -21,7 +21,7 @@ from labelkin.experiments.report.published import (
     Published,
     published,
 )
-from labelkin.experiments.report.statistics import complete_block, friedman
+from labelkin.experiments.report.statistics import friedman
 from labelkin.experiments.report.table import Entry, Table, slug
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def measure_table(
     if left_out := comparison.left_out():
         caption += f" {left_out:,} cells of folds that not all methods have are left out."
     rows = {dataset: dataset for dataset in comparison.datasets}
-    block = complete_block(means)
+    block = comparison.complete_means(measure)
+    if not measure.is_cost:
+        block = comparison.ranked.complete_means(measure)
+        caption += _unranked(comparison)
     has_foot = min(block.shape) >= 2
     if has_foot:
         rows["foot"], foot = _foot(block, measure)
@@ -93,6 +96,12 @@ def measure_table(
 def _subject_first(comparison: Comparison) -> list[str]:
     """Return the methods, the one that the others are compared with first."""
     return sorted(comparison.methods, key=lambda method: method != comparison.reference)
+
+
+def _unranked(comparison: Comparison) -> str:
+    """Return a sentence on the methods that the average ranks leave out, if there are any."""
+    names = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
+    return f" Not ranked, as second settings of a column: {', '.join(names)}." if names else ""
 
 
 def _measured(
@@ -142,7 +151,10 @@ def _entry(
     text, hint = measure.number(mean), count(len(values), "folds")
     if len(counted) > 1:
         std = float(counted.std(ddof=1))
-        numbers |= {"std": round(std, 6), "runs": len(counted) if unit == "runs" else ""}
+        numbers["std"] = round(std, 6)
+        if unit == "runs":
+            over_folds = float((values * measure.scale).std(ddof=1))
+            numbers |= {"runs": len(counted), "std folds": round(over_folds, 6)}
         text += "" if measure.is_cost else f"±{measure.number(std)}"
     if n_failed:
         text, hint = f"{text}†", f"{hint}, {n_failed} failed"

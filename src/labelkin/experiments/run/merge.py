@@ -1,6 +1,11 @@
-"""Results of several machines in one store, and a store filled from a ``results.csv``."""
+"""Results of several machines in one store, and a store filled from a ``results.csv``.
+
+Figures that another program computed on the same folds come in as JSON lines, one object per
+cell with the columns of a ``results.csv``.
+"""
 
 import csv
+import json
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +19,7 @@ from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
 
 _ROUNDING = 1e-9
+_TEXTS = (".csv", ".jsonl")
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,12 @@ def merge(
     target : path
         The store; made if it does not exist.
     sources : iterable of path
-        Stores, or files ending in ``.csv`` as ``labelkin report`` writes them.
+        Stores, files ending in ``.csv`` as ``labelkin report`` writes them, or files ending in
+        ``.jsonl`` with one object of the same columns per line. Of a cell that several hold,
+        the first is kept.
     protocol : Protocol, optional
-        The folds of the CSV files, which do not name them; by default the paper's, as many as
-        are found.
+        The folds of the CSV and JSON files, which do not name them; by default the paper's, as
+        many as are found.
 
     Returns
     -------
@@ -95,7 +103,7 @@ def _parts(
     source: Path, protocol: Protocol | None
 ) -> Iterator[Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]]:
     """Yield the runs of a source, each with its rows, for `Store.begin` and `Store.add`."""
-    if source.suffix.lower() == ".csv":
+    if source.suffix.lower() in _TEXTS:
         rows = _read_rows(source)
         part = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -121,23 +129,26 @@ def _parts(
 
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a CSV of results; columns of later versions may be absent."""
+    """Return the rows of a CSV or of JSON lines; columns of later versions may be absent."""
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        absent = [name for name in CELL if name not in (reader.fieldnames or ())]
-        if absent:
-            raise ValueError(f"{path} has no column {absent[0]!r}: it is no file of results.")
         try:
-            rows = [_parse(row) for row in reader]
-        except ValueError as error:
+            if path.suffix.lower() == ".csv":
+                found: list[dict[str, Any]] = list(csv.DictReader(file))
+            else:
+                found = [dict(json.loads(line)) for line in file if line.strip()]
+            if not found:
+                raise ValueError("it holds no cell")
+            absent = [name for name in CELL if name not in found[0] and name != "repeat"]
+            if absent:
+                raise ValueError(f"it has no column {absent[0]!r}")
+            return [_parse(row) for row in found]
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{path} cannot be read as results: {error}.") from None
-    if not rows:
-        raise ValueError(f"{path} holds no cell.")
-    return rows
 
 
-def _parse(row: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: row.get(name) or None for name in COLUMNS}
-    found |= {name: int(row[name]) for name in ("repeat", "fold")}
+def _parse(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: row.get(name) for name in COLUMNS}
+    found = {name: None if value == "" else value for name, value in found.items()}
+    found |= {"repeat": int(found["repeat"] or 0), "fold": int(found["fold"])}
     found |= {name: float(found[name]) for name in FIGURES if found[name] is not None}
     return found | {"status": found["status"] or "ok"}

@@ -1,0 +1,155 @@
+"""Published test rows beside folds: by how much figures of the folds flatter a method.
+
+Choices that were made on the folds of a dataset favour the method they were made for. Its test
+rows were left out of them. Every method trains on more rows there than in a fold, so that its
+figures improve; the methods of other libraries, for which nothing was chosen on these data, show
+by how much to expect. A method that gains less may have been flattered by the folds; methods also
+differ in what more training rows bring, so that only a large difference tells.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.findings import listing
+from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.overall import Overall
+from labelkin.experiments.report.table import Entry, Table
+from labelkin.experiments.report.tables import signed
+from labelkin.experiments.run.peers import PEERS
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+_PRECISION = MEASURES["average_precision"]
+
+
+@dataclass(frozen=True)
+class Flattery:
+    """Methods on the same datasets by folds and on the published test rows."""
+
+    folds: Comparison
+    holdout: Comparison
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The ranked methods that both have on all common datasets, the best on test rows first."""
+        means = [found.means(_PRECISION).loc[self.datasets] for found in (self.folds, self.holdout)]
+        complete = [set(frame.columns[frame.notna().all()]) for frame in means]
+        both = [name for name in self.holdout.ranked.methods if all(name in c for c in complete)]
+        ranks = self._ranks(self.holdout, both)
+        return sorted(both, key=lambda name: (ranks[name], name))
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """The datasets that both have."""
+        return [name for name in self.holdout.datasets if name in self.folds.datasets]
+
+    def ranks(self, comparison: Comparison) -> "Series":
+        """Return average ranks over the pairs of a common dataset and a metric."""
+        return self._ranks(comparison, self.methods)
+
+    def _ranks(self, comparison: Comparison, methods: list[str]) -> "Series":
+        values = Overall(comparison).values[methods]
+        kept = values.index.get_level_values(0).isin(self.datasets)
+        return values[kept].rank(axis=1, ascending=False).mean()
+
+    def precision(self, comparison: Comparison) -> "Series":
+        """Return the mean average precision over the common datasets, in percent."""
+        means: DataFrame = comparison.means(_PRECISION).loc[self.datasets, self.methods]
+        return means.mean() * _PRECISION.scale
+
+    @cached_property
+    def changes(self) -> "Series":
+        """Mean average precision on the test rows minus that of the folds."""
+        return self.precision(self.holdout) - self.precision(self.folds)
+
+    @cached_property
+    def expected(self) -> float:
+        """Mean change of the methods of other libraries."""
+        return float(self.changes[[name for name in self.methods if name in PEERS]].mean())
+
+
+def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
+    """Return one row per method: ranks and average precision by folds and on test rows.
+
+    Parameters
+    ----------
+    folds, holdout : Comparison
+        The same methods on the same datasets: by cross-validation, and on the published test
+        rows. None is returned where they share no dataset or no method of another library.
+    """
+    found = Flattery(folds, holdout)
+    if not found.datasets or not set(found.methods) & set(PEERS):
+        return None
+    numbers = {
+        "rank_folds": (found.ranks(folds), "{:.2f}".format),
+        "rank": (found.ranks(holdout), "{:.2f}".format),
+        "precision_folds": (found.precision(folds), "{:.2f}".format),
+        "precision": (found.precision(holdout), "{:.2f}".format),
+        "change": (found.changes, signed),
+        "shortfall": (found.expected - found.changes, signed),
+    }
+    entries = {
+        (method, key): Entry(text(value), {"": round(float(value), 6)}, float(value))
+        for key, (series, text) in numbers.items()
+        for method, value in series.items()
+    }
+    n = len(found.datasets)
+    return Table(
+        name="flattery",
+        title="Published test rows beside folds",
+        caption=f"Over {listing(found.datasets)}. Ranks are over {n} datasets × 5 metrics, among "
+        "these methods. Change: average precision on test rows minus that by folds, whose models "
+        "have fewer training rows. Shortfall: the mean change of the methods of other libraries "
+        f"({signed(found.expected)}), for which nothing was chosen on these data, minus the "
+        "method's own: what the folds may flatter.",
+        corner="Method",
+        columns={
+            "rank_folds": "Rank by folds",
+            "rank": "Rank on test rows",
+            "precision_folds": "Average precision by folds (%)",
+            "precision": "On test rows (%)",
+            "change": "Change",
+            "shortfall": "Shortfall",
+        },
+        rows={method: method_title(method) for method in found.methods},
+        entries=entries,
+    )
+
+
+def flattery_findings(
+    folds: Comparison, holdout: Comparison, methods: tuple[str, ...]
+) -> list[str]:
+    """Return in sentences which method leads on the test rows, and what the folds flatter.
+
+    Parameters
+    ----------
+    folds, holdout : Comparison
+        As in :func:`flattery_table`.
+    methods : tuple of str
+        The methods for which choices were made on the folds.
+    """
+    found = Flattery(folds, holdout)
+    if flattery_table(folds, holdout) is None:
+        return []
+    ranks, before = found.ranks(holdout), found.ranks(folds)
+    first = found.methods[0]
+    n, k = len(found.datasets), len(found.methods)
+    sentences = [
+        f"On the published test rows of {n} datasets, which no choice has seen, "
+        f"{method_title(first)} has the best average rank over {n} × 5 dataset–metric pairs, "
+        f"{ranks[first]:.2f} among {k} methods; by folds of the training rows it is "
+        f"{before[first]:.2f}."
+    ]
+    judged = [name for name in methods if name in found.methods]
+    if judged:
+        parts = [f"{signed(found.changes[name])} for {method_title(name)}" for name in judged]
+        shortfalls = [signed(found.expected - found.changes[name]) for name in judged]
+        sentences.append(
+            "From the folds to the test rows, mean average precision changes by "
+            f"{signed(found.expected)} points for the methods of other libraries and by "
+            f"{listing(parts)}: by that measure the folds flatter by {listing(shortfalls)} points."
+        )
+    return sentences
