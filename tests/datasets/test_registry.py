@@ -384,10 +384,15 @@ def test_cut_connection(server, no_cache, tmp_path):
     assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
 
 
-def test_cut_connection_without_a_known_sum(server, no_cache, tmp_path):
+def test_without_a_known_sum_only_if_trusted(server, no_cache, tmp_path):
     info = tiny(server, sha256=None)
-    server.cut = True
-    refused(info, ConnectionError, "the connection was cut", tmp_path)
+    message = refused(info, ValueError, "no checksum is known for tiny.mat", tmp_path)
+    assert "labelkin datasets fetch tiny --trust" in message
+    assert server.asked == []
+    with pytest.warns(UserWarning, match=r"tiny\.mat; .*expected statistics, no more"):
+        bunch = load_dataset(info, data_home=tmp_path, trust=True)
+    assert bunch.target.shape == (3, 2)
+    load_dataset(info, data_home=tmp_path)  # it is on disk now
 
 
 def test_wrong_sum(server, no_cache, tmp_path):
@@ -408,7 +413,7 @@ def test_offline(server, no_cache, tmp_path):
     server.shutdown()
     message = refused(info, ConnectionError, "no connection", tmp_path)
     assert message.endswith("set LABELKIN_DATA to a folder that holds tiny.npz.")
-    file = SourceFile("all", (server.url("tiny.arff"),))
+    file = SourceFile("all", (server.url("tiny.arff"),), "0" * 64)
     info = dataclasses.replace(TINY, files=(file,))
     assert "tiny.arff by hand" in refused(info, ConnectionError, "no connection", tmp_path)
 
@@ -443,7 +448,7 @@ def test_wrong_statistics(server, no_cache, tmp_path):
 
 def test_not_a_matlab_file(server, no_cache, tmp_path):
     server.files["tiny.mat"] = b"<html>sign in</html>" * 50
-    info = tiny(server, sha256=None)
+    info = tiny(server)
     refused(
         info, ValueError, "files downloaded for tiny cannot be read .*; nothing was kept", tmp_path
     )
@@ -556,7 +561,8 @@ def test_yahoo_from_a_matlab_file(no_cache, tmp_path, transposed):
     buffer = io.BytesIO()
     savemat(buffer, content)
     with serving({"arts.mat": buffer.getvalue()}) as server:
-        file = SourceFile("all", (server.url("arts.mat"),), None)
+        total = hashlib.sha256(buffer.getvalue()).hexdigest()
+        file = SourceFile("all", (server.url("arts.mat"),), total)
         info = dataclasses.replace(dataset_info("arts"), files=(file,))
         bunch = load_dataset(info, data_home=tmp_path, subset="all")
     assert (bunch.data != stored.data).nnz == 0
@@ -619,7 +625,8 @@ def test_openml(no_cache, tmp_path, monkeypatch):
         monkeypatch.setattr("sklearn.datasets._openml._OPENML_PREFIX", "", raising=False)
         download = server.url("data/v1/download/") + "{}"
         monkeypatch.setattr("sklearn.datasets._openml._DATA_FILE", download, raising=False)
-        bunch = load_dataset(info, data_home=tmp_path)
+        with pytest.warns(UserWarning, match="number 9 of OpenML"):
+            bunch = load_dataset(info, data_home=tmp_path, trust=True)
     np.testing.assert_array_equal(bunch.target, [[1, 0], [1, 1], [0, 0]])
     assert list(bunch.feature_names) == ["x1", "c"]
     assert list(bunch.label_names) == ["l1", "l2"]
@@ -628,5 +635,8 @@ def test_openml(no_cache, tmp_path, monkeypatch):
     assert bunch.split is None
     with pytest.raises(ValueError, match="tiny has no published partition"):
         load_dataset(info, data_home=tmp_path, subset="train")
-    with pytest.raises(ConnectionError, match=r"OpenML .*LABELKIN_DATA"):
-        load_dataset(info, data_home=tmp_path / "other")
+    with (
+        pytest.warns(UserWarning, match="OpenML"),
+        pytest.raises(ConnectionError, match=r"OpenML .*LABELKIN_DATA"),
+    ):
+        load_dataset(info, data_home=tmp_path / "other", trust=True)

@@ -341,3 +341,17 @@ def test_explanation_by_words():
     np.testing.assert_allclose(expit(total), frame["probability"])
     with pytest.raises(ValueError, match=r"one name for each of the 6 features, got 2"):
         model.explain(X[0], feature_names=["a", "b"])
+
+
+# ------------------------------------------------------------------------ rounding
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("C", ["auto", 1.0, 1e6])
+def test_columns_that_vary_by_rounding_only(C, dtype):
+    """Variances and curvatures are then differences of equal numbers: zero, or below."""
+    X, Y = make_data(40)
+    for rows in (np.repeat(X[:1], 40, axis=0), X + dtype(1e12), X[:, :1] + dtype(1e5) * (X > 0)):
+        model = MultiLabelLogisticRegression(C, random_state=0).fit(rows.astype(dtype), Y)
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.predict_proba(rows.astype(dtype))).all()

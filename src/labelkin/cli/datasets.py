@@ -76,7 +76,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
     typer.echo(
         f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
     )
-    typer.echo("next: labelkin datasets describe yeast    labelkin datasets fetch emotions")
+    typer.echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
 
 
 @app.command()
@@ -155,6 +155,14 @@ def fetch(
     paper: Annotated[
         bool, typer.Option("--paper", help="Fetch the twelve datasets of the VPCME paper.")
     ] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Download also datasets of which a file has no known checksum; they are compared "
+            "with their expected statistics, no more.",
+        ),
+    ] = False,
     data: DataHome = None,
 ) -> None:
     """Download datasets, unless they are already on this machine."""
@@ -171,7 +179,7 @@ def fetch(
         if path is not None:
             typer.echo(f"{name}: {path} (already there)")
         else:
-            load_dataset(name, data_home=data, subset="all")
+            load_dataset(name, data_home=data, subset="all", trust=trust)
             typer.echo(f"{name}: {find_dataset(name, data)}")
 
 

@@ -22,7 +22,7 @@ from labelkin.distributed import (
     task,
 )
 from labelkin.linear._fit import Weights
-from labelkin.linear._rows import LabelledRows, MemoryRows, Sums
+from labelkin.linear._rows import LabelledRows, MemoryRows, Sums, centred_square
 
 # Weights of a batch of labels: few round trips, within the memory of one machine.
 _BATCH_WEIGHTS = 2**26
@@ -84,7 +84,7 @@ class BlockData:
         """Return the mean squared norm of the centred rows."""
         parts = self._map(_moments, self.split(self.array(weight / weight.sum())))
         mean, square = compute([combine_in_tree(task(_add), parts)])[0]
-        return float(square) - float(mean @ mean)
+        return centred_square(float(square), float(mean @ mean), mean.dtype)
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""

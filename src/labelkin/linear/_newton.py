@@ -31,6 +31,7 @@ _CROWDED = 2 / 3
 _SUFFICIENT = 1e-4
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the line search refuses steps that overflow
 def minimise(
     rows: Any, coef: Array, intercept: Array, C: Array, *, tol: float, max_iter: int
 ) -> tuple[Array, Array, Array]:
@@ -64,12 +65,13 @@ def minimise(
     loss, sums = rows.loss(), rows.sums()
     # Rounding of the sums: gradients below it are zero.
     rounding = 10 * xp.finfo(coef.dtype).eps
+    stuck = np.zeros(len(active), dtype=bool)
     for step in range(max_iter):
         gradient = coef + C * sums.Xe
         size = _norm(coef) + _norm(C * sums.Xe)
         length = _norm(gradient)
         floor = rounding * C * xp.sqrt(xp.max(sums.XXd, axis=0) * 4 * sums.d)
-        done = to_numpy((length <= tol * size) | (length <= floor))
+        done = to_numpy((length <= tol * size) | (length <= floor)) | stuck
         if done.any():
             n_iter[active[done]] = step
             leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
@@ -91,7 +93,7 @@ def minimise(
         accuracy = xp.where(accuracy < enough, enough, accuracy)
         direction, shift = _newton_direction(rows, sums, gradient, C, accuracy)
         slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
-        rows, coef, intercept, loss = _line_search(
+        rows, coef, intercept, loss, stuck = _line_search(
             rows, coef, intercept, C, loss, direction, shift, slope
         )
         sums = rows.sums()
@@ -159,7 +161,11 @@ def _conjugate_gradients(
         product *= C
         product += search
         going = rho > target
-        alpha = xp.where(going, rho / (xp.sum(search * product, axis=0) + tiny), 0 * rho)
+        # At least that of ½|w|², also after rounding.
+        curvature = xp.maximum(
+            xp.sum(search * product, axis=0), xp.sum(search * search, axis=0) + tiny
+        )
+        alpha = xp.where(going, rho / curvature, 0 * rho)
         direction += alpha * search
         residual -= alpha * product
         conditioned = residual / diagonal
@@ -190,9 +196,10 @@ def _line_search(
     direction: Array,
     shift: Array,
     slope: Array,
-) -> tuple[Any, Array, Array, Array]:
+) -> tuple[Any, Array, Array, Array, np.ndarray]:
     """Return the rows, the point and its losses after a step, halved where the objective rises.
 
+    Also return which labels stay where they are, because rounding leaves no step that helps.
     `slope` is the derivative of the objective along the step.
     """
     xp, _ = namespace_and_device(coef)
@@ -205,8 +212,10 @@ def _line_search(
         new_rows = rows.moved(new_coef, new_intercept)
         new_loss = new_rows.loss()
         value = C * new_loss + xp.sum(new_coef * new_coef, axis=0) / 2
-        rises = value > allowed + _SUFFICIENT * share * slope
-        if not bool(xp.any(rises)):
-            break
-        share = xp.where(rises, share / 2, share)
-    return new_rows, new_coef, new_intercept, new_loss
+        falls = value <= allowed + _SUFFICIENT * share * slope  # False for NaN
+        if bool(xp.all(falls)):
+            return new_rows, new_coef, new_intercept, new_loss, ~to_numpy(falls)
+        share = xp.where(falls, share, share / 2)
+    coef, intercept = xp.where(falls, new_coef, coef), xp.where(falls, new_intercept, intercept)
+    rows = rows.moved(coef, intercept)
+    return rows, coef, intercept, rows.loss(), ~to_numpy(falls)

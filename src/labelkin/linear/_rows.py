@@ -45,6 +45,13 @@ def log_loss(odds: Array, Y: Array) -> Array:
     return loss
 
 
+def centred_square(square: float, centre: float, dtype: Any) -> float:
+    """Return a mean squared norm less the squared norm of the mean; 0 where it is rounding."""
+    info = np.finfo(str(dtype).rpartition(".")[2])
+    rounding = 10 * float(info.eps) * square + float(info.smallest_normal)
+    return square - centre if square - centre > rounding else 0.0
+
+
 def take_columns(array: Array, columns: Array) -> Array:
     """Return columns of a matrix, or entries of a vector, at NumPy indices."""
     xp, _ = namespace_and_device(array)

@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +18,9 @@ from labelkin.datasets._describe import describe
 from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._npz import write_npz
 from labelkin.datasets.registry._known import DatasetInfo, SourceFile
+from labelkin.datasets.registry._mat import read_mat
+
+_PARTS = ("train", "test")
 
 
 def fetch(
@@ -71,7 +73,7 @@ def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float
     paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
     try:
         return _read(info, paths)
-    except (ValueError, KeyError, NotImplementedError) as error:  # the readers' and loadmat's
+    except ValueError as error:
         reason = str(error).replace(f"{scratch}{os.sep}", "")
         raise ValueError(
             f"The files downloaded for {info.name} cannot be read ({reason}); nothing was kept."
@@ -145,13 +147,11 @@ def _reason(error: Exception) -> str:
 
 def _from_mat(path: Path) -> Bunch:
     """Read the Yahoo sets: train_data, train_target, ... of a MATLAB file, targets −1 and 1."""
-    from scipy.io import loadmat
-
-    content = loadmat(path)
+    content = read_mat(path, [f"{part}_{kind}" for part in _PARTS for kind in ("data", "target")])
     parts = []
-    for part in ("train", "test"):
-        X = sp.csr_array(np.asarray(_dense(content[f"{part}_data"]), dtype=np.float64))
-        Y = _dense(content[f"{part}_target"])
+    for part in _PARTS:
+        X = sp.csr_array(content[f"{part}_data"])
+        Y = content[f"{part}_target"]
         Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
         parts.append(
             Bunch(
@@ -247,7 +247,3 @@ def _drop_features(bunch: Bunch, drop: tuple[str, ...]) -> Bunch:
         bunch.feature_names = [bunch.feature_names[j] for j in keep]
         bunch.feature_n_values = bunch.feature_n_values[keep]
     return bunch
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)

@@ -62,6 +62,16 @@ class DatasetInfo:
     note: str = ""
 
     @property
+    def unverified(self) -> list[str]:
+        """Names of the files without a checksum of ours: what is downloaded for them may differ.
+
+        OpenML states checksums itself, on the same way as the files.
+        """
+        if not self.files:
+            return [f"number {self.openml} of OpenML"]
+        return [file.name for file in self.files if file.sha256 is None]
+
+    @property
     def source(self) -> str:
         """Address of a page about the dataset."""
         if not self.files:
