@@ -41,3 +41,13 @@ def mulan():
     if not REFERENCE.exists():
         pytest.skip("Mulan's reference figures are not here")
     return json.loads(REFERENCE.read_text())
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Return a driver of headless Chromium."""
+    from support.browser import start_browser
+
+    driver = start_browser(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()

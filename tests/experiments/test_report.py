@@ -1,5 +1,4 @@
 import re
-import shutil
 import sys
 from html.parser import HTMLParser
 
@@ -15,6 +14,7 @@ from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.results import Recorded, read_results
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.store import Store
+from support.browser import js, requested_urls, resize
 from support.results import (
     ENVIRONMENT,
     HOSTILE,
@@ -197,7 +197,7 @@ def test_an_error_leaves_the_old_report_whole(tmp_path, monkeypatch):
     frame = paper_results(["yeast"], ["vpcme"])
     page = write_report(frame, tmp_path)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    monkeypatch.setattr("labelkin.experiments.report.page._render", lambda content: 1 / 0)
+    monkeypatch.setattr("labelkin.experiments.report.page.render_page", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_report(paper_results(["scene"], ["vpcme"]), tmp_path)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
@@ -279,30 +279,6 @@ def test_command_refuses_an_unknown_reference(tmp_path, capsys):
 
 # --------------------------------------------------------------------------- in a browser
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(driver)
-    driver = webdriver.Chrome(options=options, service=service)
-    yield driver
-    driver.quit()
-
 
 @pytest.fixture
 def page(browser, report):
@@ -313,15 +289,6 @@ def page(browser, report):
     browser.get(report.as_uri())
     yield browser
     assert browser.get_log("browser") == []
-
-
-def resize(browser, width, height):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
-def js(browser, code, *arguments):
-    return browser.execute_script(code, *arguments)
 
 
 SHOWN = """
@@ -336,15 +303,7 @@ return {
 
 
 def test_no_outside_request(page):
-    import json
-
-    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
-    asked = [
-        m["params"]["request"]["url"]
-        for m in messages
-        if m["method"] == "Network.requestWillBeSent"
-        and m["params"]["documentURL"].startswith("file:")  # not the browser's own pages
-    ]
+    asked = requested_urls(page, "file:")
     assert asked
     assert all(url.startswith(("file:", "data:")) for url in asked), asked
 

@@ -17,6 +17,7 @@ from labelkin.cli import (
     predict,
     report,
     reproduce,
+    serve,
 )
 from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
 from labelkin.cli._signals import terminable
@@ -65,6 +66,7 @@ app.command("predict", epilog=predict.EXAMPLES)(predict.command)
 app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.command)
 app.command("explain", epilog=explain.EXAMPLES)(explain.command)
 app.command("export", epilog=export.EXAMPLES)(export.command)
+app.command("serve", epilog=serve.EXAMPLES)(serve.command)
 app.add_typer(datasets.app, name="datasets")
 app.command("demo")(demo.command)
 app.command("reproduce")(reproduce.command)

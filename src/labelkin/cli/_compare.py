@@ -30,6 +30,21 @@ class FoldResults:
 
 
 @dataclass(frozen=True)
+class FittedFold:
+    """A pipeline fitted on all rows but those of a fold, and its predictions for these."""
+
+    pipeline: Any
+    X: Any
+    """The rows of the fold, as the pipeline takes them."""
+    test: "np.ndarray"
+    """Their positions in the table."""
+    labels: "np.ndarray"
+    scores: "np.ndarray"
+    fit_seconds: float
+    predict_seconds: float
+
+
+@dataclass(frozen=True)
 class Winner:
     """The method with the best mean of a metric."""
 
@@ -66,11 +81,13 @@ def cross_validate(
     device: str | None = None,
     seconds: float | None = None,
     update: Callable[..., None] = lambda **_: None,
+    inspect: Callable[[str, int, FittedFold], None] | None = None,
 ) -> dict[str, FoldResults]:
     """Return the results of each method by its name, all on the same folds.
 
     With `seconds`, methods whose first fold could not begin in time are left out, and no fold
-    begins that would probably not end in time.
+    begins that would probably not end in time. `inspect` is called with the name of a method,
+    the number of a fold and the model of that fold, which is not kept.
     """
     results: dict[str, FoldResults] = {}
     started = time.perf_counter()
@@ -87,7 +104,10 @@ def cross_validate(
             classifier = candidate.make(number)
             if decision is not None:
                 classifier = decision.wrap(classifier, training.labels.names, candidate.seed)
-            _evaluate_fold(training, classifier, split, metrics, device, found)
+            fold = fit_fold(training, classifier, split, device)
+            _add_figures(training, fold, metrics, found)
+            if inspect is not None:
+                inspect(name, number, fold)
             done += 1
         now = time.perf_counter()
         if seconds is not None and now - started + (now - began) > seconds:
@@ -95,18 +115,12 @@ def cross_validate(
     return results
 
 
-def _evaluate_fold(
-    training: TrainingData,
-    classifier: Any,
-    split: "Split",
-    metrics: Sequence[str],
-    device: str | None,
-    results: FoldResults,
-) -> None:
-    """Fit on the training rows and add the figures of the test rows, with the seconds of both."""
+def fit_fold(
+    training: TrainingData, classifier: Any, split: "Split", device: str | None
+) -> FittedFold:
+    """Fit a classifier on the training rows and predict the test rows."""
     from sklearn.utils import _safe_indexing
 
-    from labelkin.metrics import evaluate
     from labelkin.tabular import make_pipeline
 
     train, test = split
@@ -117,13 +131,22 @@ def _evaluate_fold(
     fitted = time.perf_counter()
     labels, scores = _compute.predict(pipeline, X_test, device)
     predicted = time.perf_counter()
-    figures = evaluate(training.y[test], scores, labels, metrics=metrics)
-    figures |= {"fit_s": fitted - started, "predict_s": predicted - fitted}
+    return FittedFold(pipeline, X_test, test, labels, scores, fitted - started, predicted - fitted)
+
+
+def _add_figures(
+    training: TrainingData, fold: FittedFold, metrics: Sequence[str], results: FoldResults
+) -> None:
+    """Add the figures of a fold's test rows, with the seconds of fitting and predicting."""
+    from labelkin.metrics import evaluate
+
+    figures = evaluate(training.y[fold.test], fold.scores, fold.labels, metrics=metrics)
+    figures |= {"fit_s": fold.fit_seconds, "predict_s": fold.predict_seconds}
     for name, value in figures.items():
         results.figures.setdefault(name, []).append(float(value))
-    results.labels.append(labels)
-    results.scores.append(scores)
-    results.thresholds.append(_compute.thresholds(pipeline, labels.shape[1]))
+    results.labels.append(fold.labels)
+    results.scores.append(fold.scores)
+    results.thresholds.append(_compute.thresholds(fold.pipeline, fold.labels.shape[1]))
 
 
 def find_winner(results: Mapping[str, FoldResults], metric: str) -> Winner:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelkin.persistence import ModelInfo
-    from labelkin.tabular import LabelColumns, RawTable, Schema
+    from labelkin.tabular import LabelColumns, RawTable, ReadOptions, Schema
 
 
 # Kinds of columns, as they are named in print.
@@ -149,36 +149,53 @@ def print_guesses(table: "RawTable", notes: Notes) -> None:
 
 
 @dataclass(frozen=True)
-class SavedModel:
-    """A fitted model from a file, with the columns and labels it was fitted on."""
+class FittedModel:
+    """A fitted model, with the columns and labels it was fitted on."""
 
-    path: Path
     model: Any
-    info: "ModelInfo"
     schema: "Schema"
     labels: "LabelColumns"
 
+
+@dataclass(frozen=True)
+class SavedModel(FittedModel):
+    """A fitted model from a file."""
+
+    path: Path
+    info: "ModelInfo"
+
     def read(self, data: Path, reading: ReadingOptions, keep: Iterable[str] = ()) -> "RawTable":
         """Read a table for this model; the columns `keep` are read as they are written."""
-        from labelkin.tabular import ReadOptions, read_raw_table
+        from labelkin.tabular import read_raw_table
+
+        width = self.schema.n_features or None if _format_of(data) == "libsvm" else None
+        return read_raw_table(str(data), self._read_options(reading, keep), n_features=width)
+
+    def parse(self, content: bytes, source: str) -> "RawTable":
+        """Return the content of a CSV file as `read` does; errors name it by `source`."""
+        from labelkin.tabular import parse_raw_table
+
+        return parse_raw_table(content, source, self._read_options(ReadingOptions()))
+
+    def _read_options(self, reading: ReadingOptions, keep: Iterable[str] = ()) -> "ReadOptions":
+        from labelkin.tabular import ReadOptions
 
         as_strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
         ignored = frozenset(self.info.details.get("ignore", [])) - as_strings
         # The decimal mark of the training data, unless the user gives another; a file in which
         # it does not occur reads the same with either.
-        decimal = _check_decimal(reading.decimal) or self._decimal_comma
-        options = ReadOptions(
+        decimal = _check_decimal(reading.decimal) or self.decimal_comma
+        return ReadOptions(
             _check_delimiter(reading.delimiter),
             reading.encoding,
             decimal,
             frozenset(as_strings),
             ignored,
         )
-        width = self.schema.n_features or None if _format_of(data) == "libsvm" else None
-        return read_raw_table(str(data), options, n_features=width)
 
     @property
-    def _decimal_comma(self) -> str | None:
+    def decimal_comma(self) -> str | None:
+        """A comma, if it is the decimal mark of the training data."""
         return "," if self.info.details.get("decimal") == "," else None
 
     def predict(
@@ -228,7 +245,7 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
         labels = LabelColumns(tuple(names), where.get("column"), where.get("separator", ";"))
     except (TypeError, ValueError, AttributeError):
         raise ValueError(f"{path}: the model's description of its input is damaged.") from None
-    return SavedModel(path, model, info, schema, labels)
+    return SavedModel(model, schema, labels, path, info)
 
 
 def check_data_file(path: Path) -> None:

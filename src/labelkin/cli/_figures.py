@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
+    from labelkin.metrics import Metric
+
 Figures = dict[str, list[float]]
 """One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
 
@@ -21,7 +23,7 @@ PEOPLE_METRICS = (
 )
 """What is shown by default; the first one decides which method is best."""
 
-_MEANINGS = {
+MEANINGS = {
     "micro_f1": "precision and recall in one, over all labels",
     "macro_f1": "mean F1 of the labels: rare ones count alike",
     "micro_precision": "share of the predicted labels that are true",
@@ -54,6 +56,14 @@ def summarise(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def format_summary(summary: Mapping[str, Any], metric: "Metric") -> str:
+    """Return the mean and the deviation that `summarise` found, in percent where usual."""
+    mean, std = summary["mean"], summary.get("std")
+    factor = 100 if metric.percent else 1
+    shown = "–" if mean is None else f"{factor * mean:.2f}"
+    return shown if std is None else f"{shown} ± {factor * std:.2f}"
+
+
 def fold_heading(done: int, planned: int) -> str:
     """Return the heading of figures from `done` folds."""
     count = f"{done} of {planned} folds" if done < planned else f"{done} folds"
@@ -80,15 +90,15 @@ def print_figures(
 
     console = Console(highlight=False)
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
-    explained = [key for key in metrics if key in _MEANINGS] if meanings else []
-    wide = _figures_table(runs, metrics, best, _MEANINGS)
+    explained = [key for key in metrics if key in MEANINGS] if meanings else []
+    wide = _figures_table(runs, metrics, best, MEANINGS)
     unbounded = console.options.update(max_width=10_000)
     if explained and Measurement.get(console, unbounded, wide).maximum <= console.width:
         console.print(wide)
         return
     console.print(_figures_table(runs, metrics, best))
     for key in explained:
-        console.print(f"[dim]{METRICS[key].title}: {_MEANINGS[key]}[/]", soft_wrap=True)
+        console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
 
 
 def _figures_table(
@@ -111,16 +121,13 @@ def _figures_table(
         table.add_column("", style="dim", no_wrap=True)
     for key in metrics:
         metric = METRICS[key]
-        factor = 100 if metric.percent else 1
         summaries = [summarise(figures[key]) for figures in runs.values()]
         means = [one["mean"] for one in summaries if one["mean"] is not None]
         top = (max if metric.greater_is_better else min)(means, default=None)
         cells = []
         for one in summaries:
-            mean, std = one["mean"], one.get("std")
-            shown = "–" if mean is None else f"{factor * mean:.2f}"
-            shown += "" if std is None else f" ± {factor * std:.2f}"
-            cells.append(Text(shown, style="bold" if mean == top and len(runs) > 1 else ""))
+            is_top = one["mean"] == top and len(runs) > 1
+            cells.append(Text(format_summary(one, metric), style="bold" if is_top else ""))
         unit = "" if metric.percent else " (not in %)"
         last = [] if meanings is None else [meanings.get(key, "")]
         table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)

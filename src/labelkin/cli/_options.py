@@ -56,6 +56,15 @@ Decimal = Annotated[
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
 Json = Annotated[bool, output_option("--json", help="Print the results as JSON.")]
 Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print only results and errors.")]
+Sha256 = Annotated[
+    str | None,
+    typer.Option(
+        "--sha256",
+        metavar="DIGEST",
+        help="Refuse MODEL unless its SHA-256, as labelkin fit and sha256sum print it, is this "
+        "one.",
+    ),
+]
 Overwrite = Annotated[
     bool,
     output_option("--overwrite", "--force", "-f", help="Replace the output file if it exists."),

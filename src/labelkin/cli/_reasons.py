@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 if TYPE_CHECKING:
     import numpy as np
 
-    from labelkin.cli._data import SavedModel
+    from labelkin.cli._data import FittedModel
 
 _BAR = 20  # characters of a bar of probability 1
 _LABELS = 8  # shown, besides all predicted ones
@@ -112,7 +112,7 @@ def _plain(text: str) -> str:
 
 
 def find_reasons(
-    saved: "SavedModel",
+    saved: "FittedModel",
     X: Any,
     row: int,
     labels: "np.ndarray",

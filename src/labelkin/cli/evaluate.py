@@ -1,16 +1,16 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._compare import FoldResults, Winner, cross_validate, find_winner, split_rows
+from labelkin.cli._card import card_of_folds, card_of_model
+from labelkin.cli._compare import FoldResults, Winner, cross_validate, split_rows
 from labelkin.cli._data import (
-    TrainingData,
     check_data_file,
     check_model_file,
     load_saved_model,
@@ -18,28 +18,20 @@ from labelkin.cli._data import (
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._figures import (
-    PEOPLE_METRICS,
-    fold_heading,
-    label_figures,
-    label_table,
-    print_figures,
-    summarise,
-)
+from labelkin.cli._figures import PEOPLE_METRICS, label_figures
+from labelkin.cli._findings import Findings, find_in_folds
+from labelkin.cli._growth import MOST_FOLDS, PARTS, measure_growth
 from labelkin.cli._methods import DEFAULT, Candidate, find_candidates, parse_settings
+from labelkin.cli._mistakes import FoldMistakes, describe_rows, explain_mistakes
 from labelkin.cli._output import (
     Notes,
     given_options,
-    plural,
     print_json,
-    print_table,
     progress_bar,
     shell_line,
     split_names,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
+from labelkin.cli._page import check_page, write_page
 
 EXAMPLES = """Examples:
 
@@ -51,10 +43,9 @@ labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
 labelkin evaluate model.skops new.csv
 
-labelkin evaluate model.skops new.csv --metrics paper --json"""
+labelkin evaluate movies.csv -l drama,comedy,crime --report report.html
 
-# Rows of the table of labels, unless all are requested.
-_WEAKEST = 5
+labelkin evaluate model.skops new.csv --metrics paper --json"""
 
 _OPTIONS_OF_FITTED_MODELS = [
     "source",
@@ -67,6 +58,8 @@ _OPTIONS_OF_FITTED_MODELS = [
     "threshold",
     "metrics",
     "per_label",
+    "report",
+    "overwrite",
     "as_json",
     "quiet",
 ]
@@ -122,6 +115,15 @@ def command(
             "--per-label", help="Show the figures of every label, not of the weakest few."
         ),
     ] = False,
+    report: Annotated[
+        Path | None,
+        options.output_option(
+            metavar="FILE",
+            help="Write a page (.html) with curves, thresholds to try, a learning curve, the worst "
+            "mistakes and likely labelling errors. It takes about as long again.",
+        ),
+    ] = None,
+    overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -138,11 +140,16 @@ def command(
     names = _parse_metrics(metrics)
     decision = parse_decision(deciding.decide, deciding.threshold)
     _compute.check_device(choice.device, decision if data is None else None)
-    notes = Notes(quiet)
-    if data is not None:
-        report = _evaluate_model(source, data, reading, choice.device, decision, names, notes)
-    elif source.suffix.lower() == ".skops":
+    if report is not None:
+        check_page(report, overwrite, inputs=[source, *filter(None, [data])])
+    if data is None and source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
+    notes = Notes(quiet)
+    command_line = shell_line("labelkin", *context.obj)
+    if data is not None:
+        found = _evaluate_model(
+            source, data, reading, choice.device, decision, names, notes, report, command_line
+        )
     else:
         settings = parse_settings(choice.settings)
         candidates = find_candidates(
@@ -150,7 +157,9 @@ def command(
         )
         training = read_training_data(source, table, reading, notes)
         splits = split_rows(training, folds, repeats, stratified, choice.seed)
-        with progress_bar("", len(candidates) * len(splits), hidden=quiet or as_json) as update:
+        mistakes = None if report is None else FoldMistakes(training, folds)
+        steps = len(candidates) * len(splits)
+        with progress_bar("", steps, hidden=quiet or as_json) as update:
             results = cross_validate(
                 training,
                 candidates,
@@ -160,81 +169,44 @@ def command(
                 device=choice.device,
                 seconds=choice.seconds if choice.model == "auto" else None,
                 update=update,
+                inspect=mistakes,
             )
-        report = _report_folds(training, candidates, results, splits, names)
-        report.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
-        report.facts |= {"seed": choice.seed}
-        report.facts["settings"] = {name: str(value) for name, value in settings.items()}
-        report.next = _fit_command(context, source, report.winner, candidates)
+        found = find_in_folds(training, candidates, results, splits, folds, names)
+        found.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
+        found.facts |= {"seed": choice.seed}
+        found.facts["settings"] = {name: str(value) for name, value in settings.items()}
+        found.next = _fit_command(context, source, found.winner, candidates)
+        if report is not None and mistakes is not None:
+            best = next(one for one in candidates if one.name == found.winner.name)
+            once = splits[: min(folds, found.facts["folds_done"])]
+            steps = len(PARTS) * min(len(once), MOST_FOLDS)
+            with progress_bar("learning curve", steps, hidden=quiet or as_json) as update:
+                growth = measure_growth(
+                    training,
+                    best,
+                    once,
+                    results[best.name].labels[: len(once)],
+                    decision=decision,
+                    device=choice.device,
+                    update=update,
+                )
+            write_page(
+                report,
+                found,
+                names,
+                title=Path(training.table.path).name,
+                how=f"by cross-validation on {len(once)} folds",
+                notes=[],
+                mistakes=mistakes.of(best.name),
+                describe=describe_rows(training.schema, training.X),
+                card=card_of_folds(training, best, found.facts, command_line),
+                growth=growth,
+                growth_note="There are too few rows to measure a learning curve.",
+            )
     if as_json:
-        print_json(report.as_json())
+        print_json(found.as_json())
     else:
-        report.print(names, per_label, notes)
-
-
-@dataclass
-class Report:
-    """What an evaluation found, for the terminal and as JSON."""
-
-    heading: str
-    facts: dict[str, Any]
-    results: dict[str, FoldResults]
-    labels: list[dict[str, Any]]
-    """Figures of each label, by `label_figures`."""
-    n_rows: int
-    n_empty: int
-    """Number of rows without a label."""
-    winner: Winner
-    next: str | None = None
-    """The command to run next."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all figures as values that JSON can hold."""
-        summaries = {
-            name: {key: summarise(values) for key, values in found.figures.items()}
-            for name, found in self.results.items()
-        }
-        facts = {**self.facts, "rows_without_labels": self.n_empty, "results": summaries}
-        facts["labels_of"] = self.winner.name
-        facts["per_label"] = self.labels
-        if self.next is not None:
-            facts |= {"best": self.winner.name, "reason": self.winner.reason, "next": self.next}
-        return facts
-
-    def print(self, metrics: list[str], per_label: bool, notes: Notes) -> None:
-        """Print the tables, the best method and the next command."""
-        if self.n_empty:
-            notes.print(self._remark_on_empty_rows(metrics))
-        columns = {found.title: found.figures for found in self.results.values()}
-        several = len(self.results) > 1
-        best = self.results[self.winner.name].title
-        print_figures(
-            columns,
-            metrics,
-            self.heading,
-            best=best if several else None,
-            meanings=not notes.quiet,
-        )
-        if notes.quiet and not per_label:
-            return
-        shown = self.labels if per_label else self.labels[:_WEAKEST]
-        typer.echo()
-        print_table(label_table(shown))
-        if len(shown) < len(self.labels):
-            typer.echo(f"… and {plural(len(self.labels) - len(shown), 'label')} (--per-label)")
-        if notes.quiet or self.next is None:
-            return
-        typer.echo()
-        if several:
-            typer.echo(f"best: {self.winner.name}, {self.winner.reason}")
-        typer.echo(f"next: {self.next}")
-
-    def _remark_on_empty_rows(self, metrics: list[str]) -> str:
-        share = 100 * self.n_empty / self.n_rows
-        remark = f"note: {self.n_empty:,} of {self.n_rows:,} rows have no label"
-        if "one_error" in metrics:
-            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
-        return f"{remark} ({share:.1f} %); predicting none for such a row is right"
+        found.print(names, per_label, notes)
 
 
 def _evaluate_model(
@@ -245,8 +217,13 @@ def _evaluate_model(
     decision: Decision | None,
     metrics: list[str],
     notes: Notes,
-) -> Report:
-    """Evaluate a fitted model on a data file."""
+    page: Path | None,
+    command_line: str,
+) -> Findings:
+    """Evaluate a fitted model on a data file, and write the page if one is wanted."""
+    import numpy as np
+
+    from labelkin.evaluation import OutOfSample
     from labelkin.metrics import evaluate
 
     saved = load_saved_model(path)
@@ -254,61 +231,44 @@ def _evaluate_model(
     y = saved.labels.read(rows, notes.pending)
     X = saved.schema.read(rows, notes.pending)
     print_guesses(rows, notes)
+    remarks: list[str] = []
     if seen := saved.count_training_rows(X):
-        notes.pending.append(
+        remarks.append(
             f"{data}: {seen:,} of {len(y):,} rows are among those the model was trained on, so "
             "these figures tell how well it remembers, not how well it predicts; evaluate it on "
             f"other rows, or cross-validate: labelkin evaluate {data} …"
         )
+    notes.pending += remarks
     notes.flush()
     labels, scores, thresholds = saved.predict(X, device, decision)
     figures = evaluate(y, scores, labels, metrics=metrics)
-    found = FoldResults(path.name, {name: [value] for name, value in figures.items()})
-    return Report(
+    results = FoldResults(path.name, {name: [value] for name, value in figures.items()})
+    names = saved.labels.names
+    found = Findings(
         f"{path.name} on {data}: {len(y):,} rows",
         {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen},
-        {path.name: found},
-        label_figures(saved.labels.names, y, labels, scores, thresholds),
+        {path.name: results},
+        label_figures(names, y, labels, scores, thresholds),
         len(y),
         int((~y.any(axis=1)).sum()),
         Winner(path.name, ""),
+        OutOfSample(names, np.arange(len(y)), y, labels, scores, thresholds),
     )
-
-
-def _report_folds(
-    training: TrainingData,
-    candidates: list[Candidate],
-    results: dict[str, FoldResults],
-    splits: "list[tuple[np.ndarray, np.ndarray]]",
-    metrics: list[str],
-) -> Report:
-    import numpy as np
-
-    winner = find_winner(results, metrics[0])
-    best = results[winner.name]
-    n_folds = len(best.labels)
-    facts = {**training.summary(), "folds_done": n_folds}
-    heading = fold_heading(n_folds, len(splits))
-    skipped = [one.name for one in candidates if one.name not in results]
-    if skipped:
-        facts["skipped"] = skipped
-        heading += f", no time for {', '.join(skipped)}"
-    y = np.concatenate([training.y[test] for _, test in splits[:n_folds]])
-    return Report(
-        heading,
-        facts,
-        results,
-        label_figures(
-            training.labels.names,
-            y,
-            np.concatenate(best.labels),
-            np.concatenate(best.scores),
-            np.mean(best.thresholds, axis=0),
-        ),
-        len(training.y),
-        int((~training.y.any(axis=1)).sum()),
-        winner,
-    )
+    if page is not None:
+        write_page(
+            page,
+            found,
+            metrics,
+            title=data.name,
+            how=f"on {data.name}",
+            notes=remarks,
+            mistakes=explain_mistakes(saved, X, y, labels, scores),
+            describe=describe_rows(saved.schema, X),
+            card=card_of_model(saved, data, X, y, seen, command_line),
+            growth_note="A learning curve needs models of fewer rows: labelkin evaluate on the "
+            "training data, without a model, shows it.",
+        )
+    return found
 
 
 def _fit_command(

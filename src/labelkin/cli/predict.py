@@ -80,15 +80,7 @@ def command(
             help="Separator between the labels of a row; by default that of the training data."
         ),
     ] = None,
-    expected_sha256: Annotated[
-        str | None,
-        typer.Option(
-            "--sha256",
-            metavar="DIGEST",
-            help="Refuse MODEL unless its SHA-256, as labelkin fit and sha256sum print it, is "
-            "this one.",
-        ),
-    ] = None,
+    expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

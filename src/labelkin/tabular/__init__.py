@@ -6,7 +6,8 @@ from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._occlusion import occlude
 from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
-from labelkin.tabular._read import ReadOptions, read_raw_table
+from labelkin.tabular._read import ReadOptions, parse_raw_table, read_raw_table
+from labelkin.tabular._records import table_of_records
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 
@@ -24,6 +25,8 @@ __all__ = [
     "join_names",
     "make_pipeline",
     "occlude",
+    "parse_raw_table",
     "predict_frame",
     "read_raw_table",
+    "table_of_records",
 ]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.files import FormatError
+from labelkin._utils.files import FormatError, open_for_reading
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import dataset_names, load_dataset, load_digit_scenes, read, read_libsvm
 from labelkin.datasets.formats._arff import read_arff_table
 from labelkin.datasets.formats._arff_header import is_binary
 from labelkin.datasets.formats._columns import Labels
-from labelkin.datasets.formats._csv import read_csv_table
+from labelkin.datasets.formats._csv import parse_csv_table
 from labelkin.datasets.formats._dispatch import format_of
 from labelkin.datasets.formats._parquet import read_parquet_table
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
@@ -69,14 +69,9 @@ def read_raw_table(
         raise FileNotFoundError(f"There is no file {source}{known if may_be_name else ''}.")
     file_format = format_of(path)
     if file_format == "csv":
-        table, dialect = read_csv_table(
-            path,
-            delimiter=options.delimiter,
-            encoding=options.encoding,
-            decimal=options.decimal,
-            as_strings=options.as_strings,
-        )
-        return ArrowTable(source, table, decimal=dialect.decimal, guesses=dialect.guesses)
+        import_optional("pyarrow")  # a missing extra is reported before the file is read
+        with open_for_reading(path) as file:
+            return parse_raw_table(file.read(), source, options)
     if file_format == "parquet":
         return ArrowTable(source, *read_parquet_table(path))
     if file_format == "arff":
@@ -84,6 +79,23 @@ def read_raw_table(
     if file_format == "libsvm":
         return _from_bunch(source, read_libsvm(path, labels, n_features=n_features))
     return _from_bunch(source, read(path, labels=labels))
+
+
+def parse_raw_table(
+    content: bytes,
+    source: str,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 (immutable)
+) -> RawTable:
+    """Return the content of a CSV file as a table; errors name it by `source`."""
+    table, dialect = parse_csv_table(
+        content,
+        source,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+        decimal=options.decimal,
+        as_strings=options.as_strings,
+    )
+    return ArrowTable(source, table, decimal=dialect.decimal, guesses=dialect.guesses)
 
 
 def _from_bunch(source: str, bunch: Any) -> MatrixTable:

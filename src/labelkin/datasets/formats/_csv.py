@@ -92,6 +92,21 @@ def read_csv_table(
     import_optional("pyarrow")  # a missing extra is reported before a missing file
     with open_for_reading(path) as file:
         raw = file.read()
+    return parse_csv_table(
+        raw, path, delimiter=delimiter, encoding=encoding, decimal=decimal, as_strings=as_strings
+    )
+
+
+def parse_csv_table(
+    raw: bytes,
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    as_strings: Iterable[str] = (),
+) -> tuple[Any, CsvDialect]:
+    """Return the content of a file as `read_csv_table` does; errors name it by `path`."""
     if not raw.strip():
         raise FormatError(path, "not a CSV table (the file is empty)")
     text, found_encoding = decode(raw, path, encoding)

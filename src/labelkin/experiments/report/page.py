@@ -1,19 +1,17 @@
 """The report: one folder of tables and figures, and one page that contains them all."""
 
-import base64
-import hashlib
 import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import labelkin
 from labelkin._utils.optional import import_optional
+from labelkin._utils.pages import render_page
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.agreement import agreement_findings, agreement_table
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
@@ -103,7 +101,9 @@ def _write_files(folder: Path, recorded: Recorded, reference: str | None, source
             f"labelkin report {shlex.quote(source)} --out report",
         ],
     }
-    (folder / "report.html").write_text(_render(content), encoding="utf-8")
+    (folder / "report.html").write_text(
+        render_page("labelkin.experiments.report", "report", "report", **content), encoding="utf-8"
+    )
     (folder / "summary.md").write_text(_summary(content), encoding="utf-8")
 
 
@@ -275,33 +275,6 @@ def _summary(content: dict[str, Any]) -> str:
         + ["## The tables behind them", ""]
         + [table.to_markdown() for table in tables if table]
     )
-
-
-def _render(content: dict[str, Any]) -> str:
-    """Fill the template; everything but our own script, style and figures is escaped."""
-    jinja2 = import_optional("jinja2", "report")
-    markup = import_optional("markupsafe", "report").Markup
-    script = _template("report.js")
-    templates = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return templates.get_template("report.html.j2").render(
-        **content,
-        script=markup(script),
-        # With its hash the browser runs this script and no other.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=markup(_template("report.css")),
-        svg=markup,
-    )
-
-
-def _template(name: str) -> str:
-    folder = resources.files("labelkin.experiments.report") / "templates"
-    return (folder / name).read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------- about the results

@@ -1,0 +1,59 @@
+"""Pages of one file: a template with its style, its script and its data inside."""
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from typing import Any
+
+from labelkin._utils.optional import import_optional
+
+
+def render_page(package: str, name: str, extra: str, **content: Any) -> str:
+    """Fill the template ``name.html.j2``; all content is escaped.
+
+    Parameters
+    ----------
+    package : str
+        The package whose folder ``templates`` holds ``name.html.j2``, ``name.css`` and ``name.js``.
+    name : str
+        Name of these files.
+    extra : str
+        The extra that installs Jinja, for the error without it.
+    **content
+        What the template names. It also gets ``style``, ``script``, ``script_hash`` (with it in
+        the page's policy the browser runs this script and no other), ``svg``, a function that
+        inserts a drawing as it is, and ``data``, a function that writes a value as JSON.
+    """
+    jinja2 = import_optional("jinja2", extra)
+    markup = import_optional("markupsafe", extra).Markup
+
+    def load(file: str) -> str:
+        return (resources.files(package) / "templates" / file).read_text(encoding="utf-8")
+
+    script = load(f"{name}.js")
+    templates = jinja2.Environment(
+        loader=jinja2.FunctionLoader(load),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return templates.get_template(f"{name}.html.j2").render(
+        **content,
+        script=markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=markup(load(f"{name}.css")),
+        svg=markup,
+        data=lambda value: markup(json_for_script(value)),
+    )
+
+
+def json_for_script(value: Any) -> str:
+    r"""Return a value as JSON that can stand in a script element.
+
+    >>> print(json_for_script("</script>"))
+    "\u003c/script\u003e"
+    """
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")

@@ -1,0 +1,153 @@
+"""What an evaluation found, for the terminal and as JSON."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from labelkin.cli._compare import FoldResults, Winner, find_winner
+from labelkin.cli._data import TrainingData
+from labelkin.cli._figures import (
+    fold_heading,
+    label_figures,
+    label_table,
+    print_figures,
+    summarise,
+)
+from labelkin.cli._methods import Candidate
+from labelkin.cli._output import Notes, plural, print_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from labelkin.evaluation import OutOfSample
+
+# Rows of the table of labels, unless all are requested.
+_WEAKEST = 5
+
+
+@dataclass
+class Findings:
+    """What an evaluation found, for the terminal and as JSON."""
+
+    heading: str
+    facts: dict[str, Any]
+    results: dict[str, FoldResults]
+    labels: list[dict[str, Any]]
+    """Figures of each label, by `label_figures`."""
+    n_rows: int
+    n_empty: int
+    """Number of rows without a label."""
+    winner: Winner
+    predictions: "OutOfSample"
+    """Those of the best method, each row once."""
+    next: str | None = None
+    """The command to run next."""
+    page: Path | None = None
+    """The page that was written."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures as values that JSON can hold."""
+        summaries = {
+            name: {key: summarise(values) for key, values in found.figures.items()}
+            for name, found in self.results.items()
+        }
+        facts = {**self.facts, "rows_without_labels": self.n_empty, "results": summaries}
+        facts["labels_of"] = self.winner.name
+        facts["per_label"] = self.labels
+        if self.next is not None:
+            facts |= {"best": self.winner.name, "reason": self.winner.reason, "next": self.next}
+        if self.page is not None:
+            facts["report"] = str(self.page)
+        return facts
+
+    def print(self, metrics: list[str], per_label: bool, notes: Notes) -> None:
+        """Print the tables, the best method and the next command."""
+        if self.n_empty:
+            notes.print(f"note: {self.remark_on_empty_rows(metrics)}")
+        columns = {found.title: found.figures for found in self.results.values()}
+        several = len(self.results) > 1
+        best = self.results[self.winner.name].title
+        print_figures(
+            columns,
+            metrics,
+            self.heading,
+            best=best if several else None,
+            meanings=not notes.quiet,
+        )
+        if notes.quiet and not per_label:
+            return
+        shown = self.labels if per_label else self.labels[:_WEAKEST]
+        typer.echo()
+        print_table(label_table(shown))
+        if len(shown) < len(self.labels):
+            typer.echo(f"… and {plural(len(self.labels) - len(shown), 'label')} (--per-label)")
+        if notes.quiet or (self.next is None and self.page is None):
+            return
+        typer.echo()
+        if self.next is not None and several:
+            typer.echo(f"best: {self.winner.name}, {self.winner.reason}")
+        if self.next is not None:
+            typer.echo(f"next: {self.next}")
+        if self.page is not None:
+            typer.echo(f"page: {self.page} (curves, thresholds, mistakes explained)")
+
+    def remark_on_empty_rows(self, metrics: Sequence[str]) -> str:
+        """Return what rows without labels mean for the figures."""
+        share = 100 * self.n_empty / self.n_rows
+        remark = f"{self.n_empty:,} of {self.n_rows:,} rows have no label"
+        if "one_error" in metrics:
+            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
+        return f"{remark} ({share:.1f} %); predicting none for such a row is right"
+
+
+def find_in_folds(
+    training: TrainingData,
+    candidates: list[Candidate],
+    results: dict[str, FoldResults],
+    splits: "list[tuple[np.ndarray, np.ndarray]]",
+    folds: int,
+    metrics: list[str],
+) -> Findings:
+    """Return the findings of a cross-validation of `folds` folds, repeated or not."""
+    import numpy as np
+
+    from labelkin.evaluation import OutOfSample
+
+    winner = find_winner(results, metrics[0])
+    best = results[winner.name]
+    n_folds = len(best.labels)
+    n_once = min(n_folds, folds)
+    facts = {**training.summary(), "folds_done": n_folds}
+    heading = fold_heading(n_folds, len(splits))
+    skipped = [one.name for one in candidates if one.name not in results]
+    if skipped:
+        facts["skipped"] = skipped
+        heading += f", no time for {', '.join(skipped)}"
+    y = np.concatenate([training.y[test] for _, test in splits[:n_folds]])
+    n_rows = sum(len(test) for _, test in splits[:n_once])
+    return Findings(
+        heading,
+        facts,
+        results,
+        label_figures(
+            training.labels.names,
+            y,
+            np.concatenate(best.labels),
+            np.concatenate(best.scores),
+            np.mean(best.thresholds, axis=0),
+        ),
+        len(training.y),
+        int((~training.y.any(axis=1)).sum()),
+        winner,
+        OutOfSample(
+            training.labels.names,
+            np.concatenate([test for _, test in splits[:n_once]]),
+            y[:n_rows],
+            np.concatenate(best.labels[:n_once]),
+            np.concatenate(best.scores[:n_once]),
+            np.mean(best.thresholds[:n_once], axis=0),
+        ),
+    )

@@ -1,0 +1,130 @@
+"""A saved model as the service behind ``labelkin serve``."""
+
+from typing import TYPE_CHECKING, Any
+
+from labelkin.cli._data import SavedModel
+from labelkin.cli._decisions import Decision
+from labelkin.cli._predictions import Predictions
+from labelkin.cli._reasons import find_reasons
+
+if TYPE_CHECKING:
+    from labelkin.serve import Deadline
+    from labelkin.tabular import RawTable
+
+_CHUNK = 500  # rows predicted between two checks of the deadline
+_VALUES = 200  # of a category that are listed
+_KINDS = {"numeric": "number", "day_first_date": "date", "raw": "any"}
+_CSV, _JSON = "The table", "The request"
+
+
+class ModelService:
+    """Predicts and explains rows by a saved model.
+
+    Parameters
+    ----------
+    saved : SavedModel
+    decision : Decision or None
+        Which labels are predicted; None: those of the model.
+    """
+
+    def __init__(self, saved: SavedModel, decision: Decision | None) -> None:
+        self._saved, self._decision = saved, decision
+
+    def describe(self) -> dict[str, Any]:
+        """Return name, method, labels and columns of the model."""
+        saved, schema = self._saved, self._saved.schema
+        kinds = schema.columns
+        if kinds is None and schema.names is not None:
+            kinds = dict.fromkeys(schema.names, "numeric")
+        values = _known_values(saved)
+        columns = None
+        if kinds is not None:
+            columns = [
+                {
+                    "name": name,
+                    "kind": _KINDS.get(kind, kind),
+                    **({"values": values[name]} if name in values else {}),
+                }
+                for name, kind in kinds.items()
+            ]
+        model = saved.model
+        final = model.steps[-1][1] if hasattr(model, "steps") else model
+        return {
+            "name": saved.path.name,
+            "method": type(final).__name__,
+            "sha256": saved.info.sha256,
+            "labels": list(saved.labels.names),
+            "separator": saved.labels.separator,
+            "columns": columns,
+            "n_features": schema.n_features if columns is None else len(columns),
+        }
+
+    def read_csv(self, content: bytes) -> Any:
+        """Return the rows of a CSV table."""
+        return self._read(lambda: self._saved.parse(content, _CSV))
+
+    def read_records(self, rows: list[Any]) -> Any:
+        """Return rows given as JSON values."""
+        from labelkin.tabular import table_of_records
+
+        decimal = self._saved.decimal_comma or "."
+        return self._read(
+            lambda: table_of_records(rows, self._saved.schema, source=_JSON, decimal=decimal)
+        )
+
+    def _read(self, make: Any) -> Any:
+        from labelkin.serve import BadRows
+
+        try:
+            table: RawTable = make()
+            return self._saved.schema.read(table, [])
+        except ValueError as error:
+            raise BadRows(str(error)) from None
+
+    def count(self, rows: Any) -> int:
+        """Return the number of rows."""
+        return rows.shape[0]
+
+    def predict(self, rows: Any, deadline: "Deadline") -> list[dict[str, Any]]:
+        """Return labels, confidence and probabilities of each row."""
+        names = list(self._saved.labels.names)
+        found: list[dict[str, Any]] = []
+        for first in range(0, self.count(rows), _CHUNK):
+            deadline.check()
+            part = rows[first : first + _CHUNK]
+            labels, scores, _ = self._saved.predict(part, None, self._decision)
+            numbers = list(range(first + 1, first + 1 + len(labels)))
+            separator = self._saved.labels.separator
+            found += Predictions(
+                numbers, "row", {}, names, labels, scores, proba=True, top=0, separator=separator
+            ).objects()
+        return found
+
+    def explain(self, rows: Any, number: int) -> dict[str, Any]:
+        """Return what speaks for and against the labels of a row."""
+        one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
+        labels, scores, _ = self._saved.predict(one, None, self._decision)
+        reasons = find_reasons(
+            self._saved, rows, number, labels[0], scores[0], "", lambda _: ""
+        ).as_json()
+        return {key: reasons[key] for key in ("labels", "nearest")}
+
+
+def _known_values(saved: SavedModel) -> dict[str, list[str]]:
+    """Return the categories that the model was fitted on, by column."""
+    names = saved.schema.of_kind("category")
+    if not names:
+        return {}
+    encoder = saved.model[0].named_transformers_["category"].named_steps["encode"]
+    return {
+        name: [str(value) for value in values[:_VALUES]]
+        for name, values in zip(names, encoder.categories_, strict=True)
+    }
+
+
+def check_decision(saved: SavedModel, decision: Decision) -> None:
+    """Refuse a decision for which the model file holds no thresholds, before any request."""
+    import numpy as np
+
+    names = saved.labels.names
+    decision.apply(np.full((1, len(names)), 0.5), names, saved.info.details.get("decisions"))

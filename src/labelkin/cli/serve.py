@@ -1,0 +1,106 @@
+"""``labelkin serve``: a model as a web page and a JSON endpoint on this machine."""
+
+import errno
+import socket
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from labelkin.cli import _options as options
+from labelkin.cli._data import check_model_file, load_saved_model
+from labelkin.cli._decisions import parse_decision
+from labelkin.cli._service import ModelService, check_decision
+
+EXAMPLES = """Examples:
+
+labelkin serve model.skops
+
+labelkin serve model.skops --port 9000 --sha256 DIGEST
+
+curl -H content-type:text/csv --data-binary @new.csv localhost:8000/predict"""
+
+limit_option = partial(typer.Option, rich_help_panel="Limits of a request")
+
+
+@options.expand_groups
+def command(
+    model: options.ModelFile,
+    *,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
+    ] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A host name by which browsers reach this machine, besides localhost and its "
+            "addresses. May be repeated.",
+        ),
+    ] = None,
+    deciding: options.DecisionOptions,
+    megabytes: Annotated[
+        float, limit_option("--max-mb", min=0.001, max=1000, help="Megabytes.")
+    ] = 5,
+    rows: Annotated[int, limit_option("--max-rows", min=1, help="Rows.")] = 10_000,
+    seconds: Annotated[float, limit_option("--timeout", min=0.1, help="Seconds.")] = 30,
+    expected_sha256: options.Sha256 = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Serve a model as a web page, and to programs as JSON.
+
+    On the page one types a row or drops a CSV file, and sees labels, confidence and what speaks
+    for them. Programs send rows to POST /predict; GET /schema and /openapi.json describe how.
+    Nothing is stored, and nothing leaves the machine. Ctrl-C stops it.
+    """
+    from labelkin._utils.optional import import_optional
+
+    check_model_file(model)
+    decision = parse_decision(deciding.decide, deciding.threshold)
+    uvicorn = import_optional("uvicorn", "serve")
+    import_optional("starlette", "serve")
+    from labelkin.serve import Limits, make_app
+
+    listener = _listen(host, port)
+    with listener:
+        saved = load_saved_model(model, expected_sha256)
+        if decision is not None:
+            check_decision(saved, decision)
+        service = ModelService(saved, decision)
+        limits = Limits(megabytes=megabytes, rows=rows, seconds=seconds)
+        app = make_app(service, limits, [host, *(allow_host or ())])
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=100,
+            timeout_graceful_shutdown=2,
+        )
+        if not quiet:
+            shown = f"[{host}]" if ":" in host else host
+            address = f"http://{shown}:{listener.getsockname()[1]}"
+            typer.echo(f"serving {model} on {address} (Ctrl-C stops)")
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            if not quiet:
+                typer.echo("stopped", err=True)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address, or say why it cannot."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            cure = f"--host {host}: this machine has no such address"
+        elif error.errno == errno.EADDRINUSE:
+            cure = f"--port {port}: another program listens there; choose another port"
+        else:
+            cure = f"--host {host} --port {port}: {error.strerror or error}"
+        raise ValueError(f"{cure}.") from None

@@ -1,0 +1,111 @@
+"""How much more rows would help: the learning curve, and where it leads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelkin.base import Array
+
+# Exponents of the curve s(n) = a - b n^-c that are tried: from almost straight in log n to a
+# curve that has reached its end.
+_EXPONENTS = np.geomspace(0.05, 2, 24)
+_DRAWS = 500
+_SMALLEST_GAIN = 0.005
+"""Gains of micro F1 below this are not worth collecting rows for."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Micro F1 of test rows by the number of training rows, and the gain of twice as many."""
+
+    sizes: list[int]
+    values: list[float]
+    low: list[float]
+    high: list[float]
+    """Range of each value: 95 % of the bootstrap draws."""
+    gain: float | None
+    """Change of micro F1 expected of twice as many rows; None where the sizes are too few."""
+    gain_low: float = 0.0
+    gain_high: float = 0.0
+
+    def sentence(self) -> str:
+        """Return what the curve means for collecting more rows."""
+        if self.gain is None:
+            return "There are too few rows to tell whether more of them would help."
+        gain, low, high = (100 * x for x in (self.gain, self.gain_low, self.gain_high))
+        span = f"95 % interval {low:+.1f} to {high:+.1f}"
+        if self.gain_low > _SMALLEST_GAIN / 2 and self.gain >= _SMALLEST_GAIN:
+            return f"More rows would help: twice as many should add {gain:+.1f} points ({span})."
+        if self.gain_high < 2 * _SMALLEST_GAIN:
+            return f"More rows would hardly help: twice as many should add {gain:+.1f} ({span})."
+        return f"More rows may help: twice as many should add {gain:+.1f} points ({span})."
+
+
+def fit_growth(
+    sizes: list[int], counts: Array, folds: Array, *, random_state: int = 0
+) -> Growth | None:
+    """Return the learning curve of models fitted on parts of the training rows.
+
+    Parameters
+    ----------
+    sizes : list of int
+        Numbers of training rows, increasing; the last one is all of them.
+    counts : ndarray of shape (n, n_sizes, 3)
+        For each test row and size: labels that are true and predicted, predicted but not true,
+        true but not predicted.
+    folds : ndarray of int of shape (n,)
+        The fold of each test row. Folds, and rows inside them, are drawn with replacement for the
+        intervals, so that these cover both the choice of training rows and of test rows.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Growth or None
+        None without any sizes but all rows.
+    """
+    if len(sizes) < 2:
+        return None
+    rng = np.random.default_rng(random_state)
+    members = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+    draws = np.empty((_DRAWS, len(sizes)))
+    for draw in draws:
+        total = np.zeros(counts.shape[1:])
+        for fold in rng.integers(len(members), size=len(members)):
+            here = members[fold]
+            times = np.bincount(rng.integers(len(here), size=len(here)), minlength=len(here))
+            total += np.tensordot(times, counts[here], axes=1)
+        draw[:] = _micro_f1(total)
+    values = _micro_f1(counts.sum(axis=0))
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    if len(sizes) < 3:
+        return Growth(sizes, values.tolist(), low.tolist(), high.tolist(), None)
+    weights = 1 / np.maximum(draws.std(axis=0), 1e-3)
+    gains = _gain_of_twice(np.array(sizes), np.vstack([values, draws]), weights)
+    ends = np.quantile(gains[1:], [0.025, 0.975])
+    return Growth(
+        sizes, values.tolist(), low.tolist(), high.tolist(), float(gains[0]), *ends.tolist()
+    )
+
+
+def _micro_f1(counts: Array) -> Array:
+    hits, wrong, missed = np.moveaxis(counts.astype(float), -1, 0)
+    return 2 * hits / np.maximum(2 * hits + wrong + missed, 1)
+
+
+def _gain_of_twice(sizes: Array, values: Array, weights: Array) -> Array:
+    """Return the gain from n to 2n on the curve a - b n^-c of least squares, one per row.
+
+    For each exponent c the curve is linear in a and b; b < 0, a curve that falls with more rows,
+    counts as flat. `weights` are the inverse deviations of the values at each size.
+    """
+    best = np.full(len(values), np.inf)
+    gains = np.zeros(len(values))
+    for c in _EXPONENTS:
+        falling = (sizes / sizes[-1]) ** -c  # 1 at the last size
+        design = np.column_stack([np.ones(len(sizes)), -falling])
+        coefficients = (values * weights) @ np.linalg.pinv(design * weights[:, None]).T
+        error = (values - coefficients @ design.T) ** 2 @ weights**2
+        better = error < best
+        best[better] = error[better]
+        gains[better] = np.maximum(coefficients[better, 1], 0) * (1 - 2**-c)
+    return gains

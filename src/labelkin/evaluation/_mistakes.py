@@ -1,0 +1,65 @@
+"""The rows whose labels were predicted worst."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labelkin.base import Array
+
+_SMALLEST = 1e-9
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row with wrongly predicted labels, and what led to them."""
+
+    row: int
+    """Position in the user's table."""
+    words: str
+    """The row, in words."""
+    missed: list[tuple[str, float]]
+    """True labels that were not predicted, with their scores."""
+    wrong: list[tuple[str, float]]
+    """Predicted labels that are not true, with their scores."""
+    right: list[str]
+    """Labels that are true and predicted."""
+    size: float
+    """How bad it is, by `worst_rows`."""
+    reasons: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    """For missed and wrong labels: words or values with what they add to the log odds."""
+    method: str = ""
+    """How the reasons were found."""
+
+
+def odds_against(y: Array, probability: Array, share: Array) -> Array:
+    """Return how strongly a model is against each given label, as odds.
+
+    With the probability p of a label that the share s of the rows has, these are
+
+        the row lacks the label:  p / (1 - p)
+        the row has it:           (1 - p) / p · s / (1 - s)
+
+    Without the last factor, rows of a rare label, whose p is always low, would stand out most.
+    `y` and `probability` have the shape (n, q), `share` (q,).
+    """
+    p = np.clip(probability, _SMALLEST, 1 - _SMALLEST)
+    s = np.clip(share, _SMALLEST, 1 - _SMALLEST)
+    return np.where(y.astype(bool), (1 - p) / p * s / (1 - s), p / (1 - p))
+
+
+def worst_rows(
+    y: Array, labels: Array, scores: Array, share: Array, most: int
+) -> tuple[Array, Array]:
+    """Return positions and sizes of the worst mistakes, the largest first.
+
+    The size of a row's mistake is the largest `odds_against` among its labels that were decided
+    wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
+    mistake are left out. `share` has the shape (q,), the others (n, q).
+    """
+    is_wrong = labels.astype(bool) != y.astype(bool)
+    are_probabilities = scores.min() >= 0 and scores.max() <= 1
+    against = odds_against(y, scores, share) if are_probabilities else np.abs(scores)
+    sizes = np.where(is_wrong, against, -np.inf).max(axis=1)
+    order = np.argsort(-sizes, kind="stable")[:most]
+    order = order[np.isfinite(sizes[order])]
+    return order, sizes[order]

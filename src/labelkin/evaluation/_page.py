@@ -1,0 +1,182 @@
+"""The page: everything about an evaluation, in one file that needs no network."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import labelkin
+from labelkin._utils.pages import render_page
+from labelkin.evaluation._curves import label_curves, pooled_curves, sparkline, threshold_grid
+from labelkin.evaluation._drawing import draw_growth
+from labelkin.evaluation._growth import Growth
+from labelkin.evaluation._mistakes import Mistake
+from labelkin.evaluation._predictions import OutOfSample
+from labelkin.evaluation._suspects import ASSUMED, find_suspects
+from labelkin.evaluation._together import find_together
+
+# What a page holds at most, so that it stays small whatever the data.
+_LABELS = 500
+_TOGETHER = 20
+_MISTAKES = 20
+_SUSPECTS = 30
+_WORDS = 400
+_NAME = 80
+# Labels of fewer rows than this have rough figures.
+_FEW_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method's figures of all metrics, as they are shown."""
+
+    title: str
+    figures: list[str]
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class EvaluationPage:
+    """What the page shows.
+
+    Parameters
+    ----------
+    title : str
+        The data, by their file name.
+    headline : str
+        The result in one sentence.
+    notes : list of str
+        Remarks about the data and the figures, one sentence each.
+    metrics : list of (str, str)
+        Titles of the metrics and what they mean, the most important first.
+    methods : list of Method
+        The figures of each method.
+    found : OutOfSample
+        Predictions of the best method.
+    labels : list of dict
+        Figures of each label (label, rows, precision, recall, f1, average_precision, threshold),
+        in the order in which they are shown.
+    mistakes : list of Mistake
+        The worst, the largest first.
+    describe : callable
+        Returns a row of the user's table in words.
+    card : list of (str, str)
+        The model card: names and values.
+    growth : Growth, optional
+        The learning curve.
+    command : str, optional
+        The command to run next.
+    """
+
+    title: str
+    headline: str
+    notes: list[str]
+    metrics: list[tuple[str, str]]
+    methods: list[Method]
+    found: OutOfSample
+    labels: Sequence[dict[str, Any]]
+    mistakes: list[Mistake]
+    describe: Callable[[int], str]
+    card: list[tuple[str, str]]
+    growth: Growth | None = None
+    growth_note: str = ""
+    command: str | None = None
+
+    def render(self) -> str:
+        """Return the page as HTML."""
+        shown = self._shown_labels()
+        suspects, n_suspects = find_suspects(self.found, _SUSPECTS)
+        names = self._names()
+        return render_page(
+            "labelkin.evaluation",
+            "evaluation",
+            "cli",
+            version=labelkin.__version__,
+            title=_short(self.title, _WORDS),
+            headline=self.headline,
+            notes=[*self.notes, *self._remarks()],
+            metrics=self.metrics,
+            methods=self.methods,
+            best=next(one for one in self.methods if one.is_best),
+            n_labels=len(names),
+            labels=shown,
+            curves=self._curves(shown),
+            together=find_together(self.found, _TOGETHER),
+            names=names,
+            growth=self.growth,
+            growth_note=self.growth_note,
+            growth_drawing=None if self.growth is None else draw_growth(self.growth),
+            mistakes=self.mistakes[:_MISTAKES],
+            suspects=[
+                {
+                    "row": one.row + 1,
+                    "label": names[one.label],
+                    "given": one.given,
+                    "probability": one.probability,
+                    "doubt": one.doubt,
+                    "words": _short(self.describe(one.row), _WORDS),
+                }
+                for one in suspects
+            ],
+            n_suspects=n_suspects,
+            assumed=ASSUMED,
+            are_probabilities=self.found.are_probabilities,
+            card=[(_short(name, _NAME), _short(value, 4 * _WORDS)) for name, value in self.card],
+            command=self.command,
+        )
+
+    def _names(self) -> list[str]:
+        return [_short(name, _NAME) for name in self.found.label_names]
+
+    def _remarks(self) -> list[str]:
+        few = int((self.found.support < _FEW_ROWS).sum())
+        remarks = []
+        if few:
+            have = "1 label has" if few == 1 else f"{few:,} labels have"
+            remarks.append(f"{have} fewer than {_FEW_ROWS} rows: their figures are rough.")
+        if len(self.labels) > _LABELS:
+            remarks.append(
+                f"Of {len(self.labels):,} labels the {_LABELS} most frequent are shown below; the "
+                "figures above are of all."
+            )
+        return remarks
+
+    def _shown_labels(self) -> list[dict[str, Any]]:
+        """Return the labels of the table, each with its position, sparkline and short name."""
+        position = {name: j for j, name in enumerate(self.found.label_names)}
+        frequent = sorted(self.labels, key=lambda row: -row["rows"])[:_LABELS]
+        kept = {row["label"] for row in frequent}
+        return [
+            {
+                **row,
+                "label": _short(row["label"], _NAME),
+                "option": row["label"],
+                "position": position[row["label"]],
+                "spark": sparkline(self.found, position[row["label"]]),
+            }
+            for row in self.labels
+            if row["label"] in kept
+        ]
+
+    def _curves(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return what the script draws: the labels in the order of the table, then all together."""
+        grid = threshold_grid(self.found)
+        labels = [
+            {
+                "name": row["label"],
+                "option": row["option"],
+                "threshold": row["threshold"],
+                **label_curves(self.found, row["position"], grid),
+            }
+            for row in shown
+        ]
+        return {
+            "thresholds": grid.tolist(),
+            "labels": labels,
+            "all": {"name": "all labels together", **pooled_curves(self.found, grid)},
+            "are_probabilities": self.found.are_probabilities,
+            "rows": len(self.found.y),
+        }
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,97 @@
+"""What is refused before a request is read, and the headers of every answer.
+
+A page of another site that is open in the user's browser must not reach the model: names that an
+attacker's name server could let point to this machine are refused, and so are requests that
+another page sends.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class Guard:
+    """Check host and origin of each request, and add `HEADERS` to each answer.
+
+    Parameters
+    ----------
+    app : ASGI application
+    hosts : iterable of str
+        Names under which the application may be reached, besides ``localhost`` and addresses
+        in digits, which no name server can redirect.
+    """
+
+    def __init__(self, app: Any, hosts: Iterable[str] = ()) -> None:
+        self._app = app
+        self._hosts = {"localhost", *(host.lower().rstrip(".") for host in hosts)}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *own]}
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            from starlette.responses import JSONResponse
+
+            status, error = refusal
+            await JSONResponse({"error": error}, status)(scope, receive, send_with_headers)
+            return
+        await self._app(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Any) -> tuple[int, str] | None:
+        """Return status and sentence of a request that is refused."""
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1:
+            return 400, "A request names one host."
+        if not self._is_known(_name(hosts[0])):
+            return 421, (
+                "This host name is not served; use the address that labelkin serve printed, or "
+                "start it with --allow-host."
+            )
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        origin = headers.get(b"origin")
+        foreign = origin is not None and urlsplit(origin).netloc != hosts[0]
+        if foreign or headers.get(b"sec-fetch-site") == "cross-site":
+            return 403, "Pages of other sites may not use this model."
+        return None
+
+    def _is_known(self, host: str) -> bool:
+        if host in self._hosts:
+            return True
+        try:
+            ip_address(host)
+        except ValueError:
+            return False
+        return True
+
+
+def _name(host: str) -> str:
+    """Return a host without its port.
+
+    >>> _name("LocalHost.:8000"), _name("[::1]:8000")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    name, _, port = host.rpartition(":")
+    return (name if name and port.isdigit() else host).lower().rstrip(".")

@@ -1,0 +1,176 @@
+"""The form of requests and answers: a JSON schema of the rows, and an OpenAPI document."""
+
+from typing import Any
+
+import labelkin
+from labelkin.serve._service import Limits
+
+_TYPES = {
+    "number": ["number", "string", "null"],
+    "text": ["string", "null"],
+    "category": ["string", "number", "null"],
+    "date": ["string", "null"],
+    "any": ["number", "string", "null"],
+}
+
+
+def row_schema(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of one row, from what `Service.describe` returns."""
+    columns = model["columns"]
+    if columns is None:
+        n = model["n_features"]
+        return {
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": n,
+            "maxItems": n,
+            "description": "The features, in the order of the training data.",
+        }
+    return {
+        "type": "object",
+        "properties": {
+            one["name"]: {
+                "type": _TYPES[one["kind"]],
+                "description": one["kind"],
+                **({"examples": one["values"][:10]} if one.get("values") else {}),
+            }
+            for one in columns
+        },
+        "additionalProperties": True,
+        "description": "Columns of the training data by name. A missing value is null; other "
+        "columns are ignored.",
+    }
+
+
+def request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return the JSON schema of the body of ``POST /predict``."""
+    return {
+        "type": "object",
+        "required": ["rows"],
+        "additionalProperties": False,
+        "properties": {
+            "rows": {
+                "type": "array",
+                "items": row_schema(model),
+                "minItems": 1,
+                "maxItems": limits.rows,
+            },
+            "explain": {
+                "description": "Numbers of the rows to explain, counted from 1; true: all.",
+                "anyOf": [
+                    {"type": "boolean"},
+                    {
+                        "type": "array",
+                        "items": {"type": "integer", "minimum": 1},
+                        "maxItems": limits.explained,
+                    },
+                ],
+                "default": False,
+            },
+        },
+    }
+
+
+def answer_schema(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of the answer."""
+    number = {"type": "number"}
+    part = {
+        "type": "object",
+        "properties": {"part": {"type": "string"}, "log_odds": number},
+    }
+    label = {
+        "type": "object",
+        "properties": {
+            "label": {"type": "string"},
+            "predicted": {"type": "boolean"},
+            "probability": number,
+            "added": {"type": "array", "items": part},
+        },
+    }
+    explanation = {
+        "type": "object",
+        "properties": {
+            "labels": {"type": "array", "items": label},
+            "nearest": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+    row = {
+        "type": "object",
+        "properties": {
+            "row": {"type": "integer"},
+            "labels": {
+                "type": "array",
+                "items": {"type": "string", "enum": list(model["labels"])},
+            },
+            "confidence": {
+                **number,
+                "description": "How sure the model is of the label it is least sure of.",
+            },
+            "probabilities": {"type": "object", "additionalProperties": number},
+            "explanation": explanation,
+        },
+        "required": ["row", "labels", "confidence", "probabilities"],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "model": {"type": "string"},
+            "rows": {"type": "array", "items": row},
+        },
+        "required": ["model", "rows"],
+    }
+
+
+def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return the OpenAPI document of the application."""
+
+    def answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+    error = {
+        "type": "object",
+        "properties": {"error": {"type": "string"}},
+        "required": ["error"],
+    }
+    errors = {
+        "413": "The body or the number of rows is over the limit.",
+        "415": "The body is neither JSON nor CSV.",
+        "422": "The rows do not fit the model.",
+        "503": "Too many requests wait; try again later.",
+        "504": "The prediction took longer than the time limit.",
+    }
+    anything = {"type": "object"}
+    explain = {
+        "name": "explain",
+        "in": "query",
+        "description": "For CSV: numbers of the rows to explain, separated by commas.",
+        "schema": {"type": "string"},
+    }
+    predict = {
+        "summary": "Predict the labels of rows",
+        "parameters": [explain],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {"schema": request_schema(model, limits)},
+                "text/csv": {"schema": {"type": "string"}},
+            },
+        },
+        "responses": {
+            "200": answer("Labels, confidence and probabilities.", answer_schema(model)),
+            **{status: answer(text, error) for status, text in errors.items()},
+        },
+    }
+
+    def get(summary: str) -> dict[str, Any]:
+        return {"get": {"summary": summary, "responses": {"200": answer(summary, anything)}}}
+
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": f"labelkin: {model['name']}", "version": labelkin.__version__},
+        "paths": {
+            "/predict": {"post": predict},
+            "/schema": get("The model's columns and labels, and the form of requests"),
+            "/health": get("Whether the application runs"),
+        },
+    }

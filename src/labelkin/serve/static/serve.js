@@ -1,0 +1,185 @@
+"use strict";
+(() => {
+  const one = (id) => document.getElementById(id);
+  const SHOWN = 200; // rows of a table
+  const FIELDS = 60; // columns that a form can have
+  let model, table; // what /schema describes; the CSV file that was read, and its predictions
+
+  function make(name, text, options = {}) {
+    const element = Object.assign(document.createElement(name), options);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+  function tell(text, failed = false) {
+    one("status").textContent = text;
+    one("status").classList.toggle("error", failed);
+  }
+  const share = (p) => (p > 0 && p < 0.005 ? "<0.01" : p < 1 && p >= 0.995 ? ">0.99" : p.toFixed(2));
+  const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`;
+
+  // ------------------------------------------------------------------------ requests
+  async function predict(body, type, explain = "") {
+    tell("Predicting …");
+    try {
+      const answer = await fetch(`/predict${explain && `?explain=${explain}`}`, {
+        method: "POST", body, headers: { "content-type": type },
+      });
+      const found = await answer.json();
+      if (!answer.ok) throw new Error(found.error);
+      tell("");
+      return found.rows;
+    } catch (error) {
+      tell(error instanceof TypeError ? "The model cannot be reached; is labelkin serve running?" : error.message, true);
+      return null;
+    }
+  }
+
+  // ---------------------------------------------------------------------- explanation
+  function explanation(row) {
+    const part = make("div");
+    const tags = make("p");
+    for (const label of row.labels) tags.append(make("span", label, { className: "tag" }));
+    if (!row.labels.length) tags.append(make("span", "no label", { className: "none" }));
+    tags.append(make("span", ` confidence ${share(row.confidence)}`, { className: "quiet" }));
+    const list = make("ul", undefined, { className: "why" });
+    for (const label of row.explanation.labels) {
+      const item = make("li", undefined, { className: label.predicted ? "in" : "" });
+      const bar = make("progress", undefined, { className: "bar", max: 1, value: label.probability });
+      bar.setAttribute("aria-label", `probability of ${label.label}`);
+      const parts = make("span", undefined, { className: "parts" });
+      for (const added of label.added)
+        parts.append(make("span", `${added.part} ${signed(added.log_odds)}`, {
+          className: added.log_odds < 0 ? "part against" : "part",
+        }));
+      item.append(make("span", label.label, { className: "label" }), make("span", share(label.probability)), bar, parts);
+      list.append(item);
+    }
+    part.append(tags, list);
+    part.append(make("p", "Words and values speak for (+) or against (−) a label, on the scale of log odds: +0.7 doubles the odds.", { className: "quiet" }));
+    if (row.explanation.nearest.length) {
+      part.append(make("p", "Most alike in training:"));
+      const alike = make("ul");
+      for (const text of row.explanation.nearest) alike.append(make("li", text));
+      part.append(alike);
+    }
+    return part;
+  }
+
+  // ----------------------------------------------------------------------- type a row
+  function field(column) {
+    const label = make("label", undefined, { className: "field" });
+    const title = make("span", `${column.name} `);
+    title.append(make("small", column.kind === "text" ? "" : column.kind));
+    const input = make(column.kind === "text" ? "textarea" : "input");
+    input.dataset.column = column.name;
+    input.autocomplete = "off";
+    if (column.kind === "number") input.inputMode = "decimal";
+    label.append(title, input);
+    if (column.values?.length) {
+      const known = make("datalist", undefined, { id: `values-${one("fields").childElementCount}` });
+      for (const value of column.values) known.append(make("option", undefined, { value }));
+      input.setAttribute("list", known.id);
+      label.append(known);
+    }
+    return label;
+  }
+
+  async function predictForm(event) {
+    event.preventDefault();
+    const row = {};
+    for (const input of one("fields").querySelectorAll("[data-column]"))
+      row[input.dataset.column] = input.value.trim() === "" ? null : input.value;
+    const found = await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
+    if (!found) return;
+    one("one").replaceChildren(explanation(found[0]));
+    one("result").hidden = false;
+    one("table-section").hidden = true;
+  }
+
+  // ----------------------------------------------------------------------- drop a file
+  async function predictFile(file) {
+    if (file.size > model.limits.bytes) {
+      tell(`${file.name} is larger than ${model.limits.bytes / 1e6} MB; split it, or use labelkin predict.`, true);
+      return;
+    }
+    const content = await file.arrayBuffer();
+    const rows = await predict(content, "text/csv");
+    if (!rows) return;
+    table = { content, rows };
+    one("table-title").textContent = `Predictions for ${file.name}`;
+    one("body").replaceChildren(...rows.slice(0, SHOWN).map(line));
+    one("more").textContent = rows.length > SHOWN
+      ? `The first ${SHOWN} of ${rows.length.toLocaleString("en")} rows are shown; the download has all.` : "";
+    one("table-section").hidden = false;
+    one("result").hidden = true;
+  }
+
+  function line(row) {
+    const tr = make("tr", undefined, { className: "row" });
+    const number = make("td", undefined, { className: "number" });
+    number.append(make("button", row.row, { type: "button" }));
+    const labels = make("td");
+    for (const label of row.labels) labels.append(make("span", label, { className: "tag" }));
+    if (!row.labels.length) labels.append(make("span", "none", { className: "none" }));
+    tr.append(number, labels, make("td", share(row.confidence), { className: "number" }));
+    tr.addEventListener("click", () => toggle(tr, row));
+    return tr;
+  }
+
+  async function toggle(tr, row) {
+    if (tr.nextElementSibling?.classList.contains("open")) {
+      tr.nextElementSibling.remove();
+      return;
+    }
+    if (!row.explanation) {
+      const rows = await predict(table.content, "text/csv", String(row.row));
+      if (!rows) return;
+      row.explanation = rows[row.row - 1].explanation;
+    }
+    const open = make("tr", undefined, { className: "open" });
+    const cell = make("td", undefined, { colSpan: 3 });
+    cell.append(explanation(row));
+    open.append(cell);
+    tr.after(open);
+  }
+
+  function download() {
+    const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const names = model.labels;
+    const lines = [["row", "labels", "confidence", ...names].map(quote).join(",")];
+    for (const row of table.rows)
+      lines.push([row.row, quote(row.labels.join(model.separator)), row.confidence, ...names.map((name) => row.probabilities[name])].join(","));
+    const link = make("a", undefined, {
+      href: URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })),
+      download: "predictions.csv",
+    });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // ------------------------------------------------------------------------- beginning
+  async function begin() {
+    model = await (await fetch("/schema")).json();
+    one("name").textContent = model.name;
+    document.title = `${model.name} · labelkin`;
+    const some = model.labels.slice(0, 12).join(", ") + (model.labels.length > 12 ? ", …" : "");
+    one("about").textContent = `${model.method}, ${model.labels.length} ${model.labels.length === 1 ? "label" : "labels"}: ${some}`;
+    const columns = model.columns ?? [];
+    if (columns.length && columns.length <= FIELDS) for (const column of columns) one("fields").append(field(column));
+    else one("type").hidden = true;
+    one("needs").textContent = columns.length
+      ? `Columns: ${columns.slice(0, 20).map((column) => column.name).join(", ")}${columns.length > 20 ? ", …" : ""}. Others are ignored.`
+      : `${model.n_features} numbers per row; for programs only.`;
+    one("drop-section").hidden = !columns.length;
+    one("form").addEventListener("submit", predictForm);
+    one("download").addEventListener("click", download);
+    one("file").addEventListener("change", () => { if (one("file").files[0]) predictFile(one("file").files[0]); });
+    for (const type of ["dragover", "dragenter"])
+      addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.add("over"); });
+    for (const type of ["dragleave", "drop"])
+      addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.remove("over"); });
+    addEventListener("drop", (event) => { if (event.dataTransfer.files[0]) predictFile(event.dataTransfer.files[0]); });
+    one("main").hidden = false;
+  }
+  begin().catch(() => tell("The model cannot be reached; is labelkin serve running?", true));
+})();

@@ -1,0 +1,105 @@
+"""Rows given as Python values, such as those of a JSON request, as a table."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.optional import import_optional
+from labelkin.tabular._schema import Schema
+from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
+
+# Numbers of a matrix made of rows: 400 MB.
+_MAX_NUMBERS = 50_000_000
+_MAX_UNKNOWN = 100
+
+
+def table_of_records(
+    rows: Sequence[Any], schema: Schema, *, source: str = "rows", decimal: str = "."
+) -> RawTable:
+    """Return rows as a table that `Schema.read` takes.
+
+    Parameters
+    ----------
+    rows : sequence of mappings, or of sequences of numbers
+        Each row by column; a column that a row lacks is missing there, as is None. For a schema
+        of a matrix, a row may also be a list of all its numbers.
+    schema : Schema
+        What the rows should look like.
+    source : str, default="rows"
+        What errors call the rows.
+    decimal : str, default="."
+        Decimal mark of numbers that are given as strings.
+    """
+    if schema.columns is None:
+        return _matrix_of_records(rows, schema, source)
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise FormatError(source, f"row {number} is not an object of columns and values")
+    pyarrow = import_optional("pyarrow")
+    present = dict.fromkeys(name for row in rows for name in row)
+    columns: dict[str, Any] = {}
+    for name, kind in schema.columns.items():
+        if name not in present:
+            continue
+        cells = [_check_cell(row.get(name), name, i, source) for i, row in enumerate(rows, 1)]
+        are_numbers = not any(isinstance(cell, str) for cell in cells)
+        if kind in ("numeric", "raw") and are_numbers:
+            numbers = [None if cell is None else float(cell) for cell in cells]
+            columns[name] = pyarrow.array(numbers, pyarrow.float64())
+        else:
+            texts = [None if cell is None or cell == "" else str(cell) for cell in cells]
+            columns[name] = pyarrow.array(texts, pyarrow.string())
+    # Names that the model does not know are kept, for errors that suggest one of them.
+    unknown = [name for name in present if name not in columns][:_MAX_UNKNOWN]
+    columns |= {name: pyarrow.nulls(len(rows)) for name in unknown}
+    return ArrowTable(source, pyarrow.table(columns), decimal=decimal)
+
+
+def _check_cell(value: Any, name: str, number: int, source: str) -> Any:
+    where = f"row {number}: column {shorten(name)} holds"
+    if isinstance(value, Real):
+        _as_float(value, where, source)
+    elif not (value is None or isinstance(value, str)):
+        held = "a list" if isinstance(value, list) else "an object"
+        raise FormatError(source, f"{where} {held}, not a number or text")
+    return value
+
+
+def _as_float(value: Real, where: str, source: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise FormatError(source, f"{where} a number beyond the range of numbers") from None
+
+
+def _matrix_of_records(rows: Sequence[Any], schema: Schema, source: str) -> RawTable:
+    if len(rows) * schema.n_features > _MAX_NUMBERS:
+        raise FormatError(
+            source, f"{len(rows):,} rows of {schema.n_features:,} numbers are too many"
+        )
+    matrix = np.full((len(rows), schema.n_features), np.nan)
+    for number, row in enumerate(rows, start=1):
+        values = row
+        if isinstance(row, dict):
+            if schema.names is None:
+                raise FormatError(
+                    source,
+                    f"row {number}: the model's features have no names; give "
+                    f"a list of {schema.n_features:,} numbers",
+                )
+            values = [row.get(name) for name in schema.names]
+        if not isinstance(values, list) or len(values) != schema.n_features:
+            raise FormatError(
+                source, f"row {number} is not a list of {schema.n_features:,} numbers"
+            )
+        for j, value in enumerate(values):
+            if value is None:
+                continue
+            where = f"row {number}: feature {j + 1} holds"
+            if not isinstance(value, Real):
+                raise FormatError(source, f"{where} no number")
+            matrix[number - 1, j] = _as_float(value, where, source)
+    return MatrixTable(source, matrix, schema.names)

@@ -1,0 +1,360 @@
+"""``evaluate --report``: the page, in the file and in a browser."""
+
+import csv
+import json
+import random
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("jinja2")
+
+from labelkin.cli import main
+from labelkin.evaluation import EvaluationPage, Method, OutOfSample
+from support.browser import js, requested_urls, resize, set_theme, too_wide
+from support.tables import VOCABULARY, films, write_films
+
+EVIL = "<script>window.evil = 1</script>"
+HOSTILE_LABELS = [f"drama{EVIL}", "comedy\"'><img src=x onerror=alert(1)>", "crime</script>&amp;"]
+
+
+def write_noisy_films(path, n, hostile=False):
+    """Write films with a few wrong marks; hostile ones try to be part of a page."""
+    rng = random.Random(5)
+    evil, labels = ("", list(VOCABULARY)) if not hostile else (EVIL, HOSTILE_LABELS)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([f"plot{evil}", f"country{evil}", "runtime", *labels])
+        for row in films(n, seed=5):
+            marks = [mark if rng.random() > 0.08 else 1 - mark for mark in row[4:]]
+            writer.writerow([f"{row[1]} {evil}", f"{row[2]}{evil}", row[3], *marks])
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Return the folder of three pages: of folds, of a fitted model, and of hostile data."""
+    folder = tmp_path_factory.mktemp("pages")
+    write_noisy_films(folder / "movies.csv", 150)
+    write_films(folder / "new.csv", 30, seed=1)
+    columns = ["--text", "plot", "--labels", ",".join(VOCABULARY)]
+    fast = ["--model", "mlknn,logistic", "--folds", "3", "--quiet"]
+
+    def run(*words):
+        assert main([str(word) for word in words]) == 0
+
+    run("evaluate", folder / "movies.csv", *columns, *fast, "--report", folder / "folds.html")
+    model = folder / "model.skops"
+    run("fit", folder / "movies.csv", *columns, "--model", "logistic", "--out", model, "-q")
+    run("evaluate", model, folder / "new.csv", "--report", folder / "model.html", "-q")
+    write_noisy_films(folder / "hostile.csv", 60, hostile=True)
+    labels = ["--text", f"plot{EVIL}", "--labels", "-3"]
+    page = folder / "hostile.html"
+    run("evaluate", folder / "hostile.csv", *labels, "-m", "logistic", "-q", "--report", page)
+    return folder
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and its words outside of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.inside = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_endtag(self, tag):
+        self.inside = ""
+
+    def handle_data(self, data):
+        if self.inside not in ("script", "style"):
+            self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def inline_data(text):
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_the_page_shows_all_it_promises(pages):
+    page = Elements(read(pages / "folds.html"))
+    assert "Logistic regression" in page.text
+    for heading in (
+        "Labels, the weakest first",
+        "What a threshold does",
+        "Labels that occur together",
+        "Would more rows help?",
+        "The worst mistakes",
+        "Likely labelling errors",
+        "Model card",
+    ):
+        assert heading in page.text
+    assert re.search(r"More rows (would|may|would hardly) help: twice as many", page.text)
+    for fact in ("seed", "versions", "SHA-256 of the data", "fingerprint", "settings", "command"):
+        assert fact in page.text
+    assert "labelkin fit" in page.text
+    assert sum(tag == "polyline" for tag, _ in page.tags) >= 4  # sparklines, learning curve
+
+
+def test_figures_are_those_of_the_folds(pages, capsys):
+    """The counts of the page are those of the same folds in the JSON of the command."""
+    columns = ["--text", "plot", "--labels", ",".join(VOCABULARY)]
+    words = ["--model", "logistic", "--folds", "3", "--json"]
+    assert main(["evaluate", str(pages / "movies.csv"), *columns, *words]) == 0
+    found = {row["label"]: row for row in json.loads(capsys.readouterr().out)["per_label"]}
+    data = inline_data(read(pages / "folds.html"))
+    place = data["thresholds"].index(0.5)
+    for label in data["labels"]:
+        hits, wrong = label["hits"][place], label["wrong"][place]
+        assert hits / (hits + wrong) == pytest.approx(found[label["name"]]["precision"])
+        assert hits / label["rows"] == pytest.approx(found[label["name"]]["recall"])
+
+
+def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
+    page = Elements(read(pages / "model.html"))
+    assert "model.skops reaches" in page.text
+    assert "SHA-256 of the model" in page.text
+    assert "A learning curve needs models of fewer rows" in page.text
+    assert "rows also in training 0" in page.text
+
+
+def test_training_rows_are_pointed_out(pages, tmp_path):
+    page = tmp_path / "seen.html"
+    words = [pages / "model.skops", pages / "movies.csv", "--report", page, "-q"]
+    assert main(["evaluate", *map(str, words)]) == 0
+    assert "150 of 150 rows are among those the model was trained on" in Elements(read(page)).text
+
+
+def test_everything_is_escaped(pages):
+    text = read(pages / "hostile.html")
+    page = Elements(text)
+    assert [tag for tag, _ in page.tags].count("script") == 2  # the data and our own
+    assert not [tag for tag, _ in page.tags if tag in ("img", "iframe", "object", "a b")]
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert EVIL in page.text  # as words
+    assert {label["option"] for label in inline_data(text)["labels"]} == set(HOSTILE_LABELS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--report", "page.pdf"], "end the name in .html"),
+        (["--report", "absent/page.html"], "there is no folder absent"),
+        (["--report", "movies.html"], "exists already; choose another name or add --overwrite"),
+    ],
+)
+def test_pages_that_cannot_be_written(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_films("movies.csv", 30)
+    (tmp_path / "movies.html").write_text("mine")
+    assert main(["evaluate", "movies.csv", "--labels", "drama", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "movies.html").read_text() == "mine"
+
+
+def test_the_command_tells_where_the_page_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_films("movies.csv", 40)
+    words = ["movies.csv", "--labels", ",".join(VOCABULARY), "--model", "mlknn", "--folds", "2"]
+    words += ["--repeats", "2", "--report", "page.html"]
+    assert main(["evaluate", *words]) == 0
+    assert "page: page.html (curves" in capsys.readouterr().out
+    page = Elements(read(tmp_path / "page.html"))
+    assert "There are too few rows" in page.text  # 20 training rows
+    assert inline_data(read(tmp_path / "page.html"))["rows"] == 40  # each row once
+    assert main(["evaluate", *words, "--json", "--overwrite"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] == "page.html"
+
+
+def test_pages_of_large_data_stay_small():
+    rng = np.random.default_rng(0)
+    n, q = 4000, 800
+    names = tuple(f"label number {j} {'with a long name ' * 20}" for j in range(q))
+    p = rng.beta(0.2, 4, size=(n, q))
+    y = (rng.random((n, q)) < p).astype(np.uint8)
+    found = OutOfSample(names, np.arange(n), y, (p > 0.5).astype(int), p, np.full(q, 0.5))
+    keys = ("precision", "recall", "f1", "average_precision")
+    figures = [
+        {"label": name, "rows": int(y[:, j].sum()), "threshold": 0.5} | dict.fromkeys(keys, 0.5)
+        for j, name in enumerate(names)
+    ]
+    text = EvaluationPage(
+        title="large.csv",
+        headline="Large",
+        notes=[],
+        metrics=[("Micro F1, %", "")],
+        methods=[Method("Kin", ["80.0 ± 1.0"], is_best=True)],
+        found=found,
+        labels=figures,
+        mistakes=[],
+        describe=lambda row: "word " * 10_000,
+        card=[("columns", "column, " * 100_000)],
+    ).render()
+    assert len(text.encode()) < 5_000_000
+    assert len(inline_data(text)["labels"]) == 500
+    assert "Of 800 labels the 500 most frequent are shown" in Elements(text).text
+
+
+# --------------------------------------------------------------------------- in a browser
+
+
+@pytest.fixture
+def open_page(browser, pages):
+    """Return a function that opens a page; no test may leave an error behind."""
+    resize(browser, 1280)
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+
+    def open_page(name):
+        browser.get((pages / name).as_uri())
+        return browser
+
+    yield open_page
+    set_theme(browser, None)
+    assert browser.get_log("browser") == []
+
+
+NUMBERS = """
+const text = (id) => document.getElementById(id).firstChild.textContent;
+return Object.fromEntries(["cut", "precision", "recall", "f1", "hits", "missed", "wrong",
+  "micro-precision", "micro-recall", "micro-f1"].map((id) => [id, text(id)]));
+"""
+
+
+def set_slider(page, place):
+    js(
+        page,
+        "const s = document.getElementById('slider'); s.value = arguments[0];"
+        "s.dispatchEvent(new Event('input', { bubbles: true }))",
+        place,
+    )
+
+
+def test_the_slider_changes_precision_and_recall(open_page, pages):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    page = open_page("folds.html")
+    data = inline_data(read(pages / "folds.html"))
+    label = next(one for one in data["labels"] if one["name"] == "comedy")
+    page.find_element(By.XPATH, "//button[text()='comedy']").click()
+    before = js(page, NUMBERS)
+    assert before["cut"] == "0.50"
+    for threshold in (0.1, 0.8):
+        place = data["thresholds"].index(threshold)
+        set_slider(page, place)
+        now = js(page, NUMBERS)
+        hits, wrong = label["hits"][place], label["wrong"][place]
+        assert now["cut"] == f"{threshold:.2f}"
+        assert now["precision"] == f"{100 * hits / (hits + wrong):.1f}"
+        assert now["recall"] == f"{100 * hits / label['rows']:.1f}"
+        assert (now["hits"], now["wrong"]) == (str(hits), str(wrong))
+        assert now["missed"] == str(label["rows"] - hits)
+        assert now["micro-recall"] != before["micro-recall"]
+    assert page.find_element(By.ID, "options").text == "--threshold comedy=0.80"
+    # By keyboard, and back.
+    page.find_element(By.ID, "slider").send_keys(Keys.ARROW_RIGHT)
+    assert js(page, NUMBERS)["cut"] == "0.81"
+    page.find_element(By.ID, "reset").click()
+    assert js(page, NUMBERS) == before
+    assert not page.find_element(By.ID, "options").is_displayed()
+
+
+def test_best_f1_is_the_best(open_page, pages):
+    from selenium.webdriver.common.by import By
+
+    page = open_page("folds.html")
+    label = inline_data(read(pages / "folds.html"))["labels"][0]
+    pairs = zip(label["hits"], label["wrong"], strict=True)
+    best = max(2 * hits / (label["rows"] + hits + wrong) for hits, wrong in pairs)
+    page.find_element(By.ID, "best-f1").click()
+    assert js(page, NUMBERS)["f1"] == f"{100 * best:.1f}"
+
+
+def test_one_threshold_for_all_labels(open_page, pages):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import Select
+
+    page = open_page("folds.html")
+    data = inline_data(read(pages / "folds.html"))
+    Select(page.find_element(By.ID, "label")).select_by_visible_text("all labels together")
+    place = data["thresholds"].index(0.3)
+    set_slider(page, place)
+    now = js(page, NUMBERS)
+    hits = sum(label["hits"][place] for label in data["labels"])
+    rows = sum(label["rows"] for label in data["labels"])
+    assert now["recall"] == now["micro-recall"] == f"{100 * hits / rows:.1f}"
+    assert page.find_element(By.ID, "options").text == "--threshold 0.30"
+
+
+def test_curves_are_drawn(open_page):
+    page = open_page("folds.html")
+    assert js(page, "return document.querySelector('#pr .curve').getTotalLength()") > 100
+    assert js(page, "return document.querySelectorAll('#calibration circle').length") >= 2
+    assert js(page, "return document.querySelectorAll('#growth circle').length") >= 1
+
+
+def test_sorting_and_cells(open_page):
+    from selenium.webdriver.common.by import By
+
+    page = open_page("folds.html")
+    page.find_element(By.XPATH, "//th/button[text()='rows']").click()
+    rows = [
+        int(cell.get_attribute("data-value"))
+        for cell in page.find_elements(By.CSS_SELECTOR, "#label-table tbody td:nth-child(2)")
+    ]
+    assert rows == sorted(rows)
+    page.find_element(By.CSS_SELECTOR, ".heat td[title]").click()
+    assert "rows have both" in page.find_element(By.ID, "pair").text
+
+
+@pytest.mark.parametrize("name", ["folds.html", "model.html", "hostile.html"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_the_window(open_page, name, width):
+    page = open_page(name)
+    resize(page, width)
+    assert too_wide(page) == []
+
+
+def test_dark_and_light(open_page):
+    colours = []
+    for theme in ("light", "dark"):
+        page = open_page("folds.html")
+        set_theme(page, theme)
+        colours.append(js(page, "return getComputedStyle(document.body).backgroundColor"))
+    assert colours == ["rgb(255, 255, 255)", "rgb(22, 24, 28)"]
+
+
+def test_hostile_data_run_nothing_and_nothing_is_requested(open_page):
+    page = open_page("hostile.html")
+    assert js(page, "return window.evil ?? null") is None
+    assert js(page, "return document.images.length") == 0
+    js(page, "document.querySelectorAll('.choose').forEach((b) => b.click())")
+    js(
+        page,
+        """
+    const picker = document.getElementById("label");
+    for (const option of picker.options) {
+      picker.value = option.value;
+      picker.dispatchEvent(new Event("change"));
+    }""",
+    )
+    set_slider(page, 3)
+    assert js(page, "return window.evil ?? null") is None
+    asked = requested_urls(page, "file:")
+    assert asked
+    assert all(url.startswith(("file:", "data:")) for url in asked), asked
