@@ -35,7 +35,6 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     """
     import_optional("starlette", "serve")
     from starlette.applications import Starlette
-    from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -100,7 +99,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     from starlette.exceptions import HTTPException
 
     kinds = (_Refused, BadRows, Busy, Expired, HTTPException, Exception)
-    return Starlette(
+    app = Starlette(
         routes=[
             file_at("/", "serve.html", "text/html"),
             file_at("/serve.css", "serve.css", "text/css"),
@@ -110,10 +109,10 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
             document_at("/health", {"status": "ok"}),
             Route("/predict", predict, methods=["POST"]),
         ],
-        middleware=[Middleware(Guard, hosts=hosts)],
         exception_handlers=dict.fromkeys(kinds, answer),
         lifespan=lifespan,
     )
+    return Guard(app, hosts)  # around all, so that errors have its headers too
 
 
 def _shown(limits: Limits) -> dict[str, Any]:

@@ -91,7 +91,8 @@ def _name(host: str) -> str:
     >>> _name("LocalHost.:8000"), _name("[::1]:8000")
     ('localhost', '::1')
     """
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
     name, _, port = host.rpartition(":")
-    return (name if name and port.isdigit() else host).lower().rstrip(".")
+    name = name if name and port.isdigit() else host
+    if name.startswith("[") and name.endswith("]"):
+        return name[1:-1]
+    return name.lower().rstrip(".")

@@ -1,0 +1,262 @@
+"""``labelkin serve``: a fitted model behind the application, and in a browser."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+pytest.importorskip("starlette", reason="needs the extra 'serve'")
+pytest.importorskip("uvicorn", reason="needs the extra 'serve'")
+pytest.importorskip("httpx")
+pd = pytest.importorskip("pandas")
+
+from starlette.testclient import TestClient
+
+from labelkin import MLkNNClassifier
+from labelkin.cli import main
+from labelkin.cli._data import load_saved_model
+from labelkin.cli._decisions import Decision
+from labelkin.cli._service import ModelService
+from labelkin.persistence import save_model
+from labelkin.serve import make_app
+from support.browser import js, requested_urls, resize, too_wide
+from support.data import make_data
+from support.tables import VOCABULARY, write_films
+
+FILMS = ["--text", "plot", "--ignore", "id", "--labels", ",".join(VOCABULARY)]
+PLOT = "a detective finds evidence of murder, the police and a gang"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a model of films, and films to predict."""
+    folder = tmp_path_factory.mktemp("serve")
+    write_films(folder / "movies.csv", 60)
+    write_films(folder / "new.csv", 12, seed=1, first=60)
+    words = ["fit", folder / "movies.csv", *FILMS, "--model", "logistic", "-q"]
+    assert main([str(word) for word in [*words, "--out", folder / "model.skops"]]) == 0
+    return folder
+
+
+def client_of(path, decision=None):
+    app = make_app(ModelService(load_saved_model(path), decision))
+    return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    return client_of(folder / "model.skops")
+
+
+def predict(client, *rows, **fields):
+    answer = client.post("/predict", json={"rows": list(rows), **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["rows"]
+
+
+def error_of(client, *rows):
+    answer = client.post("/predict", json={"rows": list(rows)})
+    assert answer.status_code == 422, answer.text
+    return answer.json()["error"]
+
+
+def test_json_and_csv_give_what_predict_writes(client, folder):
+    out = folder / "predictions.jsonl"
+    words = ["predict", folder / "model.skops", folder / "new.csv", "--proba", "-q", "-o", out]
+    assert main([str(word) for word in words]) == 0
+    expected = [json.loads(line) for line in out.read_text().splitlines()]
+    frame = pd.read_csv(folder / "new.csv").drop(columns=list(VOCABULARY))
+    assert predict(client, *json.loads(frame.to_json(orient="records"))) == expected
+    content = (folder / "new.csv").read_bytes()
+    answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
+    assert answer.json()["rows"] == expected
+
+
+def test_columns_are_described(client):
+    schema = client.get("/schema").json()
+    kinds = {column["name"]: column["kind"] for column in schema["columns"]}
+    assert kinds == {"plot": "text", "country": "category", "runtime": "number"}
+    assert schema["columns"][1]["values"] == ["fr", "in", "uk", "us"]
+    assert schema["labels"] == list(VOCABULARY)
+    assert schema["method"] == "MultiLabelLogisticRegression"
+
+
+def test_values_of_many_kinds(client):
+    row = {"plot": PLOT, "country": "fr", "runtime": 100}
+    (number,) = predict(client, row)
+    assert "crime" in number["labels"]
+    others = predict(client, row | {"runtime": "100"}, row | {"runtime": 100.0, "other": [1]})
+    for other in others:
+        assert other["probabilities"] == number["probabilities"]
+    missing = predict(client, row, {"plot": PLOT}, {"plot": None, "country": "", "runtime": None})
+    assert len(missing) == 3  # what a row lacks is missing
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"Plot": "x", "country": "fr", "runtime": 1}, "no column 'plot'"),
+        ({"plot": "x", "country": "fr", "runtime": "long"}, "'runtime' holds 'long' in row 1"),
+        ({"plot": "x", "country": "fr", "runtime": [1]}, "'runtime' holds a list"),
+        ({"plot": {"a": 1}, "country": "fr", "runtime": 1}, "'plot' holds an object"),
+        ({"plot": "x", "country": "fr", "runtime": 10**400}, "beyond the range"),
+        ([1, 2, 3], "row 1 is not an object"),
+    ],
+)
+def test_rows_that_do_not_fit(client, row, words):
+    error = error_of(client, row)
+    assert words in error
+    assert error.count("\n") == 0
+
+
+def test_csv_that_does_not_fit(client):
+    for content in (b"", b"a,b\n1,2\n", b'plot,country\n"open', b"\x00\x01\x02"):
+        answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
+        assert answer.status_code == 422, answer.text
+
+
+def test_explanations_name_the_words(client):
+    (row,) = predict(client, {"plot": PLOT, "country": "fr", "runtime": 100}, explain=True)
+    labels = {one["label"]: one for one in row["explanation"]["labels"]}
+    assert set(labels) == set(VOCABULARY)
+    parts = [one["part"] for one in labels["crime"]["added"] if one["log_odds"] > 0]
+    assert {"detective", "murder", "police", "evidence", "gang"} & set(parts)
+    assert labels["crime"]["probability"] == row["probabilities"]["crime"]
+
+
+def test_decisions(folder):
+    row = {"plot": PLOT, "country": "fr", "runtime": 100}
+    (low,) = predict(client_of(folder / "model.skops", Decision("fixed", 0.0)), row)
+    assert low["labels"] == list(VOCABULARY)
+    (high,) = predict(client_of(folder / "model.skops", Decision("fixed", 1.0)), row)
+    assert high["labels"] == []
+
+
+def test_a_model_of_numbers_without_names(tmp_path):
+    X, Y = make_data(40)
+    model = MLkNNClassifier().fit(X, Y)
+    save_model(model, tmp_path / "plain.skops")
+    client = client_of(tmp_path / "plain.skops")
+    assert client.get("/schema").json()["columns"] is None
+    found = predict(client, *X[:3].tolist(), explain=[1])
+    proba = [list(row["probabilities"].values()) for row in found]
+    np.testing.assert_allclose(proba, model.predict_proba(X[:3]), atol=1e-6)
+    assert found[0]["explanation"]["nearest"]
+    assert "not a list of 5 numbers" in error_of(client, [1, 2])
+    assert "feature 2 holds no number" in error_of(client, [1, "2", 3, 4, 5])
+    assert "no names" in error_of(client, {"a": 1})
+
+
+def test_nothing_is_stored(client, folder):
+    before = sorted(os.listdir(folder))
+    predict(client, {"plot": "a secret", "country": "fr", "runtime": 1}, explain=True)
+    content = (folder / "new.csv").read_bytes()
+    client.post("/predict", content=content, headers={"content-type": "text/csv"})
+    assert sorted(os.listdir(folder)) == before
+
+
+# --------------------------------------------------------------------------- the command
+
+
+def run(capsys, *words):
+    code = main(["serve", *(str(word) for word in words)])
+    return code, capsys.readouterr().err
+
+
+def test_refusals(folder, capsys, monkeypatch):
+    model = folder / "model.skops"
+    code, error = run(capsys, folder / "absent.skops")
+    assert (code, "There is no file" in error) == (2, True)
+    code, error = run(capsys, model, "--port", 0, "--sha256", "0" * 64)
+    assert (code, "SHA-256" in error) == (2, True)
+    code, error = run(capsys, model, "--host", "203.0.113.7", "--port", 0)
+    assert (code, "this machine has no such address" in error) == (2, True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, error = run(capsys, model, "--port", taken.getsockname()[1])
+        assert (code, "another program listens there" in error) == (2, True)
+    code, error = run(capsys, model, "--port", 0, "--threshold", "absent=0.3")
+    assert (code, "no such label" in error) == (2, True)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, error = run(capsys, model)
+    assert (code, "pip install 'labelkin[serve]'" in error) == (2, True)
+    assert error.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    """Return the address of a real server, in a process of its own."""
+    command = [sys.executable, "-m", "labelkin", "serve", str(folder / "model.skops")]
+    server = subprocess.Popen(
+        [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    line = server.stdout.readline()
+    assert line.startswith("serving "), server.stderr.read()
+    yield line.split(" on ")[1].split()[0]
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate(timeout=30)
+    assert (server.returncode, out, err) == (0, "", "stopped\n")
+
+
+def test_a_real_server(address, folder):
+    assert address.startswith("http://127.0.0.1:")
+    content = (folder / "new.csv").read_bytes()
+    request = urllib.request.Request(f"{address}/predict", content, {"content-type": "text/csv"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert len(json.load(answer)["rows"]) == 12
+        assert "server" not in answer.headers
+
+
+def wait_for(browser, code, *arguments):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(browser, 60).until(lambda page: js(page, code, *arguments))
+
+
+def test_the_page_in_a_browser(address, folder, browser):
+    from selenium.webdriver.common.by import By
+
+    resize(browser, 1280)
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    browser.get(address)
+    wait_for(browser, "return !document.getElementById('main').hidden")
+    assert browser.title == "model.skops · labelkin"
+    # Type a row.
+    hostile = f"{PLOT} <img src=x onerror='window.evil = 1'>"
+    browser.find_element(By.CSS_SELECTOR, '[data-column="plot"]').send_keys(hostile)
+    browser.find_element(By.CSS_SELECTOR, '[data-column="country"]').send_keys("fr")
+    browser.find_element(By.CSS_SELECTOR, '[data-column="runtime"]').send_keys("100")
+    browser.find_element(By.CSS_SELECTOR, "button.main").click()
+    wait_for(browser, "return !document.getElementById('result').hidden")
+    shown = browser.find_element(By.ID, "one").text
+    assert "confidence" in shown
+    assert "crime" in [tag.text for tag in browser.find_elements(By.CSS_SELECTOR, "#one .tag")]
+    assert "detective" in shown
+    for width in (390, 1280):
+        resize(browser, width)
+        assert too_wide(browser) == []
+    # A wrong row is answered by a sentence.
+    field = browser.find_element(By.CSS_SELECTOR, '[data-column="runtime"]')
+    field.send_keys("minutes")
+    browser.find_element(By.CSS_SELECTOR, "button.main").click()
+    wait_for(browser, "return document.getElementById('status').classList.contains('error')")
+    assert "'100minutes' in row 1, not a number" in browser.find_element(By.ID, "status").text
+    # Drop a file, and see why.
+    browser.find_element(By.ID, "file").send_keys(str(folder / "new.csv"))
+    wait_for(browser, "return document.querySelectorAll('#body tr.row').length === 12")
+    browser.find_elements(By.CSS_SELECTOR, "#body tr.row")[2].click()
+    wait_for(browser, "return document.querySelector('#body .open .why li') !== null")
+    assert js(browser, "return window.evil ?? null") is None
+    asked = requested_urls(browser, address)
+    assert all(url.startswith((address, "data:")) for url in asked), asked
+    refused = [entry for entry in browser.get_log("browser") if "422" not in entry["message"]]
+    assert refused == []
