@@ -274,3 +274,18 @@ def test_rare_words_are_weighted_up_where_that_suits_the_labels():
     X, Y = make_data(80, 5, 3)
     kernel = dict(small().fit(X * [1, 1, 1, 1, 100], Y).members_)["raw_rbf"].learners[0]
     assert kernel.scale_ is None
+
+
+def test_very_many_predictions_have_a_linear_model_and_some_scores():
+    X, Y = texts(300)
+    rows = sparse.csr_matrix(X)
+    model = small(limits=Limits(large_entries=1000, held_out_rows=120)).fit(rows[:250], Y[:250])
+    assert [name for name, _ in model.members_] == ["linear"]
+    assert model.oob_proba_.shape == (120, 5)
+    assert len(model.oob_indices_) == 120
+    assert model.oob_score_ == pytest.approx(
+        average_precision(Y[model.oob_indices_], model.oob_proba_), abs=1e-6
+    )
+    new = average_precision(Y[250:], model.predict_proba(rows[250:]))
+    assert new > average_precision(Y[250:], np.tile(Y[:250].mean(axis=0), (50, 1))) + 0.03
+    np.testing.assert_array_equal(small().fit(X, Y).oob_indices_, np.arange(300))

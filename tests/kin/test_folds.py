@@ -41,3 +41,10 @@ def test_centred_folds_have_the_same_means():
         np.testing.assert_allclose(centred[fold_of == fold].mean(axis=0), scores.mean(axis=0))
     rows = fold_of == 1
     np.testing.assert_allclose(np.diff(centred[rows], axis=0), np.diff(scores[rows], axis=0))
+
+
+def test_some_rows_may_be_in_no_fold():
+    fold_of = draw_folds(1000, np.random.RandomState(0), 200)
+    assert (fold_of >= 0).sum() == 200
+    assert fold_of.max() + 1 == 5
+    assert fold_of.min() == -1

@@ -4,7 +4,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 
-from labelkin.kin._views import Ranks, Standard, Words, as_float_rows, is_text, learn_views
+from labelkin.kin._limits import Limits
+from labelkin.kin._views import (
+    Ranks,
+    Standard,
+    Words,
+    as_float_rows,
+    is_text,
+    is_weighted,
+    learn_views,
+    word_view,
+)
 
 
 def test_texts_are_recognised_by_their_zeros():
@@ -17,6 +27,8 @@ def test_texts_are_recognised_by_their_zeros():
     assert is_text(sparse_rows)
     assert is_text(sparse.csr_matrix(sparse_rows))
     assert not is_text(-sparse_rows)
+    beside = np.hstack([np.tile(sparse_rows, 6), np.random.RandomState(1).normal(size=(20, 1))])
+    assert is_text(beside)
     assert not is_text(1 - sparse_rows)
 
 
@@ -62,3 +74,31 @@ def test_rows_are_brought_to_double_precision():
     assert as_float_rows(S, dense=True).dtype == np.float64
     assert sparse.issparse(as_float_rows(S, dense=False))
     np.testing.assert_array_equal(as_float_rows(S, dense=True), S.toarray())
+
+
+def test_weights_of_words_are_told_from_counts():
+    counts = np.random.RandomState(0).poisson(0.3, size=(30, 20)).astype(float)
+    assert not is_weighted(counts)
+    assert not is_weighted(sparse.csr_matrix(counts))
+    views = learn_views(counts)
+    assert word_view(views, is_weighted(counts)) == "idf"
+    weights = Words(counts, 1.0)(counts)
+    assert is_weighted(weights)
+    assert word_view(learn_views(weights), True) == "raw"
+    assert word_view(learn_views(np.random.RandomState(0).normal(size=(9, 3))), True) == "standard"
+
+
+def test_topics_bring_words_together_that_occur_together():
+    rng = np.random.RandomState(0)
+    topic = rng.randint(0, 3, 200)
+    words = (rng.rand(200, 60) < 0.02) | (
+        (np.arange(60) % 3 == topic[:, None]) & (rng.rand(200, 60) < 0.2)
+    )
+    rows = sparse.csr_matrix(words.astype(float))
+    views = learn_views(rows, limits=Limits(topics=3))
+    Z = views["topics"](rows)
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1, atol=1e-9)
+    near = Z @ Z.T
+    same = topic[:, None] == topic
+    assert near[same].mean() > near[~same].mean() + 0.3
+    assert "topics" not in learn_views(rows)

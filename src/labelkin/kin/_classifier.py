@@ -17,26 +17,36 @@ from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
 from labelkin.kin._limits import EFFORTS, Limits, Shape
 from labelkin.kin._plan import Planner
 from labelkin.kin._stacking import Stacking
-from labelkin.kin._views import View, as_float_rows, is_binary, learn_views, stored_values
+from labelkin.kin._views import (
+    View,
+    as_float_rows,
+    is_binary,
+    is_weighted,
+    learn_views,
+    stored_values,
+    word_view,
+)
 from labelkin.metrics import METRICS
 
 
 class KinEnsembleClassifier(MultiLabelClassifier):
-    """Kernels, constraint projections and trees together, with nothing to tune.
+    """Kernels, linear models, constraint projections and trees together, with nothing to tune.
 
     The members learn the same labels in ways as different as possible. All use the same folds of
     the training rows, 5 to 20 of them, and score the rows of each fold by what they learn from
     the other folds:
 
-    - kernel ridge regressions (those of `KernelRidgeLOOClassifier`, with width and ridges by
-      closed-form leave-one-out error) on several *views* of the features. Always the features
-      as they are, and rows of length 1 where lengths differ. Of rows that look like texts (no
-      value negative, most of them zero, hardly any column filled): words weighted by log(n /
-      rows with the word), and the square roots of that; and instead of the features as they
-      are, features divided by their standard deviation where that lowers the error. Of others:
-      features divided by their standard deviation, and their ranks. RBF kernels, and Laplacian
-      ones exp(−|x − z|₁ / c) on the first and last view (on the last alone if all features are
-      0 or 1, where they are the same). Their scores without a fold have a closed form;
+    - kernel ridge regressions with a width found by closed-form leave-one-out error, on several
+      *views* of the features. Always the features as they are, and rows of length 1 where lengths
+      differ. Of rows that look like texts (most values zero, hardly any column filled or
+      negative): words weighted by log(n / rows with the word), and the square roots of that;
+      with many words also their leading singular directions, the *topics*; and instead of the
+      features as they are, features divided by their standard deviation where that lowers the
+      error. Of others: features divided by their standard deviation, and their ranks. RBF
+      kernels, and Laplacian ones exp(−|x − z|₁ / c) on two of the views (on one if all features
+      are 0 or 1, where they are the same). Their scores without a fold have a closed form;
+    - logistic regression of all labels at once, as `MultiLabelLogisticRegression`, on weighted
+      words or on features divided by their standard deviation;
     - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
       as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
@@ -44,32 +54,41 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     - extremely randomised trees, and but for texts a random forest: in ten groups, each grown
       on 63 % of the folds, which score the other folds.
 
+    Which of these are affordable depends on the size of the data and on `effort`: see Notes.
+
     The members' scores s are combined by these leave-fold-out scores of the training rows:
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
-        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member, shrunk towards equal ones
+        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
 
     and a last logistic curve for each label. z(s) is s, or s on the scale of log odds,
-    asinh(s / 2p) with p the label's share of positives: for all members and labels together,
+    asinh(s / 2p) with p the label's share of positives: for all regressions and labels together,
     whichever predicts the labels of held-out folds better. The slopes of rare labels are
-    shrunk towards one that all labels share. Weights stay equal, and the third line is left out,
-    where they do not predict held-out folds clearly better; the third line also where labels
+    shrunk towards one that all labels share. Weights are a mean of candidates, from equal weights
+    of all members to the best member alone, each with the share of resamples of the rows in which
+    it predicts held-out rows best; the fewer rows, the closer they are to equal ones. The third
+    line is left out where it does not predict held-out folds clearly better, and where labels
     outnumber the rows of a fold.
 
     Leave-one-out scores would not do: each leans away from its own row's label a little, and a
     regression on the scores of many labels recovers the label from that. For the same reason the
     estimates of the ensemble's own performance are cross-fitted, by curves, weights and a
-    correction learned without a part of the folds. Training takes three to eight times as long
-    as `KernelRidgeLOOClassifier`.
+    correction learned without a part of the folds.
 
     Parameters
     ----------
     n_projections : int, default=8
-        Members behind projections. 0: none.
+        Members behind projections, if they are affordable; else fewer or none. 0: none.
     n_trees : int, default=None
         Trees of each forest. 0: none. None: 100, and up to 500 on small data, where they take
-        little time. Fewer are grown if their leaves would take more than a gigabyte.
+        little time. Fewer or none are grown if their leaves would take more than a quarter of a
+        gigabyte.
+    effort : {"low", "medium", "high"}, default="medium"
+        What training may cost. "medium": the members take about 80 seconds of one processor and
+        50 MB of the fitted model at most, beside trees. "low": a tenth of the time, half of the
+        size; "high": ten times both. Small data have all members with any of them. The first
+        member, for texts logistic regression, is always fitted, whatever it costs.
     decision : str, default="fixed"
         How probabilities become label sets: "fixed" predicts labels more likely than not, which
         is best for the Hamming loss; with "auto", "cardinality", "expected_f1" or the name of a
@@ -84,7 +103,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     random_state : int, RandomState instance or None, default=None
         Draws bags, pairs, trees, and the rows on which widths are sought.
     verbose : int, default=0
-        1: a line for every tenth of the members; 2: for each.
+        1: the plan, with the reason of each member that is fitted or left out, and a line for
+        every tenth of the learners; 2: for each.
 
     Attributes
     ----------
@@ -93,6 +113,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         tells why it is part of the ensemble.
     estimators_ : list
         The fitted members alone.
+    left_out_ : dict of str to str
+        Name of each member that was not affordable, and why.
     weights_ : ndarray of shape (n_members,)
         Weight of each member, adding up to 1.
     corrected_ : bool
@@ -103,8 +125,10 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         Cross-fitted probabilities of the training samples: the members were fitted without the
         sample's fold, and their curves, weights and the correction without a part of the folds
         that contains it. (After a one-dimensional target: one column per class.) Widths,
-        ridges, the scale of the curves, the slope that labels share and the strength of the
-        shrinkage are those of the whole training set.
+        ridges, C, the scale of the curves, the slope that labels share and the shares of the
+        candidates for weights are those of the whole training set.
+    oob_indices_ : ndarray of int
+        The training samples whose probabilities these are: all, unless there are very many.
     oob_score_ : float
         `oob_metric` of these: an estimate of its value on new samples.
     decision_ : LabelDecision
@@ -122,12 +146,15 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    Beyond 8,000 rows, behind projections beyond 5,000, kernels are approximated from landmarks
-    (Nyström), each member from its own: rows drawn at random and moved to the mean of the rows
-    nearest to them, 3,162 for 8,000 rows, 2,000 for 20,000, 671 for 100,000. Small sparse
-    matrices are made dense; large ones never are. Few members are fitted at a time where all
-    together would take more than some 3 GB. A label constant in training keeps its prior, (1 +
-    samples with it) / (2 + samples).
+    A cost model estimates the time and the size of each member from the numbers of rows, values
+    that are not zero, and labels; members are planned in the order of their worth while they fit
+    into what `effort` allows. Kernels have one ridge per label up to 1,000 rows; beyond, one
+    ridge for all labels and one factorisation of all rows; beyond 10,600 rows they are means over
+    parts of the rows, and beyond some 90,000 approximated from landmarks (Nyström). Beyond 10⁸
+    labels of rows, as for a million rows and a thousand labels, there is logistic regression
+    alone, and out-of-sample scores are those of 20,000 rows at most (`oob_indices_`). Small sparse
+    matrices are made dense; large ones never are. A label constant in training keeps its prior,
+    (1 + samples with it) / (2 + samples).
 
     The design was chosen on the paper's twelve datasets: which members, averaging log odds, half
     of the correction. Its figures there are slightly optimistic; parameters are learned from
@@ -203,21 +230,33 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self._dense = isinstance(X, np.ndarray) or n * k <= limits.dense_entries
         X = as_float_rows(X, self._dense)
 
+        shape = Shape(n, k, y.shape[1], stored_values(X))
+        large = limits.is_large(shape)
+
         # Views: the same rows on several scales, learned without labels
         self.views_: dict[str, View] = learn_views(
-            X, random_seed(rng), limits, self.n_projections > 0
+            X,
+            random_seed(rng),
+            limits,
+            projected=self.n_projections > 0 and limits.affords_projections(shape),
+            topics=not large,
         )
+        weighted = is_weighted(X)
+        if large:
+            name = word_view(self.views_, weighted)
+            self.views_ = {name: self.views_[name]}
         rows = {name: view(X) for name, view in self.views_.items()}
 
         # Folds: each learner scores their rows by what it learned from the others
-        fold_of = draw_folds(n, rng)
+        fold_of = draw_folds(n, rng, limits.n_held_out(shape) if large else n)
+        self.oob_indices_ = np.flatnonzero(fold_of >= 0)
 
         # Plan: which learners on which view
-        shape = Shape(n, k, y.shape[1], stored_values(X))
         planner = Planner(
             {name: (r.shape[1], stored_values(r) / n) for name, r in rows.items()},
             shape,
             binary=is_binary(X),
+            weighted=weighted,
             fold_of=fold_of,
             n_jobs=effective_n_threads(self.n_jobs),
             rng=rng,
@@ -235,7 +274,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         scores = self._fit_members(members, rows, y, fold_of, rng, limits)
 
         # Combine
-        n_parts = limits.n_parts(n, y.shape[1], int(fold_of.max()) + 1)
+        y, fold_of = y[self.oob_indices_], fold_of[self.oob_indices_]
+        n_parts = limits.n_parts(len(y), y.shape[1], int(fold_of.max()) + 1)
         self._stacking = Stacking(random_seed(rng), max_entries=limits.weight_entries)
         proba, member_proba = self._stacking.fit_proba(
             scores, y, fold_of, n_parts, [member.log_odds for member in members]
@@ -291,7 +331,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
             [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
         )
         return [
-            mean_out_of_sample([next(scores) for _ in member.learners], y) for member in members
+            mean_out_of_sample([next(scores) for _ in member.learners], y.mean(axis=0))
+            for member in members
         ]
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:

@@ -17,11 +17,15 @@ _FEWEST = 5
 _MOST = 20
 
 
-def draw_folds(n_samples: int, rng: np.random.RandomState) -> Array:
-    """Return the fold of each row: 5 to 20 folds of equal size, at least 50 rows if possible."""
-    n_folds = min(max(n_samples // _FOLD_ROWS, _FEWEST), _MOST, n_samples)
-    fold_of = np.empty(n_samples, dtype=np.intp)
-    fold_of[rng.permutation(n_samples)] = np.arange(n_samples) % n_folds
+def draw_folds(n_samples: int, rng: np.random.RandomState, n_scored: int | None = None) -> Array:
+    """Return the fold of each row: 5 to 20 folds of equal size, at least 50 rows if possible.
+
+    With `n_scored`, only so many rows are in a fold, and the fold of the others is −1.
+    """
+    n_scored = n_samples if n_scored is None else min(n_scored, n_samples)
+    n_folds = min(max(n_scored // _FOLD_ROWS, _FEWEST), _MOST, n_scored)
+    fold_of = np.full(n_samples, -1, dtype=np.intp)
+    fold_of[rng.permutation(n_samples)[:n_scored]] = np.arange(n_scored) % n_folds
     return fold_of
 
 

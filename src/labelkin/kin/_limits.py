@@ -63,9 +63,9 @@ class Limits:
 
     max_eigen: int = 1_000
     """Rows up to which a kernel has eigenvectors, and each label its own ridge."""
-    direct_work: float = 9e11
+    direct_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
-    up to 9,655. Their time then stays the same."""
+    up to 10,626. Their time then stays the same."""
     max_parts: int = 10
     """Parts, at most: with more, a part learns too little. Beyond, landmarks."""
     landmark_work: float = 8e10
@@ -81,11 +81,14 @@ class Limits:
     linear_groups: int = 5
     """Groups of folds that logistic regression leaves out together."""
     large_entries: float = 1e8
-    """Rows times labels beyond which out-of-sample scores are of some rows only."""
+    """Rows times labels beyond which there is logistic regression alone, and out-of-sample scores
+    are of some rows only: an array of these takes half a gigabyte in single precision."""
     held_out_rows: int = 20_000
-    """These rows."""
+    """These rows..."""
+    held_out_entries: float = 1e7
+    """... at most, times labels."""
 
-    fit_memory: float = 1.2e9
+    fit_memory: float = 1.4e9
     """Bytes that the learners fitted at the same time may take."""
     kernel_copies: int = 7
     """Arrays of the size of its kernel matrix that a learner holds during ``fit``, measured."""
@@ -150,6 +153,14 @@ class Limits:
             forest_work=factor * self.forest_work,
         )
 
+    def is_large(self, shape: Shape) -> bool:
+        """Return whether there is logistic regression alone."""
+        return shape.n_samples * shape.n_labels > self.large_entries
+
+    def n_held_out(self, shape: Shape) -> int:
+        """Return how many rows of large data have out-of-sample scores."""
+        return max(10, min(self.held_out_rows, int(self.held_out_entries / shape.n_labels)))
+
     # ------------------------------------------------------------------ how kernels are solved
 
     def n_parts_of_kernel(self, n_samples: int) -> int:
@@ -210,6 +221,12 @@ class Limits:
         flops = 4.0 * shape.n_samples * columns**2 + self.eigen_work * columns**3
         stored = kernel.bytes + 8.0 * columns * kept
         return Cost(kernel.seconds + flops / self.flops, stored, divisible=True)
+
+    def affords_projections(self, shape: Shape) -> bool:
+        """Return whether a projection of reduced columns may fit into the time."""
+        columns = min(shape.n_features, self.max_projected_columns)
+        one = self.projection_cost(shape, columns)
+        return not self.is_large(shape) and 2 * one.seconds <= self.seconds
 
     def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
         """Return the cost of logistic regression."""

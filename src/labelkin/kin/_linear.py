@@ -1,9 +1,8 @@
 """Logistic regression as a member of the ensemble."""
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.linear._fit import LabelFitter, MemoryData
@@ -12,6 +11,11 @@ from labelkin.linear._fit import LabelFitter, MemoryData
 # the third digit.
 _TOL = 1e-2
 _MAX_ITER = 100
+# Rows from which C is chosen: with more it hardly changes.
+_SEARCH_ROWS = 20_000
+# Labels are fitted in blocks for which (rows + columns) · labels is at most this, which bounds the
+# memory beside the weights themselves: a block takes some arrays of a quarter of a gigabyte.
+_BLOCK_ENTRIES = 2**26
 
 
 class LogisticLearner:
@@ -46,31 +50,54 @@ class LogisticLearner:
     def __init__(self, n_groups: int = 5, n_jobs: int | None = None) -> None:
         self.n_groups, self.n_jobs = n_groups, n_jobs
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: Any, fold_of: Array) -> Array:
-        """Fit, and return leave-fold-out log odds of the rows."""
+    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+        """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
+        (n, k), q = rows.shape, Y.shape[1]
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
-        centre = np.zeros(rows.shape[1]) if sparse.issparse(rows) else rows.mean(axis=0)
+        centre = np.zeros(k) if sparse.issparse(rows) else rows.mean(axis=0)
         rows = rows.astype(np.float32) if sparse.issparse(rows) else rows - centre
-        data = MemoryData(rows, Y)
-        fitter = LabelFitter(data, tol=_TOL, max_iter=_MAX_ITER, n_jobs=self.n_jobs)
-        weight, labels = np.ones(len(fold_of)), np.arange(Y.shape[1])
-        group = fold_of % self.n_groups
-        if not group.any():  # a single fold: nothing can be left out
-            fitted = fitter.fit(weight, np.ones(len(labels)), labels)
-            self._keep(fitted, centre)
-            return np.tile(self.intercept_.astype(np.float64), (len(group), 1))
-        C = fitter.choose_C(weight, group, None)
-        log_odds, start = fitter.fit_folds(weight, group, C)
-        self._keep(fitter.fit(weight, C, labels, start), centre)
-        self.C_ = float(C[0])
-        return log_odds.astype(np.float64)
+        group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
+        left_out = np.unique(group[group >= 0])
+        if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
+            group, left_out = np.full(n, -1), left_out[:0]
+        self.C_ = self._choose_C(rows, Y, np.random.RandomState(random_state), left_out)
+        targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
+        fitter = self._fitter(rows, targets)
+        self.coef_ = np.empty((k, q), dtype=np.float16)
+        self.intercept_ = np.empty(q)
+        log_odds = np.empty((int((fold_of >= 0).sum()), q))
+        weight = np.ones(n)
+        for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (n + k))):
+            labels = np.arange(q)[block]
+            C, start = np.full(len(labels), self.C_), None
+            if len(left_out):
+                log_odds[:, block], start = fitter.fit_folds(weight, group, C, labels)
+            fitted = fitter.fit(weight, C, labels, start)
+            self.coef_[:, block] = fitted.coef
+            shift = centre @ self.coef_[:, block].astype(np.float64) if centre.any() else 0.0
+            self.intercept_[block] = fitted.intercept - shift
+            if not len(left_out):
+                log_odds[:, block] = fitted.intercept
+        return log_odds
 
-    def _keep(self, fitted: Any, centre: Array) -> None:
-        self.C_ = 1.0
-        self.coef_ = np.ascontiguousarray(fitted.coef, dtype=np.float16)
-        self.intercept_ = fitted.intercept - centre @ self.coef_.astype(np.float64)
+    def _fitter(self, rows: Matrix, Y: Matrix) -> LabelFitter:
+        return LabelFitter(MemoryData(rows, Y), tol=_TOL, max_iter=_MAX_ITER, n_jobs=self.n_jobs)
+
+    def _choose_C(
+        self, rows: Matrix, Y: Array, rng: np.random.RandomState, left_out: Array
+    ) -> float:
+        """Return C with the least log loss of groups of rows left out, on a sample of them."""
+        if not len(left_out):
+            return 1.0
+        sample = rng.permutation(len(Y))[:_SEARCH_ROWS]
+        group = np.arange(len(sample)) % max(2, len(left_out))
+        fitter = self._fitter(rows[sample], Y[sample])
+        return float(fitter.choose_C(np.ones(len(sample)), group, None)[0])
 
     def scores(self, rows: Matrix) -> Array:
         """Return log odds of queries."""
-        return rows @ self.coef_.astype(np.float64) + self.intercept_
+        k, q = self.coef_.shape
+        blocks = gen_batches(q, max(1, _BLOCK_ENTRIES // k))
+        odds = [rows @ self.coef_[:, block].astype(np.float64) for block in blocks]
+        return np.hstack(odds) + self.intercept_

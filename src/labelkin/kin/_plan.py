@@ -59,6 +59,8 @@ class Planner:
         Size of the problem.
     binary : bool
         Whether all features are 0 or 1.
+    weighted : bool
+        Whether words have weights rather than counts.
     fold_of : ndarray of int of shape (n_samples,)
         The fold of each row.
     n_jobs : int
@@ -75,13 +77,14 @@ class Planner:
         shape: Shape,
         *,
         binary: bool,
+        weighted: bool,
         fold_of: Array,
         n_jobs: int,
         rng: np.random.RandomState,
         limits: Limits,
     ) -> None:
         self.views, self.names = views, list(views)
-        self.shape, self.binary = shape, binary
+        self.shape, self.binary, self.weighted = shape, binary, weighted
         self.fold_of, self.n_jobs = fold_of, n_jobs
         self.rng, self.limits = rng, limits
 
@@ -106,14 +109,19 @@ class Planner:
                 member.learners = member.learners[:count]
             budget = budget.less(one, count)
             plan.members.append(member)
-        self._add_trees(plan, n_trees)
+        if self.limits.is_large(self.shape):
+            plan.left_out["others"] = "rows times labels are too many for out-of-sample scores"
+        else:
+            self._add_trees(plan, n_trees)
         return plan
 
     def _candidates(self, n_projections: int) -> list[tuple[LearnerGroup, Cost]]:
         """Return members without trees and their costs, the most useful first."""
+        if self.limits.is_large(self.shape):
+            return [self._linear()]
         texts = "idf" in self.names
         scaled = [name for name in self.names if name not in ("reduced", "topics")]
-        if texts and "unit" not in self.names:  # weighted already: by rarity once more comes last
+        if texts and self.weighted:  # weights times rarity once more come last
             scaled = [name for name in scaled if name != "idf"] + ["idf"]
         linear = [self._linear()]
         # Where no view divides features by their standard deviations, the first kernel may.
@@ -131,11 +139,12 @@ class Planner:
         return [*linear, *kernels, *projections] if texts else [*kernels, *projections, *linear]
 
     def _linear(self) -> tuple[LearnerGroup, Cost]:
-        learner = LogisticLearner(self.limits.linear_groups, self.n_jobs)
-        view = word_view(self.names)
+        n_groups = 1 if self.limits.is_large(self.shape) else self.limits.linear_groups
+        learner = LogisticLearner(n_groups, self.n_jobs)
+        view = word_view(self.names, self.weighted)
         reason = f"logistic regression on the view {view!r}"
         group = LearnerGroup("linear", view, reason, [learner], log_odds=True)
-        return group, self.limits.linear_cost(self.shape, self.limits.linear_groups)
+        return group, self.limits.linear_cost(self.shape, n_groups)
 
     def _kernel(
         self, view: str, kernel: str, scale: bool | str = False

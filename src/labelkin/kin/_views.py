@@ -118,11 +118,16 @@ class Topics:
 
 
 def learn_views(
-    X: Matrix, seed: int = 0, limits: Limits | None = None, projected: bool = True
+    X: Matrix,
+    seed: int = 0,
+    limits: Limits | None = None,
+    *,
+    projected: bool = True,
+    topics: bool = True,
 ) -> dict[str, View]:
     """Learn the views that suit the rows.
 
-    Rows that are never negative and mostly zero are taken for texts (see `is_text`): ``"idf"``
+    Rows that are mostly zero are taken for texts (see `is_text`): ``"idf"``
     and ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
     of these views in fewer columns, where it has too many to learn projections of it;
@@ -134,8 +139,12 @@ def learn_views(
         Training rows, as `as_float_rows` returns them.
     seed : int
         Of the randomised decompositions for ``"reduced"`` and ``"topics"``.
+    limits : Limits, optional
+        Sizes.
     projected : bool
         Whether there are projections, of which ``"reduced"`` is the view.
+    topics : bool
+        Whether ``"topics"`` may be learned, which take time on very many rows.
     limits : Limits, optional
         Sizes.
 
@@ -162,21 +171,21 @@ def learn_views(
         basis = reduced_basis(last(X), seed, limits)
         if basis is not None:
             views["reduced"] = Reduced(last, basis)
-    if "idf" in views and min(X.shape) >= limits.topics_share * limits.topics:
-        words = views[word_view(views)]
+    if topics and "idf" in views and min(X.shape) >= limits.topics_share * limits.topics:
+        words = views[word_view(views, is_weighted(X))]
         svd = TruncatedSVD(limits.topics, n_iter=3, random_state=seed).fit(words(X))
         views["topics"] = Topics(words, svd.components_)
     return views
 
 
-def word_view(views: Iterable[str]) -> str:
+def word_view(views: Iterable[str], weighted: bool) -> str:
     """Return the name of the view for linear models.
 
-    Words as they are if rows are of one length, since they are weighted already; else by their
-    rarity. Measurements of a table divided by their standard deviations.
+    Words as they are if they are weighted already (see `is_weighted`), else by their rarity.
+    Measurements of a table divided by their standard deviations.
     """
     if "idf" in views:
-        return "idf" if "unit" in views else "raw"
+        return "raw" if weighted else "idf"
     return "standard" if "ranks" in views else "raw"
 
 
@@ -194,16 +203,22 @@ def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
 
 
 def is_text(X: Matrix) -> bool:
-    """Return whether rows look like counts of words: no value negative, most of them zero.
+    """Return whether rows look like weights of words: most values zero, hardly any negative.
 
     A table with categories in columns of their own may look the same, but for its measurements:
-    columns with hardly any zero, of which a text has few.
+    columns with hardly any zero, or with negative values, of which a text has few. Beside the
+    words of a text some such columns change nothing.
     """
-    stored = X.data if sparse.issparse(X) else X
-    if stored.size and stored.min() < 0:
-        return False
     filled = np.asarray((X != 0).mean(axis=0)).ravel()
-    return bool(filled.mean() < 0.5 and np.mean(filled > _FILLED) < _FILLED_COLUMNS)
+    negative = np.asarray((X < 0).sum(axis=0)).ravel() > 0
+    measured = np.mean((filled > _FILLED) | negative)
+    return bool(filled.mean() < 0.5 and measured < _FILLED_COLUMNS)
+
+
+def is_weighted(X: Matrix) -> bool:
+    """Return whether words have weights rather than counts, which are integers."""
+    stored = X.data if sparse.issparse(X) else X[X != 0]
+    return bool(np.mean(stored == np.rint(stored)) < 0.5)
 
 
 def is_binary(X: Matrix) -> bool:

@@ -184,25 +184,31 @@ class LabelFitter:
             return map_threads(function, batches, self.n_jobs)
         return [function(batch) for batch in batches]
 
-    def fit_folds(self, weight: Array, fold: Array, C: Array) -> tuple[Array, Weights]:
+    def fit_folds(
+        self, weight: Array, fold: Array, C: Array, labels: Array | None = None
+    ) -> tuple[Array, Weights]:
         """Return out-of-fold log odds, (n, q) on the host, and the mean weights of the folds.
 
         All samples of a fold are left out together, so that the log odds of a sample depend on
-        the labels of no sample of its fold.
+        the labels of no sample of its fold. Samples of a negative fold are never left out, and
+        are missing in the log odds. `labels` are those that are fitted, with C of each; None: all.
         """
-        n, q = self.data.shape[0], len(C)
+        labels = np.arange(len(C)) if labels is None else labels
         scores: Any = None
         mean: Any = None
-        numbers = np.unique(fold)
+        scored = fold >= 0
+        place = np.cumsum(scored) - 1
+        numbers = np.unique(fold[scored])
         for number in numbers:
-            weights = self.fit(weight * (fold != number), C, np.arange(q))
+            weights = self.fit(weight * (fold != number), C, labels)
             part = np.flatnonzero(fold == number)
             found = to_numpy(self.data.scores(weights, part))
-            scores = np.empty((n, q), found.dtype) if scores is None else scores
-            scores[part] = found
+            if scores is None:
+                scores = np.empty((int(scored.sum()), len(labels)), found.dtype)
+            scores[place[part]] = found
             coef, intercept = weights.coef / len(numbers), weights.intercept / len(numbers)
             mean = (coef, intercept) if mean is None else (mean[0] + coef, mean[1] + intercept)
-        return scores, Weights(mean[0], mean[1], np.zeros(q, dtype=np.intp))
+        return scores, Weights(mean[0], mean[1], np.zeros(len(labels), dtype=np.intp))
 
     def choose_C(self, weight: Array, fold: Array, shrinkage: float | None) -> Array:
         """Return C of each label, by the log loss of samples in folds that are left out.
