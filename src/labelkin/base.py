@@ -22,6 +22,7 @@ from sklearn.utils import Tags, assert_all_finite, gen_batches
 from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
+    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -183,6 +184,21 @@ def label_set_matrix(Y: Any) -> Array:
 def is_dask(X: Any) -> bool:
     """Return whether X is a Dask array, or its rows in blocks on Dask workers."""
     return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
+
+
+def check_weight(sample_weight: Any, n_samples: int) -> Array | None:
+    """Return the weights of the samples as an ndarray of floats; None if there are none."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(
+        to_numpy(sample_weight),
+        np.empty((n_samples, 0)),
+        dtype=np.float64,
+        ensure_non_negative=True,
+    )
+    if not weight.any():
+        raise ValueError("sample_weight must be positive for at least one sample.")
+    return weight
 
 
 def random_seed(rng: Any) -> int:

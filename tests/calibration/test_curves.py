@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from labelkin.calibration._curves import SlopeCalibration, fit_better_curves, to_log_odds_scale
+from labelkin.calibration._curves import (
+    SlopeCalibration,
+    fit_better_curves,
+    split_parts,
+    to_log_odds_scale,
+)
 
 
 def scores_and_labels(n=4000, seed=0):
@@ -142,10 +147,47 @@ def test_the_curve_that_predicts_better_is_chosen():
     rng = np.random.RandomState(0)
     P = rng.beta(0.05, 1.2, size=(1500, 4))
     S, Y = scores_and_labels(1500)
-    assert fit_better_curves(P, rng.rand(*P.shape) < P).scale == "log_odds"
-    assert fit_better_curves(S, Y).scale == "deviation"
+    assert fit_better_curves(P, rng.rand(*P.shape) < P)[0].scale == "log_odds"
+    assert fit_better_curves(S, Y)[0].scale == "deviation"
     for n in (1, 2, 7):
-        assert np.isfinite(fit_better_curves(S[:n], Y[:n])(S)).all()
+        curves, proba = fit_better_curves(S[:n], Y[:n])
+        assert np.isfinite(curves(S)).all()
+        assert np.isfinite(proba).all()
+
+
+def test_held_out_probabilities_depend_on_no_label_of_their_part():
+    """Noise with rare labels: curves that have seen a sample's labels rank them better."""
+    rng = np.random.RandomState(0)
+    S, Y = rng.standard_normal((300, 60)), (rng.rand(300, 60) < 0.05).astype(np.uint8)
+    curves, proba = fit_better_curves(S, Y)
+    difference = [P[Y == 1].mean() - P[Y == 0].mean() for P in (curves(S), proba)]
+    assert difference[0] > 0.004
+    assert abs(difference[1]) < 0.002
+    rest, part = next(iter(split_parts(S, Y, 5)))
+    expected = SlopeCalibration(1.0, curves.scale).fit(S[rest], Y[rest], start=curves)(S[part])
+    np.testing.assert_allclose(proba[part], expected)
+
+
+@pytest.mark.parametrize("scale", ["deviation", "log_odds"])
+def test_weights_are_repetitions(scale):
+    S, Y = scores_and_labels(200)
+    weight = np.random.RandomState(0).randint(1, 4, 200)
+    again = np.repeat(np.arange(200), weight)
+    weighted = SlopeCalibration(1.0, scale).fit(S, Y, weight.astype(float))
+    repeated = SlopeCalibration(1.0, scale).fit(S[again], Y[again])
+    np.testing.assert_allclose(weighted(S), repeated(S), atol=1e-6)
+    assert np.abs(weighted(S) - SlopeCalibration(1.0, scale).fit(S, Y)(S)).max() > 0.01
+
+
+def test_the_better_curve_is_chosen_by_weighted_samples():
+    """Scores of half of the samples suit one kind of curve, those of the others the other."""
+    rng = np.random.RandomState(0)
+    P = rng.beta(0.05, 1.2, size=(1000, 4))
+    S, Y = scores_and_labels(1000)
+    scores, labels = np.vstack([P, S]), np.vstack([rng.rand(*P.shape) < P, Y])
+    for half, scale in enumerate(("log_odds", "deviation")):
+        weight = np.where(np.arange(2000) // 1000 == half, 1.0, 1e-3)
+        assert fit_better_curves(scores, labels, sample_weight=weight)[0].scale == scale
 
 
 def test_log_odds_are_left_as_they_are_if_they_are_right():

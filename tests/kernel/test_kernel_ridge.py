@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import logit
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin.calibration._curves import SlopeCalibration, to_log_odds_scale
+from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
+from labelkin.kernel import _ridge
 from labelkin.kernel._distances import column_spread, radial, squared_distances
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors
 from labelkin.kernel._width import descend_width
@@ -179,6 +179,55 @@ def test_ridges_minimise_the_leave_one_out_error(shrinkage):
         assert len(set(best)) > 1
 
 
+def test_interpolated_errors_choose_nearly_the_best_ridge():
+    X, Y = noisy(150, q=8, seed=3)
+    spectrum = RidgeSpectrum.of_kernel(rbf_kernel(X, gamma=0.1))
+    exact, least = choose_ridges(spectrum, Y)
+    near, _ = choose_ridges(spectrum, Y, interpolate=True)
+    coarse = choose_ridges(spectrum, Y, RIDGES[::3])[1]
+    error = np.diag(loo_errors(spectrum, Y, near)).sum()
+    assert error - least < 0.3 * (coarse - least)
+    assert np.abs(np.log10(near / exact)).max() < 0.4  # a neighbour on the grid at most
+    # Few ridges are compared by their own errors.
+    few = RIDGES[::3]
+    np.testing.assert_array_equal(
+        choose_ridges(spectrum, Y, few)[0], choose_ridges(spectrum, Y, few, interpolate=True)[0]
+    )
+
+
+def test_a_large_kernel_is_factored_once(monkeypatch):
+    sizes = []
+
+    def counted(A):
+        sizes.append(len(A))
+        return eigh(A)
+
+    eigh = _ridge._eigh
+    monkeypatch.setattr(_ridge, "_eigh", counted)
+    X, Y = noisy(1300, k=3)
+    KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
+    assert sizes.count(1300) == 1
+    assert max(sizes[:-1]) == 1000
+
+
+def test_one_ridge_for_thousands_of_rows():
+    X, Y = noisy(2300, k=3)
+    direct = KernelRidgeLOOClassifier(random_state=0).fit(X[:2100], Y[:2100])
+    assert len(np.unique(direct.ridge_)) == 1
+    own = KernelRidgeLOOClassifier(random_state=0, ridges=RIDGES).fit(X[:2100], Y[:2100])
+    assert len(np.unique(own.ridge_)) > 1
+    errors = [np.mean((m.predict_proba(X[2100:]) - Y[2100:]) ** 2) for m in (direct, own)]
+    assert errors[0] < 1.1 * errors[1]
+    assert direct.loo_scores_.shape == (2100, 4)
+    # Single precision is kept here as well.
+    assert (
+        KernelRidgeLOOClassifier(width=1.0)
+        .fit(X[:2100].astype(np.float32), Y[:2100])
+        .loo_proba_.dtype
+        == np.float32
+    )
+
+
 def test_ridges_by_the_errors_of_some_rows():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((300, 3))
@@ -261,16 +310,15 @@ def test_both_curves_apply_to_new_samples(scale):
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-9)
 
 
-def test_leave_one_out_probabilities_are_returned():
+def test_leave_one_out_probabilities_are_cross_fitted():
     X, Y = noisy(80)
     model = KernelRidgeLOOClassifier(random_state=0)
     proba = model.fit_loo_proba(X, Y)
     np.testing.assert_array_equal(proba, model.loo_proba_)
-    scores = model.loo_scores_
-    if model.share_ is not None:
-        scores = to_log_odds_scale(scores, Y.mean(axis=0))
-    np.testing.assert_allclose(logit(proba), model.slope_ * scores + model.intercept_, rtol=1e-6)
-    np.testing.assert_allclose(proba.mean(axis=0), Y.mean(axis=0), atol=1e-6)
+    curves, expected = fit_better_curves(model.loo_scores_, Y)
+    np.testing.assert_allclose(proba, expected)
+    np.testing.assert_allclose(model.slope_, curves.slope_)
+    assert np.abs(curves(model.loo_scores_) - proba).max() > 0.01
 
 
 def test_leave_one_out_error_predicts_the_test_error():

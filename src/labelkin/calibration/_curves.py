@@ -147,20 +147,36 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
-def fit_better_curves(scores: Array, Y: Array, precision: float = 1.0) -> SlopeCalibration:
+def fit_better_curves(
+    scores: Array, Y: Array, precision: float = 1.0, sample_weight: Array | None = None
+) -> tuple[SlopeCalibration, Array]:
     """Fit curves straight in the score or on the log-odds scale, by their held-out log loss.
 
     A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
     guide where scores separate the few positives of a rare label. A tie goes to straight curves.
+
+    Returns
+    -------
+    curves : SlopeCalibration
+        Fitted to all samples.
+    proba : ndarray of shape (n, q)
+        Probabilities of each sample by curves of the same scale, with the same shared slope,
+        fitted without its fifth.
     """
-    loss = {"deviation": 0.0, "log_odds": 0.0}
-    for rest, part in split_parts(scores, Y, _PARTS):
-        for scale in loss:
-            curves = SlopeCalibration(precision, scale).fit(scores[rest], Y[rest])
-            proba = curves(scores[part])
-            likelihood = np.where(Y[part] > 0, proba, 1 - proba)
-            loss[scale] -= float(np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum())
-    return SlopeCalibration(precision, min(loss, key=loss.__getitem__)).fit(scores, Y)
+    weight = np.ones(len(Y)) if sample_weight is None else sample_weight
+    best_loss = np.inf
+    for scale in ("deviation", "log_odds"):
+        curves = SlopeCalibration(precision, scale).fit(scores, Y, sample_weight)
+        proba = curves(scores)
+        for rest, part in split_parts(scores, Y, _PARTS):
+            without = SlopeCalibration(precision, scale)
+            without.fit(scores[rest], Y[rest], weight[rest], start=curves)
+            proba[part] = without(scores[part])
+        likelihood = np.maximum(np.where(Y > 0, proba, 1 - proba), _LEAST_LIKELIHOOD)
+        loss = -float(weight @ np.log(likelihood).sum(axis=1))
+        if loss < best_loss:
+            best_loss, best_curves, best_proba = loss, curves, proba
+    return best_curves, best_proba
 
 
 def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:

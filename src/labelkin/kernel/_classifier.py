@@ -9,13 +9,27 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import Tags
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import astype, is_numpy, namespace_and_device, to_device_of, to_numpy
-from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin._utils.array_api import (
+    astype,
+    is_device_array,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
+from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import fit_better_curves, to_log_odds_scale
+from labelkin.kernel._direct import DirectKernelRidge
+from labelkin.kernel._distances import RADIAL, take
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
+
+# Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
+# takes a tenth of the time.
+_MAX_EIGEN = 2_000
 
 
 class KernelRidgeLOOClassifier(MultiLabelClassifier):
@@ -29,9 +43,12 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     labels are shrunk towards one that all labels share. The curve is a function of the score, or
     of the score on the scale of log odds, whichever predicts held-out samples better.
 
-    Most users need not tune anything. Training costs a few eigendecompositions of
-    order n, the number of samples; of order k, the number of features, for a linear or
-    cosine kernel with k < n; beyond `max_exact` samples the kernel is approximated from
+    Most users need not tune anything. The width is sought on a sample of the rows. Up to 2,000
+    samples training costs one eigendecomposition of order n, the number of samples (several if
+    there are at most 1,000). Beyond, for an RBF or Laplacian kernel all labels share one ridge,
+    chosen on 1,600 samples, unless `ridges` is given, and a Cholesky factorisation takes its
+    place. For a linear or cosine kernel with fewer features than samples the decomposition is of
+    order k, the number of features. Beyond `max_exact` samples the kernel is approximated from
     `n_landmarks` of them (Nyström).
 
     Parameters
@@ -43,8 +60,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         - ``"precomputed"``: X is the kernel matrix, (n, n) in ``fit`` and (m, n) later;
         - a callable: ``kernel(A, B)`` returns the kernel matrix of two sets of rows.
     width : "auto" or float, default="auto"
-        Width of an RBF or Laplacian kernel. ``"auto"``: found by descent on
-        the leave-one-out error, starting at the median distance.
+        Width of an RBF or Laplacian kernel. ``"auto"``: found by descent on the leave-one-out
+        error of 600 rows, then of 1,000, starting at the median distance.
     ridges : array-like, default=None
         Ridges to choose from, in units of the mean squared norm of the centred samples in
         the kernel's space. None: 22 from 10⁻⁴ to 10³.
@@ -58,22 +75,25 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         kernels and callables). ``"auto"``: if that lowers the leave-one-out error on a sample
         of the rows by a hundredth or more; not with a given `width`.
     max_exact : int, default=20000
-        With more samples than this the kernel is approximated. Memory up to it: about five
-        arrays of n × n.
+        With more samples than this the kernel is approximated. Memory up to it: an array of n × n
+        in single precision; with `ridges`, another kernel or on a device about five arrays.
     n_landmarks : int, default=2000
         Number of samples, drawn at random, from which it is then approximated.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks, and the sample of 600 rows on which the search for a width starts.
+        Draws landmarks, and the rows on which the width is sought.
 
     Attributes
     ----------
     loo_proba_ : ndarray of shape (n_samples, n_labels)
-        Calibrated probabilities of the training samples, from `loo_scores_`. A sample is
-        left out of the regression; the scale, the width, the ridges and the two parameters per
-        label of the calibration are those of the whole training set.
+        Probabilities of the training samples, an estimate of those of new samples: `loo_scores_`,
+        calibrated by curves that were fitted without a fifth of the samples that contains the
+        sample. The scale, the width, the ridges and the slope that labels share are those of the
+        whole training set.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
-        it: near 0 or 1, not confined to that range.
+        it: near 0 or 1, not confined to that range. No training data for a second model that
+        combines the scores of many labels: each leans away from its own sample's label a
+        little, from which that model recovers the label.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
     width_ : float or None
@@ -152,7 +172,9 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> "KernelRidgeLOOClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> "KernelRidgeLOOClassifier":
         """Choose width and ridges, fit, and calibrate.
 
         Parameters
@@ -161,21 +183,24 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
             Training samples; with ``kernel="precomputed"`` their kernel matrix.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 is the same as the sample twice, 0 as none at all. A sample is left
+            out with its whole weight.
 
         Returns
         -------
         self
         """
-        self.fit_loo_proba(X, y)
+        self.fit_loo_proba(X, y, sample_weight)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit_loo_proba(self, X: Any, y: Any) -> Array:
+    def fit_loo_proba(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Fit, and return leave-one-out probabilities of the training samples.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in ``fit``.
 
         Returns
@@ -190,7 +215,46 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
                 "X must hold the kernel values between the training samples, a square "
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
-        self._regression = KernelRidge(
+        weight = check_weight(sample_weight, n)
+        rows, labels, used = X, y, None
+        if weight is not None and not weight.all():  # as if the others were not there
+            used = np.flatnonzero(weight)
+            rows, labels, weight = take(X, used), y[used], weight[used]
+            if self.kernel == "precomputed":
+                rows = take(rows.T, used).T
+        self._regression = self._new_regression(rows)
+        scores = self._regression.fit_scores(rows, labels, self.random_state, weight=weight)
+        self.loo_scores_ = astype(scores, X.dtype)
+        self.ridge_ = to_device_of(self._regression.ridge_, X)
+        self.width_, self.scale_ = self._regression.width_, self._regression.scale_
+
+        scores = to_numpy(self.loo_scores_)
+        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage, weight)
+        self.slope_, self.intercept_ = (
+            to_device_of(curves.slope_, X),
+            to_device_of(curves.intercept_, X),
+        )
+        self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
+        self.loo_proba_ = astype(to_device_of(proba, X), self.loo_scores_.dtype)
+
+        landmarks = self._regression.landmarks_
+        if used is not None:
+            landmarks = None if landmarks is None else used[landmarks]
+            self._add_unused(X, used)
+        self.landmarks_ = None if landmarks is None else to_device_of(landmarks, X)
+        return self.loo_proba_
+
+    def _new_regression(self, X: Matrix) -> KernelRidge:
+        """Return a learner: with eigenvectors, by one factorisation, or from landmarks."""
+        n = X.shape[0]
+        direct = (
+            _MAX_EIGEN < n <= self.max_exact
+            and self.kernel in RADIAL
+            and self.ridges is None
+            and not is_device_array(X)
+        )
+        kind = DirectKernelRidge if direct else KernelRidge
+        return kind(
             self.kernel,
             width=None if self.width == "auto" else float(self.width),
             scale=self.scale,
@@ -198,20 +262,22 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
             shrinkage=self.ridge_shrinkage,
             n_landmarks=self.n_landmarks if n > self.max_exact else None,
         )
-        self.loo_scores_ = self._regression.fit_scores(X, y, self.random_state)
-        self.ridge_ = to_device_of(self._regression.ridge_, X)
-        self.width_, self.scale_ = self._regression.width_, self._regression.scale_
-        landmarks = self._regression.landmarks_
-        self.landmarks_ = None if landmarks is None else to_device_of(landmarks, X)
 
-        curves = fit_better_curves(to_numpy(self.loo_scores_), y, self.slope_shrinkage)
-        self.slope_, self.intercept_ = (
-            to_device_of(curves.slope_, X),
-            to_device_of(curves.intercept_, X),
-        )
-        self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
-        self.loo_proba_ = self._calibrate(self.loo_scores_)
-        return self.loo_proba_
+    def _add_unused(self, X: Matrix, used: Array) -> None:
+        """Score the training samples of weight 0, which the model does not depend on."""
+        xp, _ = get_namespace(self.loo_scores_)
+        unused = np.setdiff1d(np.arange(X.shape[0]), used)
+        order = np.argsort(np.concatenate([used, unused]))
+
+        def merge(known: Any, new: Any) -> Any:
+            return take(xp.concat([known, new], axis=0), order)
+
+        if self.kernel == "precomputed":
+            coef = self._regression.coef_
+            self._regression.coef_ = merge(coef, 0 * take(coef, np.zeros(len(unused), int)))
+        scores = self._regression.scores(take(X, unused))
+        self.loo_scores_ = merge(self.loo_scores_, scores)
+        self.loo_proba_ = merge(self.loo_proba_, self._calibrate(scores))
 
     def _check_ridges(self) -> Array:
         if self.ridges is None:

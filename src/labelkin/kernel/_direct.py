@@ -7,19 +7,21 @@ matrix,
 
     y − ŷ = λ A⁻¹ (y − ȳ),   I − H = λ A⁻¹ − 11ᵀ/n,
 
-so that leave-fold-out scores have the same closed form: y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B).
+so that leave-fold-out scores have the same closed form: y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B). With
+weights, W = diag(w), and means weighted by them, A = λW⁻¹ + the centred kernel matrix,
+y − ŷ = λ W⁻¹A⁻¹ (y − ȳ) and W (I − H) = λA⁻¹ − wwᵀ/Σw.
 """
 
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import column_spread, kernel_values, row_blocks, sample_rows, take
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, loo_errors
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
@@ -33,6 +35,8 @@ _LEAST_RIDGE = 40
 # Rows on which the rounding of coefficients is checked, and how far scores may change by it, in
 # standard deviations of the label.
 _CHECKED_ROWS, _CHANGE = 200, 0.01
+# Rows of the kernel matrix that are summed at a time.
+_MEAN_ROWS = 512
 # Rounding of a value that does not matter, in standard deviations of its column.
 _ROUNDING = 1e-4
 
@@ -54,14 +58,15 @@ class DirectKernelRidge(KernelRidge):
         random_state: Any = None,
         fold_of: Array | None = None,
         rows: Array | None = None,
+        weight: Array | None = None,
     ) -> Array:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows."""
         rng = check_random_state(random_state)
         self.landmarks_ = None
-        self._search(X, Y, rng, rows)
+        self._search(X, Y, rng, rows, weight)
         self.rows_: Any = _shortened(self._prepare(X, self.scale_))
         known = self.rows_.astype(np.float64)
-        ridge = self._choose_ridge(known, Y, rng, rows)
+        ridge = self._choose_ridge(known, Y, rng, rows, weight)
         self.ridge_ = np.full(Y.shape[1], ridge)
         dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
         K = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
@@ -70,7 +75,7 @@ class DirectKernelRidge(KernelRidge):
             stop = start + block.shape[0]
             K[start:stop] = kernel_values(self.kernel, known, block, self.width_)
             start = stop
-        scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of)
+        scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of, weight)
         some = take(known, sample_rows(len(Y), rng, _CHECKED_ROWS))
         columns = kernel_values(self.kernel, known, some, self.width_)
         self.coef_ = _half_precision(coef, columns, Y)
@@ -89,7 +94,12 @@ class DirectKernelRidge(KernelRidge):
         return np.concatenate(parts) + self.intercept_
 
     def _choose_ridge(
-        self, known: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None
+        self,
+        known: Matrix,
+        Y: Array,
+        rng: np.random.RandomState,
+        rows: Array | None,
+        weight: Array | None,
     ) -> float:
         """Return the ridge with the least leave-one-out error, extrapolated from two samples.
 
@@ -98,19 +108,19 @@ class DirectKernelRidge(KernelRidge):
         among = np.arange(len(Y)) if rows is None else rows
         n = len(among)
         large = among[sample_rows(n, rng, _RIDGE_ROWS)]
-        ridge = self._best_ridge(take(known, large), Y[large])
+        ridge = self._best_ridge(known, Y, large, weight)
         if n <= _RIDGE_ROWS:
             return ridge
         small = large[sample_rows(_RIDGE_ROWS, rng, _RIDGE_ROWS // _RIDGE_SHARE)]
-        power = np.log(ridge / self._best_ridge(take(known, small), Y[small])) / np.log(
-            _RIDGE_SHARE
-        )
+        ratio = ridge / self._best_ridge(known, Y, small, weight)
+        power = np.log(ratio) / np.log(_RIDGE_SHARE)
         return ridge * (n / _RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
-    def _best_ridge(self, sample: Matrix, Y: Array) -> float:
-        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, sample, None, self.width_))
-        ridges = self.ridges * spectrum.scale
-        return float(ridges[loo_errors(spectrum, Y, ridges).sum(axis=1).argmin()])
+    def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
+        K = kernel_values(self.kernel, take(known, sample), None, self.width_)
+        spectrum = RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
+        shared = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)[0]
+        return float(shared[0])
 
 
 def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
@@ -133,7 +143,11 @@ def _shortened(X: Matrix) -> Matrix:
 
 
 def solve_ridge(
-    K: Array, Y: Array, ridge: float, fold_of: Array | None = None
+    K: Array,
+    Y: Array,
+    ridge: float,
+    fold_of: Array | None = None,
+    weight: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
@@ -147,6 +161,8 @@ def solve_ridge(
         λ.
     fold_of : ndarray of int of shape (n,), optional
         The fold with which a row is left out. None: each row alone.
+    weight : ndarray of shape (n,), optional
+        Positive weights of the rows. None: all 1.
 
     Returns
     -------
@@ -158,28 +174,34 @@ def solve_ridge(
         Scores are columns @ coef + intercept.
     """
     n = len(K)
-    ridge = max(ridge, _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(np.trace(K)))
-    column_mean = K.mean(axis=0, dtype=np.float64)
+    weight = np.ones(n) if weight is None else weight
+    share = weight / weight.sum()
+    least = _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(np.diag(K) @ weight)
+    ridge = max(ridge, least)
+    # In double precision, some rows at a time: coefficients of both signs cancel in its product.
+    column_mean = sum(share[batch] @ K[batch] for batch in gen_batches(n, _MEAN_ROWS))
     centre = column_mean.astype(K.dtype)
     K -= centre
     K -= centre[:, None]
-    K += K.dtype.type(column_mean.mean())
-    K[np.diag_indices(n)] += ridge
+    K += K.dtype.type(share @ column_mean)
+    K[np.diag_indices(n)] += ridge / weight
     # K is symmetric: its transpose is in Fortran's order, so that nothing is copied.
     factorise, invert = linalg.get_lapack_funcs(("potrf", "potri"), (K,))
     factor, failed = factorise(K.T, lower=1, overwrite_a=1)
     if failed:
         raise ValueError("The kernel matrix is not positive definite, up to rounding.")
     inverse, _ = invert(factor, lower=1, overwrite_c=1)
-    mean = Y.mean(axis=0)
+    mean = share @ Y
     target = np.asfortranarray(Y - mean, dtype=K.dtype)
     coef = linalg.get_blas_funcs("symm", (K,))(1.0, inverse, target, lower=1)
     coef = np.ascontiguousarray(coef - coef.mean(axis=0))  # they add up to 0, up to rounding
+    if fold_of is None:
+        left = ridge * np.diag(inverse).astype(np.float64) - weight * share
+        return Y - ridge * coef / left[:, None], coef, mean - column_mean @ coef
     scores = np.empty(Y.shape)
-    folds = np.arange(n) if fold_of is None else fold_of
-    for rows in _groups(folds):
+    for rows in _groups(fold_of):
         block = inverse[np.ix_(rows, rows)].astype(np.float64)  # only its lower part is filled
-        left = ridge * block - 1 / n
+        left = ridge * block - np.outer(weight[rows], share[rows])
         # The shift, far below any ridge, is for a fold of all rows.
         left[np.diag_indices(len(rows))] += 1e-6
         error = linalg.solve(left, ridge * coef[rows], assume_a="pos", lower=True)

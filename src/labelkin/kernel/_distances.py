@@ -113,16 +113,23 @@ def unit_rows(X: Matrix) -> Matrix:
     return X / norms[:, None]
 
 
-def column_spread(X: Matrix) -> Any:
-    """Return the standard deviation of each column, 1 where it is 0 up to rounding."""
+def column_spread(X: Matrix, weight: Array | None = None) -> Any:
+    """Return the standard deviation of each column, 1 where it is 0 up to rounding.
+
+    With weights, that of rows repeated as often.
+    """
     if sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        squares = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
+        mean, squares = X.T @ share, X.multiply(X).T @ share
         spread = np.sqrt(np.maximum(squares - mean**2, 0)).astype(X.dtype)
         spread[spread <= 1e-6 * np.sqrt(squares)] = 0
     else:
         xp, _ = get_namespace(X)
-        spread = xp.std(X, axis=0)
+        if weight is None:
+            spread = xp.std(X, axis=0)
+        else:
+            share = xp.asarray(weight / weight.sum(), dtype=X.dtype, device=device(X))
+            spread = (share @ (X - share @ X) ** 2) ** 0.5
         spread = xp.where(spread > 1e-6 * xp.max(xp.abs(X), axis=0), spread, 0 * spread)
     xp, _ = get_namespace(spread)
     return xp.where(spread > 0, spread, xp.ones_like(spread))

@@ -26,7 +26,7 @@ from labelkin.kernel._distances import (
     take,
 )
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge
-from labelkin.kernel._width import COARSE, FoundWidth, descend_width
+from labelkin.kernel._width import FoundWidth, descend_width
 
 # Scaled columns must lower the error to this share of it to be preferred.
 _SCALED_IS_BETTER = 0.99
@@ -37,7 +37,7 @@ class KernelRidge:
 
     1. Whether columns are scaled, and the width of a radial kernel, on a sample of the rows.
     2. The rows that get a coefficient: all, or landmarks (Nyström).
-    3. The width once more, in smaller steps on these rows.
+    3. The width once more, in smaller steps on a larger sample of these rows.
     4. One eigendecomposition; the ridge of each label; coefficients and out-of-sample scores.
 
     Parameters
@@ -51,8 +51,6 @@ class KernelRidge:
         error on the sample by a hundredth or more; never with a given width.
     ridges, shrinkage
         As in `choose_ridges`.
-    coarse_ridges : bool
-        Whether every third ridge is enough.
     n_landmarks : int, optional
         Rows that get a coefficient, if there are more. None: all.
     landmark_means : bool
@@ -95,18 +93,16 @@ class KernelRidge:
         scale: bool | str = False,
         ridges: Array = RIDGES,
         shrinkage: float = 50.0,
-        coarse_ridges: bool = False,
         n_landmarks: int | None = None,
         landmark_means: bool = False,
         search_rows: int = 600,
-        refine_rows: int = 3000,
+        refine_rows: int = 1000,
     ) -> None:
         self.kernel = kernel
         self.width = width
         self.scale = scale
         self.ridges = ridges
         self.shrinkage = shrinkage
-        self.coarse_ridges = coarse_ridges
         self.n_landmarks = n_landmarks
         self.landmark_means = landmark_means
         self.search_rows = search_rows
@@ -119,6 +115,7 @@ class KernelRidge:
         random_state: Any = None,
         fold_of: Array | None = None,
         rows: Array | None = None,
+        weight: Array | None = None,
     ) -> Any:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
@@ -134,6 +131,8 @@ class KernelRidge:
             The fold with which a row is left out; see `fit_ridge`. None: each row alone.
         rows : ndarray of int, optional
             The rows whose errors count, where those of the others would be biased. None: all.
+        weight : ndarray of shape (n_samples,), optional
+            Positive weights: a weight of 2 is the same as the row twice, both left out together.
 
         Returns
         -------
@@ -142,9 +141,10 @@ class KernelRidge:
             or without its fold.
         """
         X = _in_order(X)
-        spectrum = self._decompose(X, Y, check_random_state(random_state), rows)
-        ridges = self.ridges[::COARSE] if self.coarse_ridges else self.ridges
-        self.ridge_, _ = choose_ridges(spectrum, Y, ridges, self.shrinkage, rows)
+        spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)
+        self.ridge_, _ = choose_ridges(
+            spectrum, Y, self.ridges, self.shrinkage, rows, interpolate=True
+        )
         scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_, fold_of)
         return scores
 
@@ -155,23 +155,27 @@ class KernelRidge:
         return scores[0] if len(scores) == 1 else get_namespace(*scores)[0].concat(scores, axis=0)
 
     def _decompose(
-        self, X: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None
+        self,
+        X: Matrix,
+        Y: Array,
+        rng: np.random.RandomState,
+        rows: Array | None,
+        weight: Array | None,
     ) -> RidgeSpectrum:
         """Choose scale and width; decompose the smallest form: features, kernel or landmarks."""
         self.width_ = self.scale_ = self.landmarks_ = self.rows_ = None
         if self.kernel == "precomputed":
-            return RidgeSpectrum.of_kernel(dense(X))
-        self._search(X, Y, rng, rows)
+            return RidgeSpectrum.of_kernel(dense(X), weight)
+        self._search(X, Y, rng, rows, weight)
         n, k = X.shape
         if self.kernel in LINEAR and k < n:
-            return RidgeSpectrum.of_features(self._prepare(X, self.scale_))
+            return RidgeSpectrum.of_features(self._prepare(X, self.scale_), weight)
         exact = self.n_landmarks is None or self.n_landmarks >= n
         self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
         if self.kernel in RADIAL:
             kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)
             if self.width is None and self.refine_rows:
-                labels = Y if self.landmarks_ is None else Y[self.landmarks_]
-                spectrum = self._refine_width(among_rows, labels, rng)
+                spectrum = self._refine_width(among_rows, Y, rng, weight)
                 if exact and spectrum is not None:
                     return spectrum
             K = radial(among_rows, kernel, self.width_ or 1.0)
@@ -179,43 +183,58 @@ class KernelRidge:
         else:
             K = kernel_values(self.kernel, self.rows_)
         if exact:
-            return RidgeSpectrum.of_kernel(K)
-        return RidgeSpectrum.of_landmarks(K, map(self._columns, row_blocks(X, K.shape[0])))
+            return RidgeSpectrum.of_kernel(K, weight)
+        blocks = map(self._columns, row_blocks(X, K.shape[0]))
+        return RidgeSpectrum.of_landmarks(K, blocks, weight)
 
-    def _search(self, X: Matrix, Y: Array, rng: np.random.RandomState, rows: Array | None) -> None:
+    def _search(
+        self,
+        X: Matrix,
+        Y: Array,
+        rng: np.random.RandomState,
+        rows: Array | None,
+        weight: Array | None,
+    ) -> None:
         """Choose the scale and a first width on a sample of the rows."""
         seek_width = self.kernel in RADIAL and self.width is None
         self.width_ = self.width if self.kernel in RADIAL else None
         scales: list[Any] = [None]
         if self.scale is True and not callable(self.kernel):
-            scales = [column_spread(X)]
+            scales = [column_spread(X, weight)]
         elif self.scale == "auto" and self.width is None and not callable(self.kernel):
-            scales = [None, column_spread(X)]
+            scales = [None, column_spread(X, weight)]
         self.scale_ = scales[0]
         if len(scales) == 1 and not seek_width:
             return
         n = X.shape[0] if rows is None else len(rows)
         sample = sample_rows(n, rng, self.search_rows)
         sample = sample if rows is None else rows[sample]
-        found = [self._attempt(take(X, sample), Y[sample], scale) for scale in scales]
+        X, Y = take(X, sample), Y[sample]
+        weight = None if weight is None else weight[sample]
+        found = [self._attempt(X, Y, scale, weight) for scale in scales]
         best = int(len(found) > 1 and found[1].error < _SCALED_IS_BETTER * found[0].error)
         self.scale_ = scales[best]
         if seek_width:
             self.width_ = found[best].width
 
-    def _attempt(self, X: Matrix, Y: Array, scale: Any) -> FoundWidth:
+    def _attempt(self, X: Matrix, Y: Array, scale: Any, weight: Array | None) -> FoundWidth:
         """Return the error on some rows with a scale, at the best width of a radial kernel."""
         X = self._prepare(X, scale)
         if self.kernel in RADIAL:
             kernel = str(self.kernel)
-            return descend_width(distances(kernel, X), Y, kernel, self.ridges, self.shrinkage)
-        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, X))
+            return descend_width(
+                distances(kernel, X), Y, kernel, self.ridges, self.shrinkage, weight=weight
+            )
+        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, X), weight)
         return FoundWidth(np.nan, choose_ridges(spectrum, Y, self.ridges, self.shrinkage)[1])
 
     def _refine_width(
-        self, among_rows: Any, Y: Array, rng: np.random.RandomState
+        self, among_rows: Any, Y: Array, rng: np.random.RandomState, weight: Array | None
     ) -> RidgeSpectrum | None:
         """Improve the width in smaller steps; return the decomposition if it is of all rows."""
+        if self.landmarks_ is not None:
+            Y = Y[self.landmarks_]
+            weight = None if weight is None else weight[self.landmarks_]
         sample = sample_rows(len(Y), rng, self.refine_rows)
         whole = len(sample) == len(Y)
         found = descend_width(
@@ -226,6 +245,7 @@ class KernelRidge:
             self.shrinkage,
             start=self.width_,
             step=0.5,
+            weight=None if weight is None else weight[sample],
         )
         self.width_ = found.width
         return found.spectrum if whole else None

@@ -23,6 +23,11 @@ of which leave-one-out scores are the case of a single row. A second model learn
 must use these: the leave-one-out score of row i depends on all other targets, whose mean leans
 away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores of many labels recovers yᵢ from
 that.
+
+With weights wᵢ in the loss, W = diag(w), means are weighted ones, and UΛUᵀ is W^½ K W^½ for the
+kernel matrix K centred by them. Fitted values are ȳ + V diag(Λ / (Λ + λ)) Vᵀ W (y − ȳ) with
+V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of weight 2 is the row twice; it is
+left out with its whole weight.
 """
 
 from collections.abc import Iterable
@@ -39,6 +44,10 @@ from labelkin.kernel._distances import row_blocks, take
 
 # Multiples of the mean squared norm of the centred rows: from next to no ridge to the prior.
 RIDGES = np.logspace(-4, 3, 22)
+# Every third ridge is enough to compare widths, and to interpolate the errors between them...
+COARSE = 3
+# ... if there are this many.
+_FEWEST_TO_INTERPOLATE = 10
 
 
 @dataclass
@@ -49,43 +58,65 @@ class RidgeSpectrum:
     """
 
     vectors: Any
-    """U, (n_samples, r): orthonormal, each column summing to 0."""
+    """V, (n_samples, r): VᵀWV = I, each column with the weighted sum 0."""
     values: Any
     """Λ, (r,), positive."""
     basis: Any
-    """Coefficients of the columns of the kernel matrix or of the features, (n_columns, r), that
-    make up each column of U."""
+    """Coefficients of the columns of the features or landmarks, (n_columns, r), that make up each
+    column of V. None for a kernel matrix, whose coefficients follow from the residuals."""
     mean: Any
     """Column means of the kernel matrix or of the features, (n_columns,)."""
+    weight: Any = None
+    """w, (n_samples,), positive. None: all 1."""
 
     @classmethod
-    def of_kernel(cls, K: Any) -> "RidgeSpectrum":
+    def of_kernel(cls, K: Any, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose an (n, n) kernel matrix: ridge in the kernel's space."""
         xp, _ = get_namespace(K)
-        mean = xp.mean(K, axis=0)
-        centred = K - mean[None, :] - mean[:, None] + xp.mean(mean)
-        values, vectors = _eigh(centred)
-        return cls(vectors, values, vectors, mean)
+        if weight is None:
+            mean = xp.mean(K, axis=0)
+            values, vectors = _eigh(K - mean[None, :] - mean[:, None] + xp.mean(mean))
+            return cls(vectors, values, None, mean)
+        weight = like(K, weight)
+        share, root = weight / xp.sum(weight), weight**0.5
+        mean = share @ K
+        centred = K - mean[None, :] - mean[:, None] + share @ mean
+        values, vectors = _eigh(centred * root[:, None] * root[None, :])
+        return cls(vectors / root[:, None], values, None, mean, weight)
 
     @classmethod
-    def of_features(cls, Z: Matrix) -> "RidgeSpectrum":
+    def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose the scatter of features, dense or CSR: the same for k < n, for less."""
         if sparse.issparse(Z):
-            mean = np.asarray(Z.mean(axis=0)).ravel().astype(Z.dtype)
-            scatter = (Z.T @ Z).toarray() - Z.shape[0] * np.outer(mean, mean)
+            if weight is None:
+                total, mean, weighted = Z.shape[0], np.asarray(Z.mean(axis=0)).ravel(), Z
+            else:
+                weight = weight.astype(Z.dtype)
+                total, weighted = weight.sum(), Z.multiply(weight[:, None])
+                mean = Z.T @ (weight / total)
+            mean = mean.astype(Z.dtype)
+            scatter = (Z.T @ weighted).toarray() - total * np.outer(mean, mean)
             values, directions = _eigh(scatter)
             rotated = Z @ directions - mean @ directions
         else:
             xp, _ = get_namespace(Z)
-            mean = xp.mean(Z, axis=0)
-            centred = Z - mean[None, :]
-            values, directions = _eigh(centred.T @ centred)
+            if weight is None:
+                mean = xp.mean(Z, axis=0)
+                centred = weighted = Z - mean[None, :]
+            else:
+                weight = like(Z, weight)
+                mean = weight @ Z / xp.sum(weight)
+                centred = Z - mean[None, :]
+                weighted = centred * weight[:, None]
+            values, directions = _eigh(centred.T @ weighted)
             rotated = centred @ directions
         roots = values**0.5
-        return cls(rotated / roots, values, directions * roots, mean)
+        return cls(rotated / roots, values, directions * roots, mean, weight)
 
     @classmethod
-    def of_landmarks(cls, K: Any, blocks: Iterable[Any]) -> "RidgeSpectrum":
+    def of_landmarks(
+        cls, K: Any, blocks: Iterable[Any], weight: Array | None = None
+    ) -> "RidgeSpectrum":
         """Decompose a kernel approximated from landmarks (Nyström).
 
         Parameters
@@ -94,17 +125,26 @@ class RidgeSpectrum:
             Kernel values between landmarks.
         blocks : iterable of arrays of shape (b, m)
             Kernel values between the training rows, some at a time, and the landmarks.
+        weight : ndarray of shape (n,), optional
+            Weights of the training rows.
         """
         xp, _ = get_namespace(K)
         whitening = _whitening(K)
-        parts, columns = [], xp.zeros_like(K[0, :])
+        weight = None if weight is None else like(K, weight)
+        parts, columns, scatter, n = [], xp.zeros_like(K[0, :]), 0.0, 0
         for block in blocks:
-            parts.append(block @ whitening)
-            columns = columns + xp.sum(block, axis=0)
-        n = sum(part.shape[0] for part in parts)
-        mean = columns @ whitening / n
-        scatter = sum((part.T @ part for part in parts), start=-n * mean[:, None] * mean)
-        values, directions = _eigh(scatter)
+            part = block @ whitening
+            parts.append(part)
+            rows = slice(n, n + part.shape[0])
+            n = rows.stop
+            if weight is None:
+                columns, scatter = columns + xp.sum(block, axis=0), scatter + part.T @ part
+            else:
+                columns = columns + weight[rows] @ block
+                scatter = scatter + part.T @ (part * weight[rows][:, None])
+        total = n if weight is None else xp.sum(weight)
+        mean = columns @ whitening / total
+        values, directions = _eigh(scatter - total * mean[:, None] * mean)
         roots = values**0.5
         rotation, offset = directions / roots, mean @ directions / roots
         # Each part is freed after its rows of U: the two (n, m) arrays never exist together.
@@ -114,20 +154,30 @@ class RidgeSpectrum:
             part = parts.pop()
             vectors[end - part.shape[0] : end, :] = part @ rotation - offset
             end -= part.shape[0]
-        return cls(vectors, values, whitening @ (directions * roots), columns / n)
+        return cls(vectors, values, whitening @ (directions * roots), columns / total, weight)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights; without them the number of rows."""
+        if self.weight is None:
+            return self.vectors.shape[0]
+        return float(get_namespace(self.weight)[0].sum(self.weight))
 
     @property
     def scale(self) -> float:
         """Mean squared norm of the centred rows, the unit of ridges; 1 if all rows are equal."""
         xp, _ = get_namespace(self.values)
-        return float(xp.sum(self.values)) / self.vectors.shape[0] or 1.0
+        return float(xp.sum(self.values)) / self.total or 1.0
+
+    def weigh(self, rows: Any) -> Any:
+        """Return an (n_samples, m) array with its rows multiplied by their weights."""
+        return rows if self.weight is None else rows * self.weight[:, None]
 
     def left_out(self, shrinkage: Any) -> Any:
         """Return 1 − hᵢ for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
         xp, _ = get_namespace(self.vectors)
-        n, r = self.vectors.shape
-        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, r)]
-        left = 1 - 1 / n - xp.concat(blocks, axis=0)
+        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, len(shrinkage))]
+        left = 1 - self.weigh(1 / self.total + xp.concat(blocks, axis=0))
         # 0 for a single sample, whose residual is 0 as well.
         return xp.where(left > 0, left, xp.ones_like(left))
 
@@ -163,6 +213,12 @@ def _eigh(A: Any) -> tuple[Any, Any]:
     return values[first:], vectors[:, first:]
 
 
+def like(A: Any, values: Array) -> Any:
+    """Return values in the namespace, on the device and of the type of an array."""
+    xp, _ = get_namespace(A)
+    return xp.asarray(values, dtype=A.dtype, device=device(A))
+
+
 def fit_ridge(
     spectrum: RidgeSpectrum, Y: Array, ridge: Array, fold_of: Array | None = None
 ) -> tuple[Any, Any, Any]:
@@ -189,22 +245,22 @@ def fit_ridge(
     intercept : array of shape (n_labels,)
         Scores are columns @ coef + intercept.
     """
-    U, values = spectrum.vectors, spectrum.values
-    xp, _ = get_namespace(U)
+    V, values = spectrum.vectors, spectrum.values
+    xp, _ = get_namespace(V)
     target, mean, residual, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
     kept = _kept(spectrum, distinct)
-    unexplained = residual - U @ (take(kept, place, axis=1) * rotated)
+    unexplained = residual - V @ (take(kept, place, axis=1) * rotated)
     if fold_of is None:
         error = unexplained / take(spectrum.left_out(kept), place, axis=1)
     else:
         error = _fold_errors(spectrum, kept, place, unexplained, fold_of)
-    ridge = xp.asarray(ridge, dtype=U.dtype, device=device(U))
-    if spectrum.basis is U:
-        # By way of y − f = λα, which needs no division by an eigenvalue next to 0, whose vector
-        # is noise that would reach the scores of queries.
-        coef = unexplained / ridge
+    ridge = like(V, ridge)
+    if spectrum.basis is None:
+        # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
+        # vector is noise that would reach the scores of queries.
+        coef = spectrum.weigh(unexplained) / ridge
         coef = coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
     else:
         coef = spectrum.basis @ (rotated / (values[:, None] + ridge))
@@ -214,23 +270,28 @@ def fit_ridge(
 def _fold_errors(
     spectrum: RidgeSpectrum, kept: Array, place: Array, unexplained: Array, fold_of: Array
 ) -> Array:
-    """Return (I − H_BB)⁻¹ (y_B − ŷ_B) for each fold B; label l has the ridge `place[l]`."""
-    U = spectrum.vectors
-    errors = np.empty_like(unexplained)
+    """Return (I − H_BB)⁻¹ (y_B − ŷ_B) for each fold B; label l has the ridge `place[l]`.
+
+    With weights, W_B^½ times it, which makes the matrix symmetric, then divided by W_B^½.
+    """
+    V, n = spectrum.vectors, len(unexplained)
+    root = np.ones((n, 1)) if spectrum.weight is None else spectrum.weight[:, None] ** 0.5
+    errors = root * unexplained
     for fold in np.unique(fold_of):
         rows = np.flatnonzero(fold_of == fold)
-        block = U[rows]
+        block = root[rows] * V[rows]
+        common = root[rows] @ root[rows].T / spectrum.total
         for i in range(kept.shape[1]):
             labels = np.flatnonzero(place == i)
-            left = -(block * kept[:, i]) @ block.T - 1 / len(U)
+            left = -(block * kept[:, i]) @ block.T - common
             # The shift, far below any ridge, is for a fold of all rows, where H y = y for a
             # constant y.
             left[np.diag_indices(len(rows))] += 1 + 1e-10
             cells = np.ix_(rows, labels)
             errors[cells] = linalg.solve(
-                left, unexplained[cells], assume_a="pos", overwrite_a=True, check_finite=False
+                left, errors[cells], assume_a="pos", overwrite_a=True, check_finite=False
             )
-    return errors
+    return errors / root
 
 
 def loo_errors(
@@ -238,37 +299,39 @@ def loo_errors(
 ) -> Array:
     """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
-    They are means over all rows, or over the given ones.
+    They are means over all rows, or over the given ones, weighted.
     """
     xp, _ = get_namespace(spectrum.vectors)
     _, _, residual, rotated = _rotate(spectrum, Y)
     kept = _kept(spectrum, ridges)
-    left, U = spectrum.left_out(kept), spectrum.vectors
+    left, V, weight = spectrum.left_out(kept), spectrum.vectors, spectrum.weight
     if rows is not None:
-        left, U, residual = take(left, rows), take(U, rows), take(residual, rows)
+        left, V, residual = take(left, rows), take(V, rows), take(residual, rows)
+        weight = None if weight is None else take(weight, rows)
     means = []
     for i in range(len(ridges)):
-        loo = (residual - U @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
-        means.append(xp.mean(loo**2, axis=0))
+        loo = (residual - V @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
+        squares = loo**2
+        means.append(
+            xp.mean(squares, axis=0) if weight is None else weight @ squares / xp.sum(weight)
+        )
     return to_numpy(xp.stack(means)).astype(np.float64)  # one transfer from a device
 
 
 def _rotate(spectrum: RidgeSpectrum, Y: Array) -> tuple[Any, Any, Any, Any]:
-    """Return the targets y, their mean ȳ, y − ȳ and Uᵀ(y − ȳ), in the namespace of U."""
-    U = spectrum.vectors
-    xp, _ = get_namespace(U)
-    target = xp.asarray(Y, dtype=U.dtype, device=device(U))
-    mean = xp.mean(target, axis=0)
+    """Return the targets y, their mean ȳ, y − ȳ and VᵀW(y − ȳ), in the namespace of V."""
+    V, weight = spectrum.vectors, spectrum.weight
+    xp, _ = get_namespace(V)
+    target = like(V, Y)
+    mean = xp.mean(target, axis=0) if weight is None else weight @ target / xp.sum(weight)
     residual = target - mean
-    return target, mean, residual, U.T @ residual
+    return target, mean, residual, V.T @ spectrum.weigh(residual)
 
 
 def _kept(spectrum: RidgeSpectrum, ridges: Array) -> Any:
     """Return Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps."""
     values = spectrum.values
-    xp, _ = get_namespace(values)
-    candidates = xp.asarray(ridges, dtype=values.dtype, device=device(values))
-    return values[:, None] / (values[:, None] + candidates)
+    return values[:, None] / (values[:, None] + like(values, ridges))
 
 
 def choose_ridges(
@@ -277,6 +340,8 @@ def choose_ridges(
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     rows: Array | None = None,
+    *,
+    interpolate: bool = False,
 ) -> tuple[Array, float]:
     """Choose the ridge of each label by its leave-one-out error.
 
@@ -293,6 +358,9 @@ def choose_ridges(
         Candidates for λ, in units of the spectrum's scale.
     shrinkage : float
         Weight of the other labels; 0: each label by its own error; infinity: one ridge for all.
+    interpolate : bool
+        Whether the errors of every third ridge are computed, and those between them interpolated;
+        if there are ten ridges or more. An error costs n · r · n_labels.
 
     Returns
     -------
@@ -302,17 +370,39 @@ def choose_ridges(
         Leave-one-out squared error with these ridges, mean over rows, summed over labels.
     """
     ridges = ridges * spectrum.scale
-    errors = loo_errors(spectrum, Y, ridges, rows)
-    Y = Y if rows is None else Y[rows]
-    positives = Y.sum(axis=0, dtype=np.float64)
-    share = positives / len(Y)
-    varies = (share > 0) & (share < 1)
+    if interpolate and len(ridges) >= _FEWEST_TO_INTERPOLATE:
+        errors = _interpolated_errors(spectrum, Y, ridges, rows)
+    else:
+        errors = loo_errors(spectrum, Y, ridges, rows)
+    weight = np.ones(len(Y)) if spectrum.weight is None else to_numpy(spectrum.weight)
+    if rows is not None:
+        Y, weight = Y[rows], weight[rows]
+    total, positives = weight.sum(), weight @ Y
+    share = positives / total
+    varies = (positives > 0) & (positives < total)
     relative = errors / np.where(varies, share * (1 - share), 1)
     pooled = relative[:, varies].mean(axis=1) if varies.any() else np.zeros(len(errors))
     if np.isinf(shrinkage):
         criterion = np.repeat(pooled[:, None], Y.shape[1], axis=1)
     else:
-        smaller = np.minimum(positives, len(Y) - positives)
+        smaller = np.minimum(positives, total - positives)
         criterion = smaller * relative + shrinkage * pooled[:, None]
     best = len(errors) - 1 - criterion[::-1].argmin(axis=0)
     return ridges[best], float(errors[best, np.arange(Y.shape[1])].sum())
+
+
+def _interpolated_errors(
+    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None
+) -> Array:
+    """Return leave-one-out errors, interpolated between every third ridge.
+
+    By Akima's curves through the logarithms, which vary slowly; splines would overshoot.
+    """
+    from scipy.interpolate import Akima1DInterpolator
+
+    knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])
+    errors = loo_errors(spectrum, Y, ridges[knots], rows)
+    logs = np.log(np.maximum(errors, np.finfo(np.float64).tiny))
+    interpolated = np.exp(Akima1DInterpolator(np.log(ridges[knots]), logs)(np.log(ridges)))
+    interpolated[knots] = errors
+    return interpolated

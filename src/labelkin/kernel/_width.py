@@ -8,10 +8,8 @@ import numpy as np
 from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
 from labelkin.kernel._distances import radial
-from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges
+from labelkin.kernel._ridge import COARSE, RIDGES, RidgeSpectrum, choose_ridges
 
-# Every third ridge is enough to compare widths.
-COARSE = 3
 # The width's square stays within 2^±_REACH times its value at the start.
 _REACH = 8
 # A step must lower the error by this share: smaller ones lie on a plateau.
@@ -35,11 +33,12 @@ def descend_width(
     shrinkage: float = 0.0,
     start: float | None = None,
     step: float = 1.0,
+    weight: Array | None = None,
 ) -> FoundWidth:
     """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
 
-    Each step costs an eigendecomposition of a kernel matrix from the distances between rows.
-    The search starts at a given width, or at the median distance.
+    Each step costs an eigendecomposition of a kernel matrix from the distances between rows,
+    which may have weights. The search starts at a given width, or at the median distance.
     """
     origin = median_distance(distances) if start is None else start
     found = FoundWidth(origin, np.inf)
@@ -47,7 +46,7 @@ def descend_width(
 
     def visit(exponent: float) -> None:
         width = origin * 2 ** (exponent / 2)
-        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
+        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), weight)
         _, error = choose_ridges(spectrum, Y, ridges[::COARSE], shrinkage)
         errors[exponent] = error
         if error < (1 - _WORTHWHILE) * found.error:

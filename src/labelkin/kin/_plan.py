@@ -191,7 +191,6 @@ class Planner:
         kind: type[KernelRidge] = DirectKernelRidge
         if n <= self.limits.max_eigen:
             kind = KernelRidge
-            parameters["coarse_ridges"] = True
         elif self.limits.n_parts_of_kernel(n) != 1:
             kind = KernelRidge
             parameters |= {"n_landmarks": self.limits.n_landmarks(n), "landmark_means": True}

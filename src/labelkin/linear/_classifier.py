@@ -9,10 +9,9 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
-from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of, to_numpy
-from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
+from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of
+from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, is_dask
 from labelkin.calibration import SlopeCalibration
 from labelkin.explain import LinearExplanation, explain_linear
 from labelkin.linear._blocks import BlockData
@@ -174,7 +173,8 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         X, y = self._validate_fit(X, y)
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
-        weight = self._check_weight(sample_weight, X.shape[0])
+        given = check_weight(sample_weight, X.shape[0])
+        weight = np.ones(X.shape[0]) if given is None else given
         data: Any
         if is_dask(X):
             data, self._sparse_labels = BlockData(X, y), False
@@ -206,15 +206,6 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         self.C_ = to_device_of(C, intercept)
         self.n_iter_ = to_device_of(fitted.n_iter, intercept)
         return self
-
-    def _check_weight(self, sample_weight: Any, n: int) -> Array:
-        """Return the weights of the samples as an ndarray."""
-        weight = _check_sample_weight(
-            to_numpy(sample_weight), np.empty((n, 0)), dtype=np.float64, ensure_non_negative=True
-        )
-        if not weight.any():
-            raise ValueError("sample_weight must be positive for at least one sample.")
-        return weight
 
     def _in_working_precision(self, X: Matrix) -> Matrix:
         large = sparse.issparse(X) and X.nnz > _MAX_DOUBLE
