@@ -44,6 +44,7 @@ myst_heading_anchors = 3
 
 default_role = "py:obj"
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections say the types in words
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False

@@ -160,10 +160,33 @@ def _shield(text: str) -> str:
     return "".join(parts)
 
 
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _find_literals(lines: list[str]) -> set[int]:
+    """Return the lines of indented blocks after a colon, as equations; mark them as literal.
+
+    Docstrings are plain text, in which a single colon is enough.
+    """
+    found: set[int] = set()
+    for i, line in enumerate(lines[:-2]):
+        if not re.search(r"[\w)]:$", line) or lines[i + 1].strip():
+            continue
+        j = i + 2
+        while j < len(lines) and (not lines[j].strip() or _indent(lines[j]) >= _indent(line) + 4):
+            j += 1
+        if j > i + 2 and not lines[i + 2].lstrip().startswith(("-", ">>>")):
+            lines[i] = f"{line}:"
+            found.update(range(i + 2, j))
+    return found
+
+
 def _as_rst(app, what, name, obj, options, lines: list[str]) -> None:
-    """Shield docstrings from reStructuredText, but for doctests and the names numpydoc reads."""
+    """Shield docstrings from reStructuredText, but for code and the names numpydoc reads."""
+    literals = _find_literals(lines)
     for i, line in enumerate(lines):
-        if re.match(r"\s*(>>>|\.\.\. )", line):
+        if i in literals or re.match(r"\s*(>>>|\.\.\. )", line):
             continue
         names = re.match(r"[\w, *]+( : |$)", line)
         start = names.end() if names else 0
