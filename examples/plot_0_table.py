@@ -180,13 +180,15 @@ else:
     print(f"largest difference: {np.abs(proba - model.predict_proba(X_test)).max():.1e}")
 
 # %%
-# The same on the command line
-# ----------------------------
-# All of this needs no Python code. The first command compares methods on folds, the others fit,
-# predict, explain and export::
+# Serve, and the same on the command line
+# ---------------------------------------
+# All of this can be done without Python code. ``evaluate`` compares methods on folds and writes a
+# page about the results; ``serve`` offers the model as a web page, and to programs as JSON
+# (:doc:`/guide/serve`)::
 #
-#     labelkin evaluate tickets.csv --label-column topics --model kin,logistic
+#     labelkin evaluate tickets.csv --label-column topics --model kin,logistic --report report.html
 #     labelkin fit tickets.csv --label-column topics --model logistic --out tickets.skops
 #     labelkin predict tickets.skops new.csv --out predictions.csv
 #     labelkin explain tickets.skops new.csv --row 1
 #     labelkin export tickets.skops tickets.onnx
+#     labelkin serve tickets.skops

@@ -30,78 +30,79 @@ from labelkin.metrics import METRICS
 
 
 class KinEnsembleClassifier(MultiLabelClassifier):
-    """Kernels, linear models, constraint projections and trees together, with nothing to tune.
+    """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
 
-    The members learn the same labels in ways as different as possible. All use the same folds of
-    the training rows, 5 to 20 of them, and score the rows of each fold by what they learn from
-    the other folds:
+    The members are as different as possible. All of them use the same 5 to 20 folds of the
+    training rows, and score the rows of each fold after learning from the other folds:
 
-    - kernel ridge regressions with a width found by closed-form leave-one-out error, on several
-      *views* of the features. Always the features as they are, and rows of length 1 where lengths
-      differ. Of rows that look like texts (most values zero, hardly any column filled or
-      negative): words weighted by log(n / rows with the word), and the square roots of that;
-      with many words also their leading singular directions, the *topics*; and instead of the
-      features as they are, features divided by their standard deviation where that lowers the
-      error. Of others: features divided by their standard deviation, and their ranks. RBF
-      kernels, and Laplacian ones exp(−|x − z|₁ / c) on two of the views (on one if all features
-      are 0 or 1, where they are the same). Their scores without a fold have a closed form;
-    - logistic regression of all labels at once, as `MultiLabelLogisticRegression`, on weighted
-      words or on features divided by their standard deviation;
-    - kernel ridge regressions behind constraint projections of the last view. Pairs are drawn,
-      as in the paper, by Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and
+    - Kernel ridge regressions on several *views* of the features, with a width chosen by the
+      closed-form leave-one-out error. Two views are always used: the features as given, and rows
+      scaled to length 1 if their lengths differ. Rows that look like texts (most values are zero,
+      and few columns are dense or negative) have two more: words weighted by log(n / rows with
+      the word), and the square roots of these weights; with many words also their leading
+      singular directions, the *topics*. Other rows have features divided by their standard
+      deviation, and their ranks. (Texts use features divided by their standard deviation instead
+      of the features as given where that lowers the error.) The kernels are RBF, and on two of
+      the views (on one if all features are 0 or 1) Laplacian, exp(−|x − z|₁ / c). The scores
+      without a fold have a closed form.
+    - A logistic regression of all labels at once, as in `MultiLabelLogisticRegression`, on
+      weighted words or on features divided by their standard deviation.
+    - Kernel ridge regressions on constraint projections of the last view. Pairs are drawn as in
+      the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and the
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
-      outside the bag, on whose labels no pair depends, have scores;
-    - extremely randomised trees, and but for texts a random forest: in ten groups, each grown
-      on 63 % of the folds, which score the other folds.
+      outside the bag are scored, because no pair depends on their labels.
+    - Extremely randomised trees, and for rows that are not texts also a random forest: ten groups
+      of trees, each grown on 63 % of the folds, score the other folds.
 
-    Which of these are affordable depends on the size of the data and on `effort`: see Notes.
+    Which of these are fitted depends on the size of the data and on `effort`: see Notes.
 
-    The members' scores s are combined by these leave-fold-out scores of the training rows:
+    The scores s of the members are combined by their leave-fold-out scores of the training rows:
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
         P  = σ(a Σ wₘ ℓₘ + b)           one weight per member
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
 
-    and a last logistic curve for each label. z(s) is s, or s on the scale of log odds,
-    asinh(s / 2p) with p the label's share of positives: for all regressions and labels together,
-    whichever predicts the labels of held-out folds better. The slopes of rare labels are
-    shrunk towards one that all labels share. Weights are a mean of candidates, from equal weights
-    of all members to the best member alone, each with the share of resamples of the rows in which
-    it predicts held-out rows best; the fewer rows, the closer they are to equal ones. The third
-    line is left out where it does not predict held-out folds clearly better, and where labels
-    outnumber the rows of a fold.
+    and one more logistic curve for each label. z(s) is s itself, or s on the scale of log odds,
+    asinh(s / 2p), where p is the label's share of positives; one choice is made for all
+    regressions and labels, by the log loss of held-out folds. The slopes of rare labels are
+    shrunk towards a slope shared by all labels. The weights are a mean of candidates, from equal
+    weights of all members to the best member alone; each candidate counts by the share of
+    resamples of the rows in which it predicts held-out rows best, so that with few rows the
+    weights are close to equal. The third line is left out if it does not predict held-out folds
+    clearly better, or if there are more labels than rows in a fold.
 
-    Leave-one-out scores would not do: each leans away from its own row's label a little, and a
-    regression on the scores of many labels recovers the label from that. For the same reason the
-    estimates of the ensemble's own performance are cross-fitted, by curves, weights and a
-    correction learned without a part of the folds.
+    Leave-one-out scores would not be sufficient: each is slightly biased away from the label of
+    its own row, and a regression on the scores of many labels recovers the label from this bias.
+    For the same reason, the estimates of the ensemble's own performance are cross-fitted: the
+    curves, the weights and the correction for a row are learned without its part of the folds.
 
     Parameters
     ----------
     n_projections : int, default=8
-        Members behind projections, if they are affordable; else fewer or none. 0: none.
+        Number of members on constraint projections. Fewer are fitted, or none, if `effort`
+        does not allow for them. 0: none.
     n_trees : int, default=None
-        Trees of each forest. 0: none. None: 100, and up to 500 on small data, where they take
-        little time. Fewer or none are grown if their leaves would take more than a quarter of a
-        gigabyte.
+        Number of trees in each forest. 0: none. None: 100, and up to 500 on small data, where
+        they take little time. Fewer or none are grown if their leaves would take more than a
+        quarter of a gigabyte.
     effort : {"low", "medium", "high"}, default="medium"
-        What training may cost. "medium": the members take about 80 seconds of one processor and
-        50 MB of the fitted model at most, beside trees. "low": a tenth of the time, half of the
-        size; "high": ten times both. Small data have all members with any of them. The first
-        member, for texts logistic regression, is always fitted, whatever it costs.
+        How much training may cost. "medium": apart from the trees, the members take at most
+        about 80 seconds of one processor, and 50 MB of the fitted model. "low": a tenth of the
+        time, half of the size; "high": ten times both. On small data every value gives all
+        members. The first member (for texts, logistic regression) is always fitted.
     decision : str, default="fixed"
-        How probabilities become label sets: "fixed" predicts labels more likely than not, which
-        is best for the Hamming loss; with "auto", "cardinality", "expected_f1" or the name of a
-        metric, such as "f1", cuts are chosen on `oob_proba_`. See
+        How probabilities become label sets. "fixed" predicts labels with a probability above
+        one half, which is best for the Hamming loss; with "auto", "cardinality", "expected_f1"
+        or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`. See
         `labelkin.decisions.LabelDecision`.
     oob_metric : str, default="average_precision"
         Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
         Predictions do not depend on it.
     n_jobs : int, default=None
-        Threads; None: as many as BLAS would use. The results are the same for any number, beyond
-        some 5,000 rows to rounding.
+        Number of threads; None: as many as BLAS would use. The results do not depend on it; for
+        more than about 5,000 rows they agree to rounding.
     random_state : int, RandomState instance or None, default=None
-        Draws bags, pairs, trees, and the rows on which widths are sought.
+        Source of the bags, pairs and trees, and of the rows on which widths are chosen.
     verbose : int, default=0
         1: the plan, with the reason of each member that is fitted or left out, and a line for
         every tenth of the learners; 2: for each.
@@ -110,11 +111,11 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     ----------
     members_ : list of (str, object)
         Name and fitted member; all projections together are one. Its attribute `reason`
-        tells why it is part of the ensemble.
+        is the reason why it is part of the ensemble.
     estimators_ : list
         The fitted members alone.
     left_out_ : dict of str to str
-        Name of each member that was not affordable, and why.
+        Names of the members that were not fitted, and the reasons.
     weights_ : ndarray of shape (n_members,)
         Weight of each member, adding up to 1.
     corrected_ : bool
@@ -146,19 +147,19 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     Notes
     -----
-    A cost model estimates the time and the size of each member from the numbers of rows, values
-    that are not zero, and labels; members are planned in the order of their worth while they fit
-    into what `effort` allows. Kernels have one ridge per label up to 1,000 rows; beyond, one
-    ridge for all labels and one factorisation of all rows; beyond 10,600 rows they are means over
-    parts of the rows, and beyond some 90,000 approximated from landmarks (Nyström). Beyond 10⁸
-    labels of rows, as for a million rows and a thousand labels, there is logistic regression
-    alone, and out-of-sample scores are those of 20,000 rows at most (`oob_indices_`). Small sparse
-    matrices are made dense; large ones never are. A label constant in training keeps its prior,
-    (1 + samples with it) / (2 + samples).
+    A cost model estimates the time and the size of each member from the numbers of rows, nonzero
+    values and labels. Members are planned in the order of their usefulness until `effort` is used
+    up. With up to 1,000 rows, kernels have one ridge per label; with more, one ridge for all
+    labels and one factorisation of all rows; beyond 10,600 rows they are means over parts of the
+    rows, and beyond about 90,000 they are approximated from landmarks (Nyström). If the label
+    matrix has more than 10⁸ entries, as for a million rows and a thousand labels, logistic
+    regression is the only member, and out-of-sample scores exist for at most 20,000 rows
+    (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
+    constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
-    The design was chosen on the paper's twelve datasets: which members, averaging log odds, half
-    of the correction. Its figures there are slightly optimistic; parameters are learned from
-    training rows alone.
+    The design (the choice of members, the averaging of log odds, half of the correction) was
+    chosen on the paper's twelve datasets, so figures on these are slightly optimistic. All
+    parameters are learned from training rows only.
 
     Examples
     --------
