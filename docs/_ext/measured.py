@@ -1,18 +1,23 @@
-"""Tables of measured figures, made from committed files while a page is read.
+"""Tables and sentences of measured figures, made from committed files while a page is read.
 
-``<!-- measured: NAME -->`` on a line of its own becomes a table:
+``<!-- measured: NAME -->`` on a line of its own becomes a table or sentences:
 
-- ``frontier``, ``frontier-ranks``: from ``results/frontier.json``, with the published
-  figures;
-- ``decisions``: from a block of ``benchmarks/README.md``;
-- ``comparison``: the head of ``results/frontier.md``, once that is there.
+- ``frontier``, ``frontier-ranks``, ``out-of-reach``: from ``results/frontier.csv``, with the
+  published figures;
+- ``holdout``: from ``results/holdout.csv`` beside the former;
+- ``claims``, ``claims-count``, ``agreement``: from ``results/tables``;
+- ``comparison``: the head of ``results/frontier.md``;
+- ``decisions``: from a block of ``benchmarks/README.md``.
 
-The frontier's file holds ``metrics``, in the paper's order, and ``methods``: under each name a
-``title`` and ``cells``, for each dataset the means of the metrics, in percent but for coverage.
+The README, which nothing builds, holds the same text between this mark and ``<!-- end -->``.
+It is written anew by::
+
+    python docs/_ext/measured.py README.md
 """
 
-import json
+import csv
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -20,12 +25,23 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from labelkin.experiments.report.published import REFERENCE, published
+from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.findings import listing
+from labelkin.experiments.report.holdout import Flattery, flattery_findings
+from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.overall import Overall
+from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.results import check_results, read_results
+from labelkin.experiments.report.tables import signed
+from labelkin.experiments.run.peers import PEERS
 from labelkin.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks" / "README.md"
+RESULTS = ROOT / "results"
 MARK = re.compile(r"^<!-- measured: (\S+) -->$", re.MULTILINE)
+LINK = re.compile(r"\[([^\]]+)\]\((results/[^)]+)\)")
+BLOCK = re.compile(r"^(<!-- measured: (\S+) -->)\n.*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 
 
 def block(script: str) -> str:
@@ -44,22 +60,30 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]], words: int = 1) ->
 # ------------------------------------------------------------------------------ the frontier
 
 
-FRONTIER = ROOT / "results" / "frontier.json"
+FRONTIER = RESULTS / "frontier.csv"
+SHOWN = ("mlknn", "vpcme", "krr", "kin")
+OURS = ("kin", "krr")
+
+
+@cache
+def compare(path: Path) -> Comparison:
+    """Return the comparison of all methods in a file of results."""
+    return Comparison.of(check_results(read_results(path).results), None, components=None)
 
 
 class Frontier:
-    """Means of methods on datasets, and the published ones."""
+    """Means of methods on datasets, and the published ones, as printed: to two decimals."""
 
     def __init__(self) -> None:
-        data = json.loads(FRONTIER.read_text(encoding="utf-8"))
-        self.metrics: list[str] = data["metrics"]
-        methods = data["methods"]
-        self.titles = {name: method["title"] for name, method in methods.items()}
-        self.datasets = sorted(set.intersection(*[set(m["cells"]) for m in methods.values()]))
+        found = compare(FRONTIER)
+        self.metrics = list(PRINTED_METRICS)
+        self.titles = {name: method_title(name) for name in SHOWN}
+        self.datasets = sorted(found.datasets)
+        means = [found.means(MEASURES[m]) * MEASURES[m].scale for m in self.metrics]
         # method → (dataset, metric)
         self.cells = {
-            name: np.array([method["cells"][dataset] for dataset in self.datasets])
-            for name, method in methods.items()
+            name: np.column_stack([frame.loc[self.datasets, name].round(2) for frame in means])
+            for name in SHOWN
         }
         self.printed = np.array(
             [[published(d, REFERENCE, m).mean for m in self.metrics] for d in self.datasets]
@@ -95,15 +119,45 @@ class Frontier:
             rows.append([dataset, *cells, f"{self.column('published', metric)[i]:.2f}"])
         return table(["dataset", *self.titles.values(), "published VPCME"], rows)
 
-    def rank_table(self) -> str:
-        """Return mean ranks and published cells beaten, best first."""
-        ranks = self.mean_ranks()
-        total = self.printed.size
-        rows = [
-            [self.titles[name], f"{ranks[name]:.2f}", f"{self.beaten(name)} of {total}"]
-            for name in sorted(ranks, key=ranks.__getitem__)
+    def out_of_reach(self) -> str:
+        """Return which published figures of VPCME the Kin ensemble does not reach."""
+        short = self.signs * (self.cells["kin"] - self.printed) <= 1e-9
+        hard = [self.metrics.index(name) for name in ("ranking_loss", "coverage")]
+        yeast, business = (self.datasets.index(name) for name in ("yeast", "business"))
+        loss, coverage = (
+            (self.printed[row, column], self.cells["kin"][row, column])
+            for row, column in zip((yeast, business), hard, strict=True)
+        )
+        return (
+            f"The published ranking loss on yeast is {loss[0]:.2f} %, and the ensemble has "
+            f"{loss[1]:.2f} %; the published coverage on business is {coverage[0]:.2f}, and the "
+            f"ensemble has {coverage[1]:.2f}. Of the {short.sum()} published figures that the "
+            f"ensemble does not beat, {short[:, hard].sum()} are of these two metrics."
+        )
+
+
+def rank_table() -> str:
+    """Return ranks over all figures of the frontier: our methods and those of other libraries."""
+    found = compare(FRONTIER).ranked
+    overall = Overall(found)
+    total = len(overall.block)
+    rows = [
+        [
+            method_title(name),
+            f"{overall.over_pairs.ranks[name]:.2f}",
+            f"{overall.tied(name)} of {total}",
+            "{} of {}".format(*overall.beaten(name)),
         ]
-        return table(["method", f"mean rank over {total} cells", "published cells beaten"], rows)
+        for name in overall.order
+        if name in PEERS or name in SHOWN
+    ]
+    head = [
+        "method",
+        f"average rank among {len(found.methods)} methods",
+        "best or tied (corrected test, 5 %)",
+        "published VPCME figures beaten",
+    ]
+    return table(head, rows)
 
 
 @cache
@@ -150,9 +204,117 @@ def decisions() -> str:
     return table(["dataset", "decided for", *head], rows, words=2)
 
 
+# ---------------------------------------------------------------------------- test rows
+
+
+HOLDOUT = RESULTS / "holdout.csv"
+
+
+def holdout() -> str:
+    """Return what the published test rows say, and the ranks on them; or nothing yet."""
+    if not HOLDOUT.exists():
+        return ""
+    folds, found = compare(FRONTIER), compare(HOLDOUT)
+    beside = Flattery(folds, found)
+    sentences = " ".join(flattery_findings(folds, found, OURS))
+    ranks, precision = beside.ranks(found), beside.precision(found)
+    rows = [
+        [
+            method_title(name),
+            f"{ranks[name]:.2f}",
+            f"{beside.ranks(folds)[name]:.2f}",
+            f"{precision[name]:.2f}",
+            signed(beside.changes[name]),
+        ]
+        for name in beside.methods
+        if name in PEERS or name in SHOWN
+    ]
+    head = [
+        "method",
+        f"average rank on test rows, among {len(beside.methods)} methods",
+        "by folds",
+        "average precision on test rows",
+        "change from the folds",
+    ]
+    return f"{sentences}\n\n{table(head, rows)}"
+
+
+# --------------------------------------------------------------------------- the paper's claims
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table of the report by its columns' names, without outer spaces."""
+    with (RESULTS / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return [{key.strip(): value for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+@cache
+def verdicts() -> dict[str, list[str]]:
+    """Return the claims of the paper's section 4 by verdict, the best verdict first."""
+    found: dict[str, list[str]] = {"holds": [], "holds partly": [], "does not hold": []}
+    for row in read_table("claims"):
+        found.setdefault(row["verdict"], []).append(row["claim"])
+    return {verdict: claims for verdict, claims in found.items() if claims}
+
+
+def claims() -> str:
+    """Return every claim under its verdict."""
+    return "\n".join(
+        f"- **{verdict.capitalize()}**: {'; '.join(claims)}."
+        for verdict, claims in verdicts().items()
+    )
+
+
+def claims_count() -> str:
+    """Return how many claims have which verdict, and from how many repeats."""
+    words = {
+        "holds": "{} hold", "holds partly": "{} hold partly", "does not hold": "{} do not hold",
+        "not run": "{} were not tested",
+    }  # fmt: skip
+    depends = "{} depend on the rule for ties"
+    counts: dict[str, int] = {}
+    for verdict, claims in verdicts().items():
+        text = words.get(verdict, depends)
+        counts[text] = counts.get(text, 0) + len(claims)
+    folds = max(int(row["vpcme n"]) for row in read_table("table3_f1") if row.get("vpcme n"))
+    return (
+        f"Of the {sum(counts.values())} claims of the paper's section 4 as we read them, "
+        f"{listing([text.format(n) for text, n in counts.items()])} "
+        "([each with its figures and tests](results/tables/claims.md)). These figures are from "
+        f"{folds // 5} of the paper's 20 repeats."
+    )
+
+
+def agreement() -> str:
+    """Return how the measured means agree with the published ones."""
+    rows = {row["method"]: row for row in read_table("agreement_index")}
+    within = {
+        name: (
+            sum(int(row[f"{metric} within"]) for metric in PRINTED_METRICS),
+            sum(int(row[f"{metric} of"]) for metric in PRINTED_METRICS),
+        )
+        for name, row in rows.items()
+    }
+    compared = [
+        within[name] for name in ("rakel_k3", "iblr_scaled", "clr", "cchains", "mlknn_scaled")
+    ]
+    near, total = (sum(part) for part in zip(*compared, strict=True))
+    own, own_total = within["vpcme"]
+    precision = float(rows["vpcme"]["average_precision median difference"])
+    loss = float(rows["vpcme"]["ranking_loss median difference"])
+    return (
+        f"Of the {total} published means of the five compared methods, {near} are within two "
+        "published standard deviations of ours, with the settings that the published columns match "
+        f"and ties by label index as in Mulan; of VPCME's own {own_total}, {own} are. Its measured "
+        f"average precision differs from the published one by {signed(precision)} points (median "
+        f"over the datasets), its ranking loss by {signed(loss)} "
+        "([table](results/tables/agreement_index.md))."
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "frontier": lambda: frontier().table("average_precision"),
-    "frontier-ranks": lambda: frontier().rank_table(),
+    "frontier-ranks": rank_table,
     "decisions": decisions,
 }
 
@@ -171,16 +333,39 @@ def comparison() -> str:
     )
 
 
-PARTS = {**TABLES, "comparison": comparison}
+PARTS = {
+    **TABLES,
+    "comparison": comparison,
+    "out-of-reach": lambda: frontier().out_of_reach(),
+    "holdout": holdout,
+    "claims": claims,
+    "claims-count": claims_count,
+    "agreement": agreement,
+}
+
+
+def fill(text: str) -> str:
+    """Return a text with the blocks between marks and their ends written anew."""
+    return BLOCK.sub(lambda block: f"{block[1]}\n{PARTS[block[2]]()}\n{block[3]}", text)
 
 
 def _replace(app, docname: str, source: list[str]) -> None:
     if MARK.search(source[0]):
-        app.env.dependencies[docname].update(map(str, (BENCHMARKS, FRONTIER)))
-        source[0] = MARK.sub(lambda mark: PARTS[mark[1]](), source[0])
+        sources = (BENCHMARKS, FRONTIER, HOLDOUT, *(RESULTS / "tables").glob("*.csv"))
+        app.env.dependencies[docname].update(map(str, filter(Path.exists, sources)))
+        text = MARK.sub(lambda mark: PARTS[mark[1]](), source[0])
+        # A plain link: the results are copied into the site.
+        up = "../" * docname.count("/")
+        source[0] = LINK.sub(rf'<a href="{up}\2">\1</a>', text)
 
 
 def setup(app) -> dict:
     """Put tables in while pages are read."""
     app.connect("source-read", _replace)
     return {"parallel_read_safe": True}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        page = Path(name)
+        page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -119,8 +119,11 @@ def test_measured_tables_are_made_from_committed_figures(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     import measured
 
-    marks = measured.MARK.findall("\n".join(TEXTS.values()))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    marks = measured.MARK.findall("\n".join([*TEXTS.values(), readme]))
     assert set(marks) == set(measured.PARTS)
+    written = "python docs/_ext/measured.py README.md"
+    assert measured.fill(readme) == readme, f"The README does not quote results/; run {written}."
     for name in measured.TABLES:
         head, rule, *rows = measured.TABLES[name]().splitlines()
         widths = {line.count("|") for line in (head, rule, *rows)}
