@@ -105,6 +105,10 @@ def page(recorded, baseline, folder, folds=None):
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
     parts += overall_findings(comparison.ranked)
+    apart = [m for m in comparison.methods if m not in comparison.ranked.methods]
+    if apart:
+        names = findings.listing([method_title(name) for name in apart])
+        parts.append(f"{names} are second settings of a method: listed below, but not ranked.")
     if folds is not None:
         parts += flattery_findings(folds, comparison, ("kin", "krr"))
         beside = flattery_table(folds, comparison)
