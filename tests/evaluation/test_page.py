@@ -1,6 +1,7 @@
 """``evaluate --report``: the page, in the file and in a browser."""
 
 import csv
+import inspect
 import json
 import random
 import re
@@ -16,7 +17,7 @@ pytest.importorskip("jinja2")
 from labelkin.cli import main
 from labelkin.evaluation import EvaluationPage, Method, OutOfSample
 from support.browser import js, requested_urls, resize, set_theme, too_wide
-from support.tables import VOCABULARY, films, write_films
+from support.tables import VOCABULARY, films, write_films, write_numbers
 
 EVIL = "<script>window.evil = 1</script>"
 HOSTILE_LABELS = [f"drama{EVIL}", "comedy\"'><img src=x onerror=alert(1)>", "crime</script>&amp;"]
@@ -178,6 +179,31 @@ def test_the_command_tells_where_the_page_is(tmp_path, monkeypatch, capsys):
     assert inline_data(read(tmp_path / "page.html"))["rows"] == 40  # each row once
     assert main(["evaluate", *words, "--json", "--overwrite"]) == 0
     assert json.loads(capsys.readouterr().out)["report"] == "page.html"
+
+
+def make_svm(seed=0):
+    """Return a classifier without probabilities, whose scores have one dimension for one label."""
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.svm import LinearSVC
+
+    return OneVsRestClassifier(LinearSVC())
+
+
+@pytest.mark.parametrize("labels", ["a", "a,b"])
+def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_numbers("numbers.csv", 60)
+    (tmp_path / "own_methods.py").write_text(f"{inspect.getsource(make_svm)}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ["--labels", labels, "--ignore", "b", "--model", "own_methods:make_svm"]
+    words = [word for word in words if labels == "a" or word not in ("--ignore", "b")]
+    assert main(["evaluate", "numbers.csv", *words, "--report", "page.html", "-q"]) == 0
+    page = Elements(read(tmp_path / "page.html"))
+    assert "The model has no probabilities to judge the given labels by." in page.text
+    data = inline_data(read(tmp_path / "page.html"))
+    assert not data["are_probabilities"]
+    assert data["thresholds"][0] < 0 < data["thresholds"][-1]
+    assert {label["threshold"] for label in data["labels"]} == {0}
 
 
 def test_pages_of_large_data_stay_small():

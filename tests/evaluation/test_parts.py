@@ -113,6 +113,16 @@ def test_growth_of_a_flat_curve_is_nothing():
     assert "would help:" not in growth.sentence()
 
 
+def test_a_curve_of_another_form_has_a_wide_interval():
+    sizes = [50, 100, 200, 400]
+    smooth, rising = ([0.2, 0.3, 0.36, 0.4], [0.1, 0.12, 0.14, 0.34])
+    widths = []
+    for values in (smooth, rising):
+        growth = fit_growth(sizes, *rows_of_curve(values, n=20_000))
+        widths.append(growth.gain_high - growth.gain_low)
+    assert widths[1] > 3 * widths[0]
+
+
 def test_growth_of_few_sizes_makes_no_forecast():
     counts, folds = rows_of_curve([0.5, 0.6])
     growth = fit_growth([20, 40], counts, folds)

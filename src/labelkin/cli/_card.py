@@ -1,10 +1,6 @@
 """The model card: what was evaluated, on which data, with which settings and versions."""
 
-import platform
 from collections.abc import Mapping
-from datetime import datetime
-from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +68,8 @@ def card_of_model(
 
 
 def _card_of_data(path: str, X: Any, schema: "Schema", y: "np.ndarray") -> list[tuple[str, str]]:
+    from hashlib import sha256
+
     kinds: dict[str, list[str]] = {}
     for name, kind in (schema.columns or {}).items():
         kinds.setdefault(kind.replace("_", " "), []).append(name)
@@ -93,6 +91,10 @@ def _card_of_data(path: str, X: Any, schema: "Schema", y: "np.ndarray") -> list[
 
 
 def _card_of_run(command: str) -> list[tuple[str, str]]:
+    import platform
+    from datetime import datetime
+    from importlib import metadata
+
     versions = [f"Python {platform.python_version()}"]
     for name in _PACKAGES:
         try:

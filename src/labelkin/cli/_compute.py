@@ -57,19 +57,24 @@ def predict(model: Any, X: Any, device: str | None) -> "tuple[np.ndarray, np.nda
         return _predict_on_device(model, X, str(device))
     from labelkin._utils.scoring import labels_and_scores
 
-    return labels_and_scores(model, X)
+    labels, scores = labels_and_scores(model, X)
+    return labels, scores.reshape(labels.shape)  # the scores of one label may have one dimension
 
 
 def thresholds(model: Any, n_labels: int) -> "np.ndarray":
-    """Return the probability above which a fitted model predicts each label.
+    """Return the score above which a fitted model predicts each label.
 
-    NaN where label sets are not decided by a threshold.
+    It is 0 for a model without probabilities, and NaN where label sets are not decided by a
+    threshold.
     """
     import numpy as np
 
     final = model.steps[-1][1] if hasattr(model, "steps") else model
     found = getattr(getattr(final, "decision_", None), "thresholds_", None)
-    return np.full(n_labels, 0.5) if found is None else np.asarray(found, dtype=float)
+    if found is not None:
+        return np.asarray(found, dtype=float)
+    is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
+    return np.full(n_labels, 0.0 if is_margin else 0.5)
 
 
 def _predict_on_device(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray]":

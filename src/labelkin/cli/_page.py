@@ -4,10 +4,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labelkin.cli._card import card_of_folds, card_of_model
+from labelkin.cli._data import SavedModel, TrainingData
+from labelkin.cli._decisions import Decision
 from labelkin.cli._figures import MEANINGS, format_summary, label_figures, summarise
-from labelkin.cli._output import check_output, plural
+from labelkin.cli._growth import MOST_FOLDS, PARTS, measure_growth
+from labelkin.cli._methods import Candidate
+from labelkin.cli._mistakes import FoldMistakes, describe_rows, explain_mistakes
+from labelkin.cli._output import check_output, plural, progress_bar
 
 if TYPE_CHECKING:
+    from labelkin.cli._compare import Split
     from labelkin.cli._findings import Findings
     from labelkin.evaluation import Growth, Mistake
 
@@ -22,7 +29,76 @@ def check_page(path: Path, overwrite: bool, inputs: Iterable[Path]) -> None:
     import_optional("jinja2", "cli")
 
 
-def write_page(
+def write_fold_page(
+    path: Path,
+    found: "Findings",
+    metrics: Sequence[str],
+    training: TrainingData,
+    candidates: Sequence[Candidate],
+    splits: "Sequence[Split]",
+    mistakes: FoldMistakes,
+    command: str,
+    *,
+    decision: Decision | None,
+    device: str | None,
+    hidden: bool,
+) -> None:
+    """Write the page of a cross-validation, after measuring the best method's learning curve.
+
+    `splits` are the folds of the first repetition, `command` is the user's command line, and
+    `hidden` suppresses the progress bar.
+    """
+    best = next(one for one in candidates if one.name == found.winner.name)
+    labels = found.results[best.name].labels[: len(splits)]
+    splits = splits[: len(labels)]  # the time may have run out
+    steps = len(PARTS) * min(len(splits), MOST_FOLDS)
+    with progress_bar("learning curve", steps, hidden=hidden) as update:
+        growth = measure_growth(
+            training, best, splits, labels, decision=decision, device=device, update=update
+        )
+    _write(
+        path,
+        found,
+        metrics,
+        title=Path(training.table.path).name,
+        how=f"by cross-validation on {len(splits)} folds",
+        notes=[],
+        mistakes=mistakes.of(best.name),
+        describe=describe_rows(training.schema, training.X),
+        card=card_of_folds(training, best, found.facts, command),
+        growth=growth,
+        growth_note="There are too few rows to measure a learning curve.",
+    )
+
+
+def write_model_page(
+    path: Path,
+    found: "Findings",
+    metrics: Sequence[str],
+    saved: SavedModel,
+    data: Path,
+    X: Any,
+    notes: list[str],
+    command: str,
+) -> None:
+    """Write the page of a fitted model on the rows `X` of a data file."""
+    once = found.predictions
+    _write(
+        path,
+        found,
+        metrics,
+        title=data.name,
+        how=f"on {data.name}",
+        notes=notes,
+        mistakes=explain_mistakes(saved, X, once.y, once.labels, once.scores),
+        describe=describe_rows(saved.schema, X),
+        card=card_of_model(saved, data, X, once.y, found.facts["training_rows"], command),
+        growth_note="A learning curve needs models of fewer rows: labelkin evaluate on the "
+        "training data, without a model, shows it.",
+    )
+
+
+def _write(
     path: Path,
     found: "Findings",
     metrics: Sequence[str],

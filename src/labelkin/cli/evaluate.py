@@ -8,7 +8,6 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._card import card_of_folds, card_of_model
 from labelkin.cli._compare import FoldResults, Winner, cross_validate, split_rows
 from labelkin.cli._data import (
     check_data_file,
@@ -20,9 +19,8 @@ from labelkin.cli._data import (
 from labelkin.cli._decisions import Decision, parse_decision
 from labelkin.cli._figures import PEOPLE_METRICS, label_figures
 from labelkin.cli._findings import Findings, find_in_folds
-from labelkin.cli._growth import MOST_FOLDS, PARTS, measure_growth
 from labelkin.cli._methods import DEFAULT, Candidate, find_candidates, parse_settings
-from labelkin.cli._mistakes import FoldMistakes, describe_rows, explain_mistakes
+from labelkin.cli._mistakes import FoldMistakes
 from labelkin.cli._output import (
     Notes,
     given_options,
@@ -31,7 +29,7 @@ from labelkin.cli._output import (
     shell_line,
     split_names,
 )
-from labelkin.cli._page import check_page, write_page
+from labelkin.cli._page import check_page, write_fold_page, write_model_page
 
 EXAMPLES = """Examples:
 
@@ -43,7 +41,7 @@ labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
 labelkin evaluate model.skops new.csv
 
-labelkin evaluate movies.csv -l drama,comedy,crime --report report.html
+labelkin evaluate movies.csv -l drama,comedy,crime -m logistic --report r.html
 
 labelkin evaluate model.skops new.csv --metrics paper --json"""
 
@@ -177,31 +175,18 @@ def command(
         found.facts["settings"] = {name: str(value) for name, value in settings.items()}
         found.next = _fit_command(context, source, found.winner, candidates)
         if report is not None and mistakes is not None:
-            best = next(one for one in candidates if one.name == found.winner.name)
-            once = splits[: min(folds, found.facts["folds_done"])]
-            steps = len(PARTS) * min(len(once), MOST_FOLDS)
-            with progress_bar("learning curve", steps, hidden=quiet or as_json) as update:
-                growth = measure_growth(
-                    training,
-                    best,
-                    once,
-                    results[best.name].labels[: len(once)],
-                    decision=decision,
-                    device=choice.device,
-                    update=update,
-                )
-            write_page(
+            write_fold_page(
                 report,
                 found,
                 names,
-                title=Path(training.table.path).name,
-                how=f"by cross-validation on {len(once)} folds",
-                notes=[],
-                mistakes=mistakes.of(best.name),
-                describe=describe_rows(training.schema, training.X),
-                card=card_of_folds(training, best, found.facts, command_line),
-                growth=growth,
-                growth_note="There are too few rows to measure a learning curve.",
+                training,
+                candidates,
+                splits[:folds],
+                mistakes,
+                command_line,
+                decision=decision,
+                device=choice.device,
+                hidden=quiet or as_json,
             )
     if as_json:
         print_json(found.as_json())
@@ -255,19 +240,7 @@ def _evaluate_model(
         OutOfSample(names, np.arange(len(y)), y, labels, scores, thresholds),
     )
     if page is not None:
-        write_page(
-            page,
-            found,
-            metrics,
-            title=data.name,
-            how=f"on {data.name}",
-            notes=remarks,
-            mistakes=explain_mistakes(saved, X, y, labels, scores),
-            describe=describe_rows(saved.schema, X),
-            card=card_of_model(saved, data, X, y, seen, command_line),
-            growth_note="A learning curve needs models of fewer rows: labelkin evaluate on the "
-            "training data, without a model, shows it.",
-        )
+        write_model_page(page, found, metrics, saved, data, X, remarks, command_line)
     return found
 
 

@@ -1,9 +1,7 @@
 """``labelkin serve``: a model as a web page and a JSON endpoint on this machine."""
 
-import errno
-import socket
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +9,9 @@ from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
 from labelkin.cli._decisions import parse_decision
 from labelkin.cli._service import ModelService, check_decision
+
+if TYPE_CHECKING:
+    from socket import socket
 
 EXAMPLES = """Examples:
 
@@ -91,8 +92,11 @@ def command(
                 typer.echo("stopped", err=True)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> "socket":
     """Return a socket that listens at an address, or say why it cannot."""
+    import errno
+    import socket
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

@@ -80,8 +80,9 @@ def fit_growth(
     if len(sizes) < 3:
         return Growth(sizes, values.tolist(), low.tolist(), high.tolist(), None)
     weights = 1 / np.maximum(draws.std(axis=0), 1e-3)
-    gains = _gain_of_twice(np.array(sizes), np.vstack([values, draws]), weights)
-    ends = np.quantile(gains[1:], [0.025, 0.975])
+    gains, misfits = _gain_of_twice(np.array(sizes), np.vstack([values, draws]), weights)
+    # Draws tell nothing about a curve of another form, which its distance from the points does.
+    ends = np.quantile(gains[1:], [0.025, 0.975]) + misfits[0] * np.array([-1, 1])
     return Growth(
         sizes, values.tolist(), low.tolist(), high.tolist(), float(gains[0]), *ends.tolist()
     )
@@ -92,20 +93,23 @@ def _micro_f1(counts: Array) -> Array:
     return 2 * hits / np.maximum(2 * hits + wrong + missed, 1)
 
 
-def _gain_of_twice(sizes: Array, values: Array, weights: Array) -> Array:
+def _gain_of_twice(sizes: Array, values: Array, weights: Array) -> tuple[Array, Array]:
     """Return the gain from n to 2n on the curve a - b n^-c of least squares, one per row.
 
     For each exponent c the curve is linear in a and b; b < 0, a curve that falls with more rows,
-    counts as flat. `weights` are the inverse deviations of the values at each size.
+    counts as flat. `weights` are the inverse deviations of the values at each size. The second
+    result is the curve's largest distance from the values at the last two sizes.
     """
     best = np.full(len(values), np.inf)
-    gains = np.zeros(len(values))
+    gains, misfits = np.zeros(len(values)), np.zeros(len(values))
     for c in _EXPONENTS:
         falling = (sizes / sizes[-1]) ** -c  # 1 at the last size
         design = np.column_stack([np.ones(len(sizes)), -falling])
         coefficients = (values * weights) @ np.linalg.pinv(design * weights[:, None]).T
-        error = (values - coefficients @ design.T) ** 2 @ weights**2
+        residuals = np.abs(values - coefficients @ design.T)
+        error = residuals**2 @ weights**2
         better = error < best
         best[better] = error[better]
         gains[better] = np.maximum(coefficients[better, 1], 0) * (1 - 2**-c)
-    return gains
+        misfits[better] = residuals[better, -2:].max(axis=1)
+    return gains, misfits

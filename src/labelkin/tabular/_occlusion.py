@@ -49,7 +49,7 @@ def occlude(
         names, rows = _without_features(schema, X, row)
     if not names:
         return [], np.zeros((n_labels, 0))
-    odds = _log_odds(estimator_scores(pipeline, rows, n_labels))
+    odds = _log_odds(estimator_scores(pipeline, rows, n_labels).reshape(-1, n_labels))
     return names, (odds[0] - odds[1:]).T
 
 
