@@ -208,7 +208,7 @@ def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
 
 def test_pages_of_large_data_stay_small():
     rng = np.random.default_rng(0)
-    n, q = 4000, 800
+    n, q = 1000, 600
     names = tuple(f"label number {j} {'with a long name ' * 20}" for j in range(q))
     p = rng.beta(0.2, 4, size=(n, q))
     y = (rng.random((n, q)) < p).astype(np.uint8)
@@ -232,7 +232,7 @@ def test_pages_of_large_data_stay_small():
     ).render()
     assert len(text.encode()) < 5_000_000
     assert len(inline_data(text)["labels"]) == 500
-    assert "Of 800 labels the 500 most frequent are shown" in Elements(text).text
+    assert "Of 600 labels the 500 most frequent are shown" in Elements(text).text
 
 
 # --------------------------------------------------------------------------- in a browser

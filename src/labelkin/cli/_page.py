@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labelkin.cli._card import card_of_folds, card_of_model
 from labelkin.cli._data import SavedModel, TrainingData

@@ -8,7 +8,6 @@ from labelkin.base import Array
 from labelkin.evaluation._predictions import OutOfSample
 
 _POINTS = 60  # of a precision-recall curve
-_SPARK_POINTS = 24
 _BINS = 10
 # Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie.
 _TAIL = [0.001, 0.002, 0.005]
@@ -89,11 +88,11 @@ def calibration_bins(y: Array, scores: Array) -> list[list[int]]:
     ]
 
 
-def sparkline(found: OutOfSample, label: int, width: int = 72, height: int = 24) -> str:
-    """Return the points of a label's precision-recall curve in a small drawing."""
-    recall, precision = precision_recall(found.y[:, label], found.scores[:, label], _SPARK_POINTS)
-    x, y = 1 + (width - 2) * recall, 1 + (height - 2) * (1 - precision)
-    return " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
+def sparkline(curves: dict[str, Any], width: int = 72, height: int = 24) -> str:
+    """Return the points of the precision-recall curve of `label_curves` in a small drawing."""
+    pairs = zip(curves["recall"], curves["precision"], strict=True)
+    points = ((1 + (width - 2) * r / 1000, 1 + (height - 2) * (1 - p / 1000)) for r, p in pairs)
+    return " ".join(dict.fromkeys(f"{x:.0f},{y:.0f}" for x, y in points))
 
 
 def _thousandths(values: Array) -> list[int]:

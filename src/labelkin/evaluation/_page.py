@@ -99,7 +99,7 @@ class EvaluationPage:
             best=next(one for one in self.methods if one.is_best),
             n_labels=len(names),
             labels=shown,
-            curves=self._curves(shown),
+            curves=self._data(shown),
             together=find_together(self.found, _TOGETHER),
             names=names,
             growth=self.growth,
@@ -141,31 +141,29 @@ class EvaluationPage:
         return remarks
 
     def _shown_labels(self) -> list[dict[str, Any]]:
-        """Return the labels of the table, each with its position, sparkline and short name."""
+        """Return the labels of the table, each with its short name, curves and sparkline."""
         position = {name: j for j, name in enumerate(self.found.label_names)}
         frequent = sorted(self.labels, key=lambda row: -row["rows"])[:_LABELS]
         kept = {row["label"] for row in frequent}
-        return [
-            {
-                **row,
-                "label": _short(row["label"], _NAME),
-                "option": row["label"],
-                "position": position[row["label"]],
-                "spark": sparkline(self.found, position[row["label"]]),
-            }
-            for row in self.labels
-            if row["label"] in kept
-        ]
+        grid = threshold_grid(self.found)
+        shown = []
+        for row in self.labels:
+            if row["label"] not in kept:
+                continue
+            curves = label_curves(self.found, position[row["label"]], grid)
+            name = {"label": _short(row["label"], _NAME), "option": row["label"]}
+            shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
+        return shown
 
-    def _curves(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the script draws: the labels in the order of the table, then all together."""
+    def _data(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return what the script draws: the labels in the order of the table, and all together."""
         grid = threshold_grid(self.found)
         labels = [
             {
                 "name": row["label"],
                 "option": row["option"],
                 "threshold": row["threshold"],
-                **label_curves(self.found, row["position"], grid),
+                **row["curves"],
             }
             for row in shown
         ]
