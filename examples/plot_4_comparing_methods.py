@@ -72,6 +72,7 @@ print(wilcoxon_holm(means, control="mlknn").round(4).to_string(index=False))
 # %%
 # In the diagram, bars join methods that do not differ significantly by Nemenyi's test.
 figure = draw_critical_difference(comparison, measure)
+figure.set_size_inches(5.4, 2.6)
 manager = plt.figure().canvas.manager  # pass the figure to pyplot, which shows it
 figure.set_canvas(manager.canvas)
 manager.canvas.figure = figure

@@ -77,15 +77,15 @@ row = int(right.argmax())  # the first correct prediction
 why = vpcme.explain(scaler.transform(X_test[[row]]))
 print(why)
 
-fig, axes = plt.subplots(1, 5, figsize=(9, 1.6), layout="constrained")
-shown = [scenes.images[test][row], *scenes.images[train][why.neighbors[:4]]]
+fig, axes = plt.subplots(2, 2, figsize=(6, 3.6), layout="constrained")
+shown = [scenes.images[test][row], *scenes.images[train][why.neighbors[:3]]]
 titles = ["query: " + ", ".join(map(str, np.flatnonzero(why.predicted)))]
 titles += [
-    f"{', '.join(map(str, np.flatnonzero(have)))} (in {n} of {why.n_members})"
-    for have, n in zip(why.neighbor_labels[:4], why.neighbor_members[:4])
+    f"neighbour: {', '.join(map(str, np.flatnonzero(have)))} (in {n} of {why.n_members} members)"
+    for have, n in zip(why.neighbor_labels[:3], why.neighbor_members[:3])
 ]
-for ax, image, title in zip(axes, shown, titles):
+for ax, image, title in zip(axes.flat, shown, titles):
     ax.imshow(image, cmap="gray_r")
-    ax.set_title(title, fontsize=9)
-    ax.set_axis_off()
+    ax.set_title(title, fontsize=10)
+    ax.set(xticks=[], yticks=[])
 plt.show()

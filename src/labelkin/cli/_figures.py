@@ -24,8 +24,8 @@ PEOPLE_METRICS = (
 """What is shown by default; the first one decides which method is best."""
 
 MEANINGS = {
-    "micro_f1": "precision and recall in one, over all labels",
-    "macro_f1": "mean F1 of the labels: rare ones count alike",
+    "micro_f1": "precision and recall combined, over all labels",
+    "macro_f1": "mean F1 of the labels, rare and frequent alike",
     "micro_precision": "share of the predicted labels that are true",
     "micro_recall": "share of the true labels that are predicted",
     "subset_accuracy": "share of rows with every label right",
