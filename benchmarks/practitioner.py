@@ -297,9 +297,8 @@ def main():
     data = texts(*sizes)
     shape = *data[0].shape, data[1].shape[1]
     n, k, q = shape
-    print(
-        f"{machine()}\n{n:,} training rows, {k:,} words, {q} labels; seconds of one thread\n{HEAD}"
-    )
+    about = f"{n:,} training rows, {k:,} words, {q} labels; seconds of one thread"
+    print(f"{machine()}\n{about}\n{HEAD}", flush=True)
     names = [BASELINE, *(name for name in options.methods.split(",") if name != BASELINE)]
     baseline, fit_seconds = None, {}
     for name, found in measure_apart(names, data):
