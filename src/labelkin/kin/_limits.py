@@ -31,7 +31,9 @@ class Cost:
 
     def times_in(self, budget: "Cost") -> int:
         """Return how many times a budget suffices for this cost."""
-        return int(min(budget.seconds / self.seconds, budget.bytes / self.bytes))
+        # Rows of zeros cost nothing.
+        seconds, bytes = max(self.seconds, 1e-9), max(self.bytes, 1.0)
+        return int(min(budget.seconds / seconds, budget.bytes / bytes))
 
     def less(self, cost: "Cost", times: int) -> "Cost":
         """Return what is left of a budget, at least nothing."""

@@ -218,7 +218,7 @@ def is_text(X: Matrix) -> bool:
 def is_weighted(X: Matrix) -> bool:
     """Return whether words have weights rather than counts, which are integers."""
     stored = X.data if sparse.issparse(X) else X[X != 0]
-    return bool(np.mean(stored == np.rint(stored)) < 0.5)
+    return bool(stored.size and np.mean(stored == np.rint(stored)) < 0.5)
 
 
 def is_binary(X: Matrix) -> bool:
