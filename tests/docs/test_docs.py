@@ -40,7 +40,8 @@ def check_output(printed, shown):
     assert words[0] == words[1]
     found, expected = (list(map(float, NUMBER.findall(text))) for text in (printed, shown))
     cure = "python docs/outputs.py writes what the pages print now"
-    assert found == pytest.approx(expected, rel=0.15, abs=0.1 if max(expected, default=0) <= 1 else 10), cure
+    close = 0.1 if max(expected, default=0) <= 1 else 10  # fractions, or percentages
+    assert found == pytest.approx(expected, rel=0.15, abs=close), cure
 
 
 def test_the_home_and_start_pages_show_what_they_print():
