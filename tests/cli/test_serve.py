@@ -87,7 +87,7 @@ def test_columns_are_described(client):
     assert kinds == {"plot": "text", "country": "category", "runtime": "number"}
     assert schema["columns"][1]["values"] == ["fr", "in", "uk", "us"]
     assert schema["labels"] == list(VOCABULARY)
-    assert schema["method"] == "MultiLabelLogisticRegression"
+    assert schema["method"] == "Logistic regression, all labels"
 
 
 def test_values_of_many_kinds(client):
@@ -124,6 +124,13 @@ def test_csv_that_does_not_fit(client):
         assert answer.status_code == 422, answer.text
 
 
+def test_csv_of_too_many_columns(client):
+    content = ",".join(f"c{i}" for i in range(20_000)).encode() + b"\n"
+    answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
+    assert answer.status_code == 422
+    assert "more than 10,003 columns" in answer.json()["error"]
+
+
 def test_explanations_name_the_words(client):
     (row,) = predict(client, {"plot": PLOT, "country": "fr", "runtime": 100}, explain=True)
     labels = {one["label"]: one for one in row["explanation"]["labels"]}
@@ -146,7 +153,8 @@ def test_a_model_of_numbers_without_names(tmp_path):
     model = MLkNNClassifier().fit(X, Y)
     save_model(model, tmp_path / "plain.skops")
     client = client_of(tmp_path / "plain.skops")
-    assert client.get("/schema").json()["columns"] is None
+    schema = client.get("/schema").json()
+    assert (schema["columns"], schema["method"]) == (None, "MLkNNClassifier")
     found = predict(client, *X[:3].tolist(), explain=[1])
     proba = [list(row["probabilities"].values()) for row in found]
     np.testing.assert_allclose(proba, model.predict_proba(X[:3]), atol=1e-6)

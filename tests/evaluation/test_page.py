@@ -127,7 +127,7 @@ def test_figures_are_those_of_the_folds(pages, capsys):
 
 def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
     page = Elements(read(pages / "model.html"))
-    assert "model.skops reaches" in page.text
+    assert "model.skops: Micro F1" in page.text
     assert "SHA-256 of the model" in page.text
     assert "A learning curve needs models of fewer rows" in page.text
     assert "rows also in training 0" in page.text

@@ -61,7 +61,7 @@ def write_fold_page(
         found,
         metrics,
         title=Path(training.table.path).name,
-        how=f"by cross-validation on {len(splits)} folds",
+        how=f"in cross-validation on {len(splits)} folds",
         notes=[],
         mistakes=mistakes.of(best.name),
         describe=describe_rows(training.schema, training.X),
@@ -138,7 +138,7 @@ def _write(
     empty = found.remark_on_empty_rows(metrics) + "." if found.n_empty else ""
     page = EvaluationPage(
         title=title,
-        headline=f"{best.title} reaches {first.title} {shown} {how} "
+        headline=f"{best.title}: {first.title} {shown} {how} "
         f"({plural(found.n_rows, 'row')}, {plural(len(found.labels), 'label')})",
         notes=[*notes, *([empty] if empty else [])],
         metrics=[

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from labelkin.tabular import RawTable
 
 _CHUNK = 500  # rows predicted between two checks of the deadline
+_COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
 _KINDS = {"numeric": "number", "day_first_date": "date", "raw": "any"}
 _CSV, _JSON = "The table", "The request"
@@ -47,11 +48,9 @@ class ModelService:
                 }
                 for name, kind in kinds.items()
             ]
-        model = saved.model
-        final = model.steps[-1][1] if hasattr(model, "steps") else model
         return {
             "name": saved.path.name,
-            "method": type(final).__name__,
+            "method": _method_of(saved),
             "sha256": saved.info.sha256,
             "labels": list(saved.labels.names),
             "separator": saved.labels.separator,
@@ -61,6 +60,13 @@ class ModelService:
 
     def read_csv(self, content: bytes) -> Any:
         """Return the rows of a CSV table."""
+        from labelkin.serve import BadRows
+
+        # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
+        most = _COLUMNS + self.describe()["n_features"]
+        header = content.partition(b"\n")[0]
+        if max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
+            raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
         return self._read(lambda: self._saved.parse(content, _CSV))
 
     def read_records(self, rows: list[Any]) -> Any:
@@ -108,6 +114,16 @@ class ModelService:
             self._saved, rows, number, labels[0], scores[0], "", lambda _: ""
         ).as_json()
         return {key: reasons[key] for key in ("labels", "nearest")}
+
+
+def _method_of(saved: SavedModel) -> str:
+    """Return the name of the method in print, or of the class for a model from Python."""
+    from labelkin.registry import METHODS
+
+    name = saved.info.details.get("model")
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name].title
+    return type(saved.model).__name__
 
 
 def _known_values(saved: SavedModel) -> dict[str, list[str]]:

@@ -167,10 +167,11 @@
     const columns = model.columns ?? [];
     if (columns.length && columns.length <= FIELDS) for (const column of columns) one("fields").append(field(column));
     else one("type").hidden = true;
-    one("needs").textContent = columns.length
-      ? `Columns: ${columns.slice(0, 20).map((column) => column.name).join(", ")}${columns.length > 20 ? ", …" : ""}. Others are ignored.`
-      : `${model.n_features} numbers per row; for programs only.`;
+    const listed = columns.slice(0, 20).map((column) => column.name).join(", ");
+    one("needs").textContent = `Columns: ${listed}${columns.length > 20 ? ", …" : ""}. Others are ignored.`;
     one("drop-section").hidden = !columns.length;
+    if (!columns.length)
+      tell(`This model takes lists of ${model.n_features.toLocaleString("en")} numbers, which programs send to POST /predict.`);
     one("form").addEventListener("submit", predictForm);
     one("download").addEventListener("click", download);
     one("file").addEventListener("change", () => { if (one("file").files[0]) predictFile(one("file").files[0]); });
