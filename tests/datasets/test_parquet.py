@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, read_parquet, write
+from labelkin.datasets.formats._parquet import read_parquet_table
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -43,3 +44,27 @@ def test_foreign_parquet(tmp_path):
         pyarrow.parquet.write_table(foreign, tmp_path / "m.parquet")
         with pytest.raises(FormatError, match=r"m\.parquet"):
             read_parquet(tmp_path / "m.parquet", drop="t")
+
+
+def repeated(path, value, count):
+    """Write a column of one value, which takes a few bytes whatever the count."""
+    import pyarrow.parquet
+
+    codes = pyarrow.array(np.zeros(count, dtype=np.int32))
+    column = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array([value]))
+    table = pyarrow.table({"a": column, "y": pyarrow.DictionaryArray.from_arrays(codes, [1])})
+    pyarrow.parquet.write_table(table, path, store_schema=False)
+    return path
+
+
+@pytest.mark.parametrize(("value", "count"), [(1.5, 2_000_000), ("x" * 100_000, 500)])
+def test_a_small_file_that_takes_much_memory(value, count, tmp_path, monkeypatch):
+    path = repeated(tmp_path / "b.parquet", value, count)
+    assert path.stat().st_size < 20_000
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
+    with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
+        read_parquet_table(path)
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "200000000")
+    table, _ = read_parquet_table(path)
+    assert str(table.schema.types[0]) == ("string" if isinstance(value, str) else "double")
+    assert table.column(0)[count - 1].as_py() == value

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import split_table
 from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
@@ -18,6 +19,7 @@ from labelkin.datasets.formats._content import Content, check_content, make_bunc
 
 _KEY = b"labelkin"  # of our metadata in the schema
 _ROWS = 10_000  # written at once
+_TEXTS = {"string", "large_string", "binary", "large_binary"}
 
 
 def read_parquet(
@@ -81,25 +83,63 @@ def open_parquet(path: str | Path) -> tuple[Any, dict[str, Any]]:
     """Return an open ParquetFile with unique column names, and our metadata."""
     parquet = import_optional("pyarrow.parquet")
     with open_for_reading(path) as file:
-        raw = io.BytesIO(file.read())
+        raw = file.read()
     try:
-        source = parquet.ParquetFile(raw)
-        names = source.schema_arrow.names
-        metadata = _parse_metadata(source.schema_arrow.metadata)
+        schema = parquet.read_schema(io.BytesIO(raw))
+        texts = [field.name for field in schema if str(field.type) in _TEXTS]
+        # Texts as codes at first: a text of a megabyte that repeats a million times is small then.
+        source = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
+        metadata = _parse_metadata(schema.metadata)
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    check_unique(names, "column", path)
+    check_unique(schema.names, "column", path)
+    _check_size(source.metadata, metadata.get("sparse", False), len(raw), path)
     return source, metadata
+
+
+def _check_size(declared: Any, by_group: bool, packed: int, path: str | Path) -> None:
+    """Refuse a file that takes too much memory: a repeated value takes a few bytes in a file.
+
+    `by_group` is whether only one row group is in memory at a time.
+    """
+    limit = max_unpacked(packed)
+    groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
+    sizes = [0]
+    for group in groups:
+        columns = [group.column(i) for i in range(group.num_columns)]
+        sizes.append(sum(max(8 * c.num_values, c.total_uncompressed_size) for c in columns))
+    if (max if by_group else sum)(sizes) > limit:
+        raise FormatError(path, too_large(limit))
 
 
 def read_row_group(source: Any, group: int | None, path: str | Path) -> Any:
     """Return one row group of a ParquetFile as an Arrow table, or all of them."""
     try:
         if group is None or not source.num_row_groups:
-            return source.read()
-        return source.read_row_group(group)
+            table = source.read()
+        else:
+            table = source.read_row_group(group)
     except Exception as error:
         raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
+    return _decode_texts(table, path)
+
+
+def _decode_texts(table: Any, path: str | Path) -> Any:
+    """Return a table with the texts that were read as codes."""
+    pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    limit = left = max_unpacked(table.nbytes)
+    for at, field in enumerate(table.schema):
+        if not pyarrow.types.is_dictionary(field.type):
+            continue
+        column = table.column(at)
+        if str(field.type.value_type) in _TEXTS:
+            for chunk in column.chunks:
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                left -= compute.sum(lengths).as_py() or 0
+            if left < 0:
+                raise FormatError(path, too_large(limit))
+            table = table.set_column(at, field.name, column.cast(field.type.value_type))
+    return table
 
 
 def _parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
