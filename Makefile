@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test fuzz test-lowest lint docs bench release clean
+.PHONY: demo test fuzz soak test-lowest lint docs bench release clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -29,7 +29,12 @@ SECONDS ?= 600
 SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.dev-installed
 	LABELKIN_FUZZ_SECONDS=$(SECONDS) LABELKIN_FUZZ_SEED=$(SEED) \
-	  $(BIN)/python -m pytest -x -q tests/fuzz
+	  $(BIN)/python -m pytest -x -q tests/fuzz/test_readers.py tests/fuzz/test_models.py
+
+# Processes that write models, tables and results, killed in the middle, KILLS times in all.
+KILLS ?= 1000
+soak: $(VENV)/.dev-installed
+	LABELKIN_SOAK_KILLS=$$(( ($(KILLS) + 3) / 4 )) $(BIN)/python -m pytest -x -q tests/fuzz/test_kills.py
 
 # The same tests with the lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST := .venv-lowest

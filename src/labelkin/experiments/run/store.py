@@ -160,10 +160,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if getattr(error, "sqlite_errorcode", None) in _DISK_ERRORS:
-                code = _DISK_ERRORS[error.sqlite_errorcode]
-                raise OSError(code, os.strerror(code), str(self.path)) from error
-            raise OSError(f"{self.path}: {error}.") from error
+            raise _as_os_error(error, self.path, f"{error}.") from error
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path}: this is not a store of results ({error}).") from error
 
@@ -386,6 +383,14 @@ def _describe_folds(protocol: Mapping[str, Any]) -> str:
     return f"{protocol['folds']} {kind} folds" + ("" if seed is None else f" of seed {seed}")
 
 
+def _as_os_error(error: sqlite3.OperationalError, path: Path, sentence: str) -> OSError:
+    """Return the error of a full or failing disk as such, any other with a sentence."""
+    code = _DISK_ERRORS.get(getattr(error, "sqlite_errorcode", -1))
+    if code is None:
+        return OSError(f"{path}: {sentence}")
+    return OSError(code, os.strerror(code), str(path))
+
+
 def _lock(path: Path) -> sqlite3.Connection:
     """Lock a store through an empty SQLite file beside it.
 
@@ -402,7 +407,8 @@ def _lock(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         lock.close()
         if "locked" not in str(error):
-            raise OSError(f"{path}: the store cannot be locked ({error}).") from error
+            sentence = f"the store cannot be locked ({error})."
+            raise _as_os_error(error, path, sentence) from error
         raise ValueError(
             f"{path}: another run is writing to this store; wait until it ends, or use another "
             "store."

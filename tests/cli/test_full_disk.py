@@ -1,0 +1,60 @@
+"""A full disk: exit code 1, one sentence that names the file, and no half-written file."""
+
+import signal
+from contextlib import contextmanager
+
+import pytest
+
+from labelkin.cli import main
+from labelkin.datasets import write
+from support.data import make_data
+from support.tables import write_films
+
+pytest.importorskip("typer")
+pytest.importorskip("skops")
+resource = pytest.importorskip("resource")
+
+OPTIONS = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "br", "--quiet"]
+
+
+@contextmanager
+def full_disk(size):
+    """Let every file grow to a size and no further, as where the disk is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("films")
+    write_films(folder / "films.csv", 40)
+    write(folder / "d.npz", *make_data(40))
+    assert main(["fit", str(folder / "films.csv"), *OPTIONS, "--out", str(folder / "m.skops")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "out"),
+    [
+        ("fit {0}/films.csv " + " ".join(OPTIONS) + " --out", "new.skops"),
+        ("predict {0}/m.skops {0}/films.csv --proba --keep all --quiet --out", "p.csv"),
+        ("predict {0}/m.skops {0}/films.csv --proba --keep all --quiet --out", "p.parquet"),
+        ("datasets convert {0}/d.npz", "c.arff"),
+        ("datasets convert {0}/d.npz", "c.parquet"),
+        ("reproduce figure2 --quick --methods mlknn --jobs 1 --store", "r.db"),
+    ],
+)
+def test_full_disk(line, out, folder, tmp_path, capsys):
+    path = tmp_path / out
+    with full_disk(500):
+        code = main([*line.format(folder).split(), str(path)])
+    [sentence] = capsys.readouterr().err.splitlines()
+    assert sentence.startswith(f"error: {path}: ")
+    assert code == 1
+    assert not [file.name for file in tmp_path.iterdir() if file.suffix not in (".db", ".db-lock")]
