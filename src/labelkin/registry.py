@@ -184,8 +184,8 @@ _METHODS = (
         "kin",
         "Kin ensemble",
         lambda seed: KinEnsembleClassifier(random_state=seed),
-        "kernel ridges on several views, 8 projections and 100 trees, combined by "
-        "leave-one-out and out-of-bag scores",
+        "kernel ridges on several views, logistic regression, projections and trees, as far as "
+        "affordable, combined by leave-fold-out scores",
         "this library",
     ),
 )

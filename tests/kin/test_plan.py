@@ -114,7 +114,7 @@ def test_effort_changes_what_is_affordable():
 
 def test_there_are_as_many_projections_as_fit():
     limits = Limits()
-    some = plan(900, limits=replace(limits, seconds=6.0))
+    some = plan(900, limits=replace(limits, seconds=1.8))
     all_of_them, none = plan(900), plan(900, limits=replace(limits, seconds=0.01))
     counts = [
         sum(len(m.learners) for m in found.members if m.name == "projections")

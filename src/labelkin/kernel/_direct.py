@@ -37,8 +37,8 @@ _LEAST_RIDGE = 40
 _CHECKED_ROWS, _CHANGE = 200, 0.01
 # Rows of the kernel matrix that are summed at a time.
 _MEAN_ROWS = 512
-# Rounding of a value that does not matter, in standard deviations of its column.
-_ROUNDING = 1e-4
+# Rounding of a value that does not matter, in standard deviations of its column, by type.
+_ROUNDING = ((np.float16, 2e-3), (np.float32, 1e-4))
 
 
 class DirectKernelRidge(KernelRidge):
@@ -46,8 +46,9 @@ class DirectKernelRidge(KernelRidge):
 
     The width is sought as by `KernelRidge` on `search_rows` rows, the ridge of all labels on
     1,600; then one factorisation of the kernel matrix of all rows, beyond 4,000 in single
-    precision: n² numbers of memory. Rows are stored in single, coefficients in half precision
-    where that changes scores by less than a hundredth of a label's standard deviation.
+    precision: n² numbers of memory. Dense rows are stored in half precision where that
+    changes values by less than 0.002 standard deviations of their column, coefficients where it
+    changes scores by less than 0.01 standard deviations of the label; else in single precision.
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
@@ -135,11 +136,16 @@ def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
 
 
 def _shortened(X: Matrix) -> Matrix:
-    """Return rows in single precision, unless that would blur their differences."""
-    short = X.astype(np.float32)
+    """Return rows in the shortest type that does not blur their differences."""
     if sparse.issparse(X):
-        return short
-    return short if (np.abs(short - X) <= _ROUNDING * column_spread(X)).all() else X
+        return X.astype(np.float32)
+    spread = column_spread(X)
+    for dtype, tolerance in _ROUNDING:
+        with np.errstate(over="ignore"):
+            short = X.astype(dtype)
+        if (np.abs(short - X) <= tolerance * spread).all():
+            return short
+    return X
 
 
 def solve_ridge(

@@ -58,12 +58,12 @@ class Limits:
     # Speeds, measured on one core of a server of 2023.
     flops: float = 4e10
     """Operations per second of a product of matrices in double precision; twice in single."""
-    eigen_work: float = 25.0
+    eigen_work: float = 8.0
     """Such operations, in units of n³, that eigenvectors take."""
-    sparse_second: float = 2.5e7
+    sparse_second: float = 5e7
     """Stored values times labels that one fit of logistic regression takes in a second."""
 
-    max_eigen: int = 1_000
+    max_eigen: int = 2_000
     """Rows up to which a kernel has eigenvectors, and each label its own ridge."""
     direct_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
@@ -105,7 +105,7 @@ class Limits:
     """Wider views are reduced before projections, whose time grows with the columns cubed..."""
     reduced_columns: int = 1_000
     """... to this many columns."""
-    topics: int = 300
+    topics: int = 400
     """Directions of the view "topics"..."""
     topics_share: int = 5
     """... of texts with this many times as many rows and words: of fewer, they are nearly all."""
@@ -194,7 +194,7 @@ class Limits:
 
     # -------------------------------------------------------------------------- what they cost
 
-    def kernel_cost(self, shape: Shape, columns: float) -> Cost:
+    def kernel_cost(self, shape: Shape, columns: float, dense: bool = True) -> Cost:
         """Return the cost of a kernel on rows with so many values that are not zero each."""
         n, q = shape.n_samples, shape.n_labels
         parts = self.n_parts_of_kernel(n)
@@ -206,8 +206,10 @@ class Limits:
         if parts:
             m = n / parts
             flops = (n * m * m + 2.0 * n * m * q) / 2 + distances / parts
+            # Values of sparse rows have a place, those of dense rows half precision.
+            width = 2.0 if dense else 8.0
             search = self.eigen_work * min(n, 1_600) ** 3
-            return Cost((flops + parts * search) / self.flops, n * (4.0 * columns + 2.0 * q))
+            return Cost((flops + parts * search) / self.flops, n * (width * columns + 2.0 * q))
         m = self.n_landmarks(n)
         flops = 6.0 * n * m * m + self.eigen_work * m**3 + 50.0 * n * m * q
         return Cost(flops / self.flops, 8.0 * m * (columns + q))

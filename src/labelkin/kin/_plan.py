@@ -153,7 +153,8 @@ class Planner:
         learners, how = self._kernel_learners(kernel, scale)
         name = f"{view}_{'laplacian' if kernel == 'manhattan' else kernel}"
         reason = f"{kind[kernel]} of the view {view!r}, {how}"
-        cost = self.limits.kernel_cost(self.shape, self.views[view][1])
+        columns, stored = self.views[view]
+        cost = self.limits.kernel_cost(self.shape, stored, dense=stored > columns / 2)
         if view == "topics":
             cost = replace(cost, bytes=cost.bytes + self.limits.topics_bytes(self.shape))
         return LearnerGroup(name, view, reason, learners), cost

@@ -165,6 +165,8 @@ class Graph:
         The file holds only the numbers that are not zero where these are few, and each in the
         smallest type in which it is exact.
         """
+        if values.dtype == np.float16:  # not known to SciPy
+            values = values.astype(np.float32)
         known = sparse.csr_array(values)
         known.sum_duplicates()
         n, k = known.shape

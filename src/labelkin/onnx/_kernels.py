@@ -53,7 +53,7 @@ def _columns(regression: KernelRidge, graph: Graph, rows: Tensor) -> Tensor:
 def _squared(X: Matrix, graph: Graph, rows: Tensor) -> str:
     """Add squared Euclidean distances to the rows of X."""
     # Far from the origin |x|² − 2x·z + |z|² loses digits.
-    offset = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    offset = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     norms = np.square((X.toarray() if sparse.issparse(X) else X) - offset).sum(axis=1)
     landmarks = graph.op("Transpose", graph.op("Sub", graph.matrix(X), offset))
     rows = graph.apply("Sub", rows, offset)
