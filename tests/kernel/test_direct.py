@@ -62,7 +62,7 @@ def test_sparse_rows():
     np.testing.assert_allclose(
         sparse_rows.fit_scores(sparse.csr_matrix(X), Y, 0), expected, atol=1e-3
     )
-    np.testing.assert_allclose(sparse_rows.scores(sparse.csr_matrix(X)), dense.scores(X), atol=1e-3)
+    np.testing.assert_allclose(sparse_rows.scores(sparse.csr_matrix(X)), dense.scores(X), atol=5e-3)
 
 
 def test_a_ridge_below_rounding_is_raised():

@@ -63,7 +63,7 @@ class Limits:
     sparse_second: float = 5e7
     """Stored values times labels that one fit of logistic regression takes in a second."""
 
-    max_eigen: int = 2_000
+    max_eigen: int = 1_000
     """Rows up to which a kernel has eigenvectors, and each label its own ridge."""
     direct_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
@@ -80,8 +80,11 @@ class Limits:
     """Rows on which the width is sought behind a projection: half of the usual number, since the
     widths of several members average out."""
 
-    linear_groups: int = 5
-    """Groups of folds that logistic regression leaves out together."""
+    linear_groups: int = 10
+    """Groups of folds that logistic regression leaves out together: its scores are then those of
+    models of nine tenths of the rows..."""
+    few_linear_groups: int = 5
+    """... and of four fifths where ten fits would take more than a tenth of the time."""
     large_entries: float = 1e8
     """Rows times labels beyond which there is logistic regression alone, and out-of-sample scores
     are of some rows only: an array of these takes half a gigabyte in single precision."""
@@ -105,7 +108,7 @@ class Limits:
     """Wider views are reduced before projections, whose time grows with the columns cubed..."""
     reduced_columns: int = 1_000
     """... to this many columns."""
-    topics: int = 400
+    topics: int = 300
     """Directions of the view "topics"..."""
     topics_share: int = 5
     """... of texts with this many times as many rows and words: of fewer, they are nearly all."""
@@ -231,6 +234,13 @@ class Limits:
         columns = min(shape.n_features, self.max_projected_columns)
         one = self.projection_cost(shape, columns)
         return not self.is_large(shape) and 2 * one.seconds <= self.seconds
+
+    def n_linear_groups(self, shape: Shape) -> int:
+        """Return how many groups of folds logistic regression leaves out."""
+        if self.is_large(shape):
+            return 1
+        cheap = self.linear_cost(shape, self.linear_groups).seconds <= 0.1 * self.seconds
+        return self.linear_groups if cheap else self.few_linear_groups
 
     def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
         """Return the cost of logistic regression."""

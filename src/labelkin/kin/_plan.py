@@ -139,7 +139,7 @@ class Planner:
         return [*linear, *kernels, *projections] if texts else [*kernels, *projections, *linear]
 
     def _linear(self) -> tuple[LearnerGroup, Cost]:
-        n_groups = 1 if self.limits.is_large(self.shape) else self.limits.linear_groups
+        n_groups = self.limits.n_linear_groups(self.shape)
         learner = LogisticLearner(n_groups, self.n_jobs)
         view = word_view(self.names, self.weighted)
         reason = f"logistic regression on the view {view!r}"
