@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state, gen_batches
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import column_spread, kernel_values, row_blocks, sample_rows, take
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges
+from labelkin.kernel._ridge import RidgeSpectrum, loo_errors
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
@@ -120,8 +120,10 @@ class DirectKernelRidge(KernelRidge):
     def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
         K = kernel_values(self.kernel, take(known, sample), None, self.width_)
         spectrum = RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
-        shared = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)[0]
-        return float(shared[0])
+        # By the sum of squared errors, in which frequent labels decide: errors relative to the
+        # variances, where rare labels count as much, ask for much larger ridges.
+        ridges = self.ridges * spectrum.scale
+        return float(ridges[loo_errors(spectrum, Y[sample], ridges).sum(axis=1).argmin()])
 
 
 def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
