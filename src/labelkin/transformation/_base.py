@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
@@ -184,7 +184,7 @@ def fit_member(
             drawn = np.bincount(rows, minlength=len(y)).astype(np.float64)
             weight = drawn if weight is None else drawn * weight
         return clone(base)._fit_presorted(X, y, weight)
-    member = set_random_states(clone(base), check_random_state(seed))
+    member = set_random_states(clone(base), seed)
     if rows is not None:
         X = X[rows]
         weight = None if weight is None else weight[rows]
