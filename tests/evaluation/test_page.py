@@ -23,14 +23,14 @@ EVIL = "<script>window.evil = 1</script>"
 HOSTILE_LABELS = [f"drama{EVIL}", "comedy\"'><img src=x onerror=alert(1)>", "crime</script>&amp;"]
 
 
-def write_noisy_films(path, n, hostile=False):
+def write_noisy_films(path, n, hostile=False, seed=5):
     """Write films with a few wrong marks; hostile ones try to be part of a page."""
-    rng = random.Random(5)
+    rng = random.Random(seed)
     evil, labels = ("", list(VOCABULARY)) if not hostile else (EVIL, HOSTILE_LABELS)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([f"plot{evil}", f"country{evil}", "runtime", *labels])
-        for row in films(n, seed=5):
+        for row in films(n, seed=seed):
             marks = [mark if rng.random() > 0.08 else 1 - mark for mark in row[4:]]
             writer.writerow([f"{row[1]} {evil}", f"{row[2]}{evil}", row[3], *marks])
 
@@ -40,7 +40,7 @@ def pages(tmp_path_factory):
     """Return the folder of three pages: of folds, of a fitted model, and of hostile data."""
     folder = tmp_path_factory.mktemp("pages")
     write_noisy_films(folder / "movies.csv", 150)
-    write_films(folder / "new.csv", 30, seed=1)
+    write_noisy_films(folder / "new.csv", 40, seed=6)
     columns = ["--text", "plot", "--labels", ",".join(VOCABULARY)]
     fast = ["--model", "mlknn,logistic", "--folds", "3", "--quiet"]
 
@@ -123,6 +123,20 @@ def test_figures_are_those_of_the_folds(pages, capsys):
         hits, wrong = label["hits"][place], label["wrong"][place]
         assert hits / (hits + wrong) == pytest.approx(found[label["name"]]["precision"])
         assert hits / label["rows"] == pytest.approx(found[label["name"]]["recall"])
+
+
+@pytest.mark.parametrize(
+    ("page", "data"), [("folds.html", "movies.csv"), ("model.html", "new.csv")]
+)
+def test_mistakes_name_their_rows(pages, page, data):
+    with open(pages / data, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    text = read(pages / page)
+    listed = text[text.index('id="mistakes"') : text.index('id="card"')]
+    shown = re.findall(r"row (\d+)</span> (.*?)</p>", listed)
+    assert len(shown) >= 5
+    for number, words in shown:
+        assert words == " ".join(rows[int(number) - 1]["plot"].split())
 
 
 def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
