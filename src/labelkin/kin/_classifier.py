@@ -87,7 +87,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         quarter of a gigabyte.
     effort : {"low", "medium", "high"}, default="medium"
         How much training may cost. "medium": apart from the trees, the members take at most
-        about 80 seconds of one processor, and 50 MB of the fitted model. "low": a tenth of the
+        about 150 seconds of one processor, and 50 MB of the fitted model. "low": a tenth of the
         time, half of the size; "high": ten times both. On small data every value gives all
         members. The first member (for texts, logistic regression) is always fitted.
     decision : str, default="fixed"

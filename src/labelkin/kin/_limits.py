@@ -50,7 +50,7 @@ class Limits:
 
     # What all members together may cost. The members are planned in the order of their worth,
     # and one is left out if it does not fit into what is left; the first is always planned.
-    seconds: float = 80.0
+    seconds: float = 150.0
     """Seconds of one processor."""
     model_bytes: float = 5e7
     """Bytes of the fitted members without trees."""
@@ -241,6 +241,10 @@ class Limits:
             return 1
         cheap = self.linear_cost(shape, self.linear_groups).seconds <= 0.1 * self.seconds
         return self.linear_groups if cheap else self.few_linear_groups
+
+    def linear_tol(self, shape: Shape) -> float:
+        """Return the tolerance of logistic regression: with very many rows one digit is enough."""
+        return 5e-2 if self.is_large(shape) else 1e-2
 
     def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
         """Return the cost of logistic regression."""

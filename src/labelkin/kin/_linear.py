@@ -7,9 +7,6 @@ from sklearn.utils import gen_batches
 from labelkin.base import Array, Matrix
 from labelkin.linear._fit import LabelFitter, MemoryData
 
-# Distance of the weights to their optimum, relative to their length: metrics do not depend on
-# the third digit.
-_TOL = 1e-2
 _MAX_ITER = 100
 # Rows from which C is chosen: with more it hardly changes.
 _SEARCH_ROWS = 20_000
@@ -31,6 +28,9 @@ class LogisticLearner:
         Groups of folds that are left out together.
     n_jobs : int, optional
         Threads over batches of labels.
+    tol : float
+        Distance of the weights to their optimum, relative to their length: metrics do not depend
+        on the third digit.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class LogisticLearner:
     intercept_: Array
     own_threads = True
 
-    def __init__(self, n_groups: int = 5, n_jobs: int | None = None) -> None:
-        self.n_groups, self.n_jobs = n_groups, n_jobs
+    def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 1e-2) -> None:
+        self.n_groups, self.n_jobs, self.tol = n_groups, n_jobs, tol
 
     def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
@@ -82,7 +82,9 @@ class LogisticLearner:
         return log_odds
 
     def _fitter(self, rows: Matrix, Y: Matrix) -> LabelFitter:
-        return LabelFitter(MemoryData(rows, Y), tol=_TOL, max_iter=_MAX_ITER, n_jobs=self.n_jobs)
+        return LabelFitter(
+            MemoryData(rows, Y), tol=self.tol, max_iter=_MAX_ITER, n_jobs=self.n_jobs
+        )
 
     def _choose_C(
         self, rows: Matrix, Y: Array, rng: np.random.RandomState, left_out: Array

@@ -140,7 +140,7 @@ class Planner:
 
     def _linear(self) -> tuple[LearnerGroup, Cost]:
         n_groups = self.limits.n_linear_groups(self.shape)
-        learner = LogisticLearner(n_groups, self.n_jobs)
+        learner = LogisticLearner(n_groups, self.n_jobs, self.limits.linear_tol(self.shape))
         view = word_view(self.names, self.weighted)
         reason = f"logistic regression on the view {view!r}"
         group = LearnerGroup("linear", view, reason, [learner], log_odds=True)
