@@ -112,7 +112,8 @@ def own_methods(fullname: str) -> list[tuple[str, str]]:
 
 def _summary(module: str, names: list[str]) -> str:
     entries = "".join(f"   {name}\n" for name in sorted(names, key=str.lower))
-    return f".. currentmodule:: {module}\n\n.. autosummary::\n   :toctree: generated\n\n{entries}\n"
+    options = "   :toctree: generated\n   :nosignatures:\n"
+    return f".. currentmodule:: {module}\n\n.. autosummary::\n{options}\n{entries}\n"
 
 
 def sections(modules: dict[str, str]) -> str:
