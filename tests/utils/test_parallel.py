@@ -8,7 +8,7 @@ import pytest
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info
 
-from labelkin._utils.parallel import blas_threads, map_threads
+from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 
 
 def test_all_threads_work_when_it_takes_long():
@@ -79,3 +79,38 @@ def test_threads_of_blas():
         assert map_threads(lambda _: n_blas_threads(), range(2), 2) == [{1}, {1}]
         assert n_blas_threads() == {2}
     assert n_blas_threads() == before
+
+
+def test_blas_has_one_thread_per_computation_of_several():
+    """They begin and end in any order, and leave the number as it was."""
+    before = n_blas_threads()
+    number = effective_n_threads(None)
+    inside, leave = threading.Event(), threading.Event()
+
+    def compute():
+        with limit_blas(2):
+            inside.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=compute)
+    with limit_blas(3):
+        assert effective_n_threads(None) == 3
+        other.start()
+        inside.wait(60)
+        assert n_blas_threads() == {1}
+        with limit_blas(2):
+            assert n_blas_threads() == {1}
+    assert n_blas_threads() == {2}  # the other one is alone now
+    assert effective_n_threads(None) == number  # whatever the other one has
+    leave.set()
+    other.join()
+    assert n_blas_threads() == before
+
+
+def test_one_computation_is_not_several():
+    with limit_blas(3), limit_blas(2):
+        assert n_blas_threads() == {2}
+        with limit_blas(3):
+            assert n_blas_threads() == {2}
+    with limit_blas(2):
+        assert map_threads(lambda _: effective_n_threads(None), range(2), 2) == [1, 1]

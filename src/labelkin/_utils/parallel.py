@@ -9,7 +9,7 @@ sends the items there.
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, TypeVar
@@ -25,9 +25,88 @@ T = TypeVar("T")
 _BATCHES_PER_JOB = 2
 
 
+class _BlasLimit:
+    """The number of threads of BLAS, which belongs to the process.
+
+    Several computations can hold a limit at once, in threads that enter and leave in any order.
+    One computation, with all its threads, gets the smallest of its limits. Two or more get one
+    BLAS thread each: BLAS with many threads that is called from many threads is tens of times
+    slower, because its threads wait for each other in loops.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._held: list[tuple[object, int]] = []
+        self._before: list[int] = []
+
+    def number(self) -> int:
+        """Return the number of threads without any limit."""
+        with self._lock:
+            counts = self._before if self._held else [lib.num_threads for lib in _blas()]
+        return max(counts, default=1)
+
+    def enter(self, computation: object, number: int) -> None:
+        with self._lock:
+            if not self._held:
+                self._before = [lib.num_threads for lib in _blas()]
+            self._held.append((computation, number))
+            self._apply()
+
+    def leave(self, computation: object, number: int) -> None:
+        with self._lock:
+            self._held.remove((computation, number))
+            self._apply()
+
+    def _apply(self) -> None:
+        numbers = self._before
+        if self._held:
+            alone = len({id(computation) for computation, _ in self._held}) == 1
+            smallest = min(number for _, number in self._held)
+            numbers = [smallest if alone else 1] * len(self._before)
+        for lib, number in zip(_blas(), numbers, strict=True):
+            if lib.num_threads != number:
+                # Newer versions of threadpoolctl let one thread change the number until it is
+                # released; here the lock keeps threads apart.
+                release = getattr(lib, "clear_controlling_thread", lambda **_: None)
+                release(force=True)
+                lib.set_num_threads(number)
+                release()
+
+
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas() -> list[Any]:
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+_blas_limit = _BlasLimit()
+# The computation that this thread works for, and its own limit; threads of a map inherit both.
+_computation: ContextVar[Any] = ContextVar("computation", default=None)
+_own_limit: ContextVar[int | None] = ContextVar("own_limit", default=None)
+
+
+@contextmanager
+def limit_blas(number: int) -> Iterator[None]:
+    """Limit BLAS to a number of threads, or to one where other threads compute as well."""
+    computation = _computation.get() or object()
+    tokens = _computation.set(computation), _own_limit.set(number)
+    _blas_limit.enter(computation, number)
+    try:
+        yield
+    finally:
+        _blas_limit.leave(computation, number)
+        _computation.reset(tokens[0])
+        _own_limit.reset(tokens[1])
+
+
+@contextmanager
+def blas_threads(n_jobs: int | None) -> Iterator[None]:
+    """Give BLAS the threads that `n_jobs` stands for; results then depend on it, by rounding.
+
+    Fits that call BLAS at length do so inside this, so that those in other threads of the user
+    are known.
+    """
+    with limit_blas(effective_n_threads(n_jobs)):
+        yield
 
 
 def effective_n_threads(n_jobs: int | None) -> int:
@@ -41,43 +120,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
     backend, configured = get_active_backend()
     if isinstance(backend, ThreadingBackend) and not backend.nesting_level:
         return effective_n_jobs(configured)
-    counts = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return max(counts, default=1)
-
-
-class _OneBlasThread:
-    """Context manager that limits BLAS to one thread.
-
-    The limit belongs to the process. Threads enter and leave in any order: the first one in
-    sets the limit, the last one out lifts it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._n_inside = 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._n_inside:
-                self._limit = _controller().limit(limits=1, user_api="blas")
-            self._n_inside += 1
-
-    def __exit__(self, *_: Any) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if not self._n_inside:
-                self._limit.restore_original_limits()
-
-
-one_blas_thread = _OneBlasThread()
-
-
-@contextmanager
-def blas_threads(n_jobs: int | None) -> Iterator[None]:
-    """Give BLAS the threads that `n_jobs` stands for; results then depend on it, by rounding."""
-    with _controller().limit(limits=effective_n_threads(n_jobs), user_api="blas"):
-        yield
+    return _own_limit.get() or _blas_limit.number()
 
 
 def map_threads(
@@ -102,7 +145,7 @@ def map_threads(
     items = list(items)
     n_threads = min(effective_n_threads(n_jobs), len(items))
     results: list[T] = []
-    with one_blas_thread:
+    with limit_blas(1):
         if n_threads <= 1:
             for item in items:
                 results.append(function(item))

@@ -20,6 +20,7 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
+from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import fit_better_curves, to_log_odds_scale
 from labelkin.kernel._direct import DirectKernelRidge
@@ -195,6 +196,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @blas_threads(None)
     def fit_loo_proba(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Fit, and return leave-one-out probabilities of the training samples.
 

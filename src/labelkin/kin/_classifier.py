@@ -210,6 +210,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @blas_threads(None)
     def fit(self, X: Any, y: Any) -> "KinEnsembleClassifier":
         """Train the members, and combine them by their out-of-sample scores.
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._utils.parallel import map_threads, one_blas_thread
+from labelkin._utils.parallel import limit_blas, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._cells import divide_into_cells, main_directions
 from labelkin.neighbors._exact import ExactSearch
@@ -155,7 +155,7 @@ class ApproximateSearch:
         rows = np.empty(X.shape, dtype=np.float32)
         for batch in gen_batches(len(rows), _BLOCK_ROWS):
             rows[batch] = self._to_single(X[batch])
-        with one_blas_thread:
+        with limit_blas(1):
             self.directions = main_directions(rows, neglected, rng)
             projected = self._project(rows)
             cells = list(divide_into_cells(projected, rng, cell_rows, n_branches))
