@@ -81,6 +81,7 @@ html_sidebars = {
     "index": [],
     "start": [],
     "results": [],
+    "readings": [],
     "coming-from": [],
     "architecture": [],
     "changelog": [],
