@@ -1,4 +1,4 @@
-"""``labelkin predict --sha256``: a model file is used only if it is the expected one."""
+"""``--sha256``: commands that load a model refuse a file that is not the expected one."""
 
 import hashlib
 import json
@@ -21,15 +21,25 @@ def fitted(tmp_path_factory):
     return model, films
 
 
-def test_the_expected_model(fitted, capsys):
-    model, films = fitted
-    digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    assert main(["predict", str(model), str(films), "--sha256", digest, "-q"]) == 0
+COMMANDS = ["predict", "explain", "export"]
 
 
-def test_another_model(fitted, capsys):
+def words_of(command, fitted, tmp_path):
     model, films = fitted
-    assert main(["predict", str(model), str(films), "--sha256", "0" * 64]) == 2
+    if command == "export":
+        pytest.importorskip("onnx", reason="needs the extra 'onnx'")
+    return [command, str(model), str(tmp_path / "m.onnx" if command == "export" else films)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_expected_model(command, fitted, tmp_path, capsys):
+    digest = hashlib.sha256(fitted[0].read_bytes()).hexdigest()
+    assert main([*words_of(command, fitted, tmp_path), "--sha256", digest, "-q"]) == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_model(command, fitted, tmp_path, capsys):
+    assert main([*words_of(command, fitted, tmp_path), "--sha256", "0" * 64]) == 2
     assert "not the expected one; nothing was loaded" in capsys.readouterr().err
 
 

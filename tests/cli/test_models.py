@@ -362,9 +362,10 @@ def test_labels_named_like_our_columns(here):
     assert rows_of("p.csv")[0] == ["row_", "labels_", "confidence", "row", "labels"]
 
 
-@pytest.mark.parametrize("method", ["mlknn", "krr", "logistic"])
+@pytest.mark.parametrize("method", ["mlknn", "krr", "logistic", "kin"])
 def test_explain(method, here, capsys):
-    ok("fit", "movies.csv", *FILMS, "--model", method, "--decide", "cost:FN=2")
+    few = ["--set", "n_trees=10", "--set", "n_projections=2"] if method == "kin" else []
+    ok("fit", "movies.csv", *FILMS, "--model", method, "--decide", "cost:FN=2", *few)
     ok("predict", "model.skops", "new.csv", "--out", "p.csv")
     predicted = rows_of("p.csv")[3][1]
     capsys.readouterr()
@@ -374,9 +375,17 @@ def test_explain(method, here, capsys):
         ";".join(sorted(filter(None, predicted.split(";"))))
     )
     assert any(one["added"] for one in found["labels"])
-    assert bool(found["nearest"]) == (method == "mlknn")
+    assert bool(found["nearest"]) == (method != "logistic")
+    assert bool(found["members"]) == (method in ("krr", "kin"))
+    for one in found["labels"] if found["members"] else ():
+        assert all(1 <= row["row"] <= 60 for row in one["rows"])
+        assert {row["score"] > 0 for row in one["rows"]} == {False, True}
     ok("explain", "model.skops", "new.csv", "--row", "3", "--training", "movies.csv")
-    assert capsys.readouterr().out.startswith('row 3 "')
+    text = capsys.readouterr().out
+    assert text.startswith('row 3 "')
+    assert ("training rows for and against" in text) == (method in ("krr", "kin"))
+    assert ("\n  raw_rbf " in text) == (method == "kin")
+    assert (": drama" in text) == (method != "logistic")
     ok("explain", "model.skops", "new.csv", "--out", "why.html")
     page = (here / "why.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -82,7 +82,7 @@ def explain_mistakes(
 
     `positions` are those of the rows in the user's table, by default the same.
     """
-    from labelkin.cli._reasons import find_reasons
+    from labelkin.cli._find_reasons import find_reasons
     from labelkin.evaluation import Mistake, worst_rows
 
     describe = describe_rows(model.schema, X)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin.cli._data import SavedModel
 from labelkin.cli._decisions import Decision
+from labelkin.cli._find_reasons import find_reasons
 from labelkin.cli._predictions import Predictions
-from labelkin.cli._reasons import find_reasons
 
 if TYPE_CHECKING:
     from labelkin.serve import Deadline

@@ -44,13 +44,14 @@ def command(
         Path | None,
         options.output_option(
             metavar="FILE",
-            help="The training data, to show the nearest training rows and not only their numbers.",
+            help="The training data, to show training rows in words and not only their numbers.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         options.output_option("--out", "-o", help="Page (.html) or picture (.png) to write."),
     ] = None,
+    expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -58,8 +59,8 @@ def command(
     """Explain why a model predicts the labels of one row.
 
     Each label has its probability and the words and values that speak most for (+) or against (−)
-    it, on the scale of log odds: +0.7 doubles the odds. For methods that look at neighbours, the
-    nearest training rows are listed.
+    it, on the scale of log odds: +0.7 doubles the odds. Kin and kernel ridge also list what each
+    member and which training rows add; methods that look at neighbours, the nearest training rows.
     """
     if out is not None:
         if out.suffix.lower() not in (".html", ".htm", ".png"):
@@ -69,7 +70,7 @@ def command(
     check_data_file(data)
     decision = parse_decision(deciding.decide, deciding.threshold)
 
-    saved = load_saved_model(model)
+    saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
     notes = Notes(quiet or as_json)
     print_guesses(table, notes)
@@ -79,7 +80,7 @@ def command(
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     labels, scores, _ = saved.predict(one, None, decision)
 
-    from labelkin.cli._reasons import find_reasons
+    from labelkin.cli._find_reasons import find_reasons
 
     found = find_reasons(
         saved,

@@ -29,6 +29,7 @@ def command(
             help="Take numbers and return probabilities as float32 instead of float64.",
         ),
     ] = False,
+    expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -51,7 +52,7 @@ def command(
         ) from error
     from labelkin._utils.files import open_for_writing
 
-    saved = load_saved_model(model)
+    saved = load_saved_model(model, expected_sha256)
     exported = to_onnx(
         saved.model,
         dtype="float32" if float32 else "float64",

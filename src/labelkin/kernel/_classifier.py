@@ -23,8 +23,11 @@ from labelkin._utils.array_api import (
 from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import fit_better_curves, to_log_odds_scale
+from labelkin.explain import KernelExplanation
+from labelkin.explain._features import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL, take
+from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
 
@@ -218,6 +221,11 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
         weight = check_weight(sample_weight, n)
+        # For explanations
+        self._typical = to_device_of(typical_values(X), X)
+        self._label_bits = to_device_of(np.packbits(y > 0, axis=1), X)
+        self._row_weight = None if weight is None else to_device_of(weight, X)
+
         rows, labels, used = X, y, None
         if weight is not None and not weight.all():  # as if the others were not there
             used = np.flatnonzero(weight)
@@ -299,6 +307,29 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self._calibrate(self._regression.scores(X))
+
+    def explain(
+        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
+    ) -> KernelExplanation:
+        """Return what training samples and features add to one prediction.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+        feature_names : sequence of str, optional
+            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
+            ``fit``, else numbers.
+        max_features : int, default=400
+            Features that are tried, those furthest from their medians: the time is that of as
+            many predictions. 0: none.
+
+        Returns
+        -------
+        KernelExplanation
+            Print it, plot it, or read its arrays.
+        """
+        return explain_kernel_ridge(self, x, feature_names, max_features)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

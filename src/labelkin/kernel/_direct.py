@@ -68,7 +68,6 @@ class DirectKernelRidge(KernelRidge):
         self.rows_: Any = _shortened(self._prepare(X, self.scale_))
         known = self.rows_.astype(np.float64)
         ridge = self._choose_ridge(known, Y, rng, rows, weight)
-        self.ridge_ = np.full(Y.shape[1], ridge)
         dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
         K = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
         start = 0
@@ -76,10 +75,14 @@ class DirectKernelRidge(KernelRidge):
             stop = start + block.shape[0]
             K[start:stop] = kernel_values(self.kernel, known, block, self.width_)
             start = stop
+        ridge = max(ridge, least_ridge(K, weight))
+        self.ridge_ = np.full(Y.shape[1], ridge)
         scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of, weight)
         some = take(known, sample_rows(len(Y), rng, _CHECKED_ROWS))
         columns = kernel_values(self.kernel, known, some, self.width_)
         self.coef_ = _half_precision(coef, columns, Y)
+        # Rounded coefficients do not add up to 0: with a wide kernel, all scores shift alike.
+        self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
         return scores
 
     def scores(self, X: Matrix, block_values: int = 2**22) -> Array:
@@ -184,8 +187,7 @@ def solve_ridge(
     n = len(K)
     weight = np.ones(n) if weight is None else weight
     share = weight / weight.sum()
-    least = _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(np.diag(K) @ weight)
-    ridge = max(ridge, least)
+    ridge = max(ridge, least_ridge(K, weight))
     # In double precision, some rows at a time: coefficients of both signs cancel in its product.
     column_mean = sum(share[batch] @ K[batch] for batch in gen_batches(n, _MEAN_ROWS))
     centre = column_mean.astype(K.dtype)
@@ -215,6 +217,12 @@ def solve_ridge(
         error = linalg.solve(left, ridge * coef[rows], assume_a="pos", lower=True)
         scores[rows] = Y[rows] - error
     return scores, coef, mean - column_mean @ coef
+
+
+def least_ridge(K: Array, weight: Array | None = None) -> float:
+    """Return the ridge below which scores would depend on the rounding of a kernel matrix."""
+    total = np.trace(K) if weight is None else np.diag(K) @ weight
+    return _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(total)
 
 
 def _groups(fold_of: Array) -> list[Array]:

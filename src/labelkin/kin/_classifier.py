@@ -4,6 +4,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -12,6 +13,9 @@ from labelkin._utils.parallel import blas_threads, effective_n_threads, map_thre
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
+from labelkin.explain import KernelExplanation
+from labelkin.explain._features import typical_values
+from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
 from labelkin.kin._limits import EFFORTS, Limits, Shape
@@ -231,9 +235,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         n, k = X.shape
         self._dense = isinstance(X, np.ndarray) or n * k <= limits.dense_entries
         X = as_float_rows(X, self._dense)
-
         shape = Shape(n, k, y.shape[1], stored_values(X))
         large = limits.is_large(shape)
+
+        # For explanations; of very many rows there is no kernel, so no row is shown
+        self._typical = typical_values(X)
+        self._label_bits = np.packbits(y[:0] > 0 if large else y > 0, axis=1)
 
         # Views: the same rows on several scales, learned without labels
         self.views_: dict[str, View] = learn_views(
@@ -358,3 +365,26 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     def _labels_of(self, proba: Array) -> Array:
         return self.decision_.apply(proba)
+
+    def explain(
+        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
+    ) -> KernelExplanation:
+        """Return what members, training samples and features add to one prediction.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+        feature_names : sequence of str, optional
+            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
+            ``fit``, else numbers.
+        max_features : int, default=400
+            Features that are tried, those furthest from their medians: the time is that of as
+            many predictions. 0: none.
+
+        Returns
+        -------
+        KernelExplanation
+            Print it, plot it, or read its arrays.
+        """
+        return explain_kin(self, x, feature_names, max_features)

@@ -1,21 +1,16 @@
-"""Explanations of predictions: by the nearest training samples and the votes, or by features."""
+"""Explanations by the nearest training samples and the votes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.labels import label_names
+from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
-
-# Rows of a printed table; the arrays hold all.
-_SHOWN = 10
-# Features printed for each label.
-_SHOWN_FEATURES = 5
+from labelkin.explain._rows import validate_one_row
+from labelkin.explain._tables import SHOWN, as_html, as_text, title
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,11 +79,11 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{title}\n{_as_text(header, rows)}" for title, header, rows in self._tables()
+            f"{heading}\n{as_text(header, rows)}" for heading, header, rows in self._tables()
         )
 
     def _repr_html_(self) -> str:
-        return "".join(_as_html(title, header, rows) for title, header, rows in self._tables())
+        return "".join(as_html(*table) for table in self._tables())
 
     def to_frame(self, part: str = "labels") -> Any:
         """Return all labels, or all neighbours, as a DataFrame.
@@ -106,8 +101,6 @@ class Explanation:
         """
         if part not in ("labels", "neighbors"):
             raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
-        from labelkin._utils.optional import import_optional
-
         pandas = import_optional("pandas")
         if part == "labels":
             order = self._by_probability()
@@ -138,7 +131,7 @@ class Explanation:
         """Return title, header and rows of the two tables, as text."""
         one = self.n_members == 1
         # All predicted labels are shown.
-        order = self._by_probability()[: max(_SHOWN, self.predicted.sum())]
+        order = self._by_probability()[: max(SHOWN, self.predicted.sum())]
         mean_counts = self.counts.mean(axis=0)
         label_rows = [
             [
@@ -159,144 +152,16 @@ class Explanation:
                 f"{self.neighbor_distance[i]:#.3g}",
                 ", ".join(self._names(self.neighbor_labels[i])) or "none",
             ]
-            for i in range(min(_SHOWN, len(self.neighbors)))
+            for i in range(min(SHOWN, len(self.neighbors)))
         ]
         found_header = ["training sample", "members", "rank", "distance", "labels"]
         if one:
             label_header.remove("votes")
             found_header.remove("members")
         return [
-            (_title("labels", label_rows, len(self.label_names)), label_header, label_rows),
-            (_title("nearest training samples", found, len(self.neighbors)), found_header, found),
+            (title("labels", label_rows, len(self.label_names)), label_header, label_rows),
+            (title("nearest training samples", found, len(self.neighbors)), found_header, found),
         ]
-
-
-@dataclass(frozen=True, repr=False)
-class LinearExplanation:
-    """What each feature adds to the log odds of each label, for one sample.
-
-    ``print`` it, display it in a notebook, or read the arrays.
-
-    Attributes
-    ----------
-    label_names, feature_names : list of str
-        Names of the labels and of the features; numbers from 0 where there are none.
-    predicted : ndarray of bool of shape (n_labels,)
-        Which labels ``predict`` gives.
-    probability : ndarray of shape (n_labels,)
-        What ``predict_proba`` gives.
-    intercept : ndarray of shape (n_labels,)
-        Log odds of a sample whose features are all zero.
-    features : ndarray of int of shape (n_present,)
-        The features that are not zero in the sample.
-    contributions : ndarray of shape (n_labels, n_present)
-        Weight times value of these features: with the intercept they add up to the log odds.
-    """
-
-    label_names: list[str]
-    feature_names: list[str]
-    predicted: Array
-    probability: Array
-    intercept: Array
-    features: Array
-    contributions: Array
-
-    def __repr__(self) -> str:
-        pairs = zip(self.label_names, self.predicted, strict=True)
-        names = ", ".join(name for name, present in pairs if present) or "no label"
-        return f"<LinearExplanation: {names}; {len(self.features)} features>"
-
-    def __str__(self) -> str:
-        title, header, rows = self._table()
-        return f"{title}\n{_as_text(header, rows)}"
-
-    def _repr_html_(self) -> str:
-        return _as_html(*self._table())
-
-    def to_frame(self) -> Any:
-        """Return the contributions as a DataFrame: one row per label, the most probable first.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns: predicted, probability, intercept, then one per feature that is not zero.
-        """
-        from labelkin._utils.optional import import_optional
-
-        pandas = import_optional("pandas")
-        index = pandas.Index(self.label_names, name="label")
-        columns = {
-            "predicted": self.predicted,
-            "probability": self.probability,
-            "intercept": self.intercept,
-        }
-        names = [self.feature_names[i] for i in self.features]
-        added = pandas.DataFrame(self.contributions, index=index, columns=names)
-        frame = pandas.concat([pandas.DataFrame(columns, index=index), added], axis=1)
-        return frame.iloc[np.argsort(-self.probability, kind="stable")]
-
-    def _table(self) -> tuple[str, list[str], list[list[str]]]:
-        order = np.argsort(-self.probability, kind="stable")
-        order = order[: max(_SHOWN, self.predicted.sum())]
-        rows = []
-        for label in order:
-            added = self.contributions[label]
-            largest = np.argsort(-np.abs(added), kind="stable")[:_SHOWN_FEATURES]
-            words = [
-                f"{self.feature_names[self.features[i]]} {added[i]:+.2f}"
-                for i in largest
-                if added[i]
-            ]
-            rows.append(
-                [
-                    self.label_names[label],
-                    "yes" if self.predicted[label] else "no",
-                    f"{self.probability[label]:.3f}",
-                    f"{self.intercept[label]:+.2f}",
-                    ", ".join(words) or "none",
-                ]
-            )
-        header = ["label", "predicted", "probability", "intercept", "features"]
-        return _title("labels", rows, len(self.label_names)), header, rows
-
-
-def explain_linear(model: Any, x: Any, feature_names: Any = None) -> LinearExplanation:
-    """Explain the prediction of a linear classifier by the contributions of the features.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with ``coef_`` and ``intercept_``.
-    x : array-like of shape (n_features,), or one row
-        The sample.
-    feature_names : sequence of str, optional
-        Names of the features; None: those seen in ``fit``, else numbers.
-
-    Returns
-    -------
-    LinearExplanation
-    """
-    model, row = validate_one_row(model, x)
-    if feature_names is None:
-        feature_names = getattr(model, "feature_names_in_", range(model.n_features_in_))
-    if len(feature_names) != model.n_features_in_:
-        raise ValueError(
-            f"feature_names must hold one name for each of the {model.n_features_in_} features, "
-            f"got {len(feature_names)}."
-        )
-    values = row.toarray()[0] if sparse.issparse(row) else row[0]
-    features = np.flatnonzero(values)
-    coef = model.coef_[:, features]
-    probability = model._proba(row)[0]
-    return LinearExplanation(
-        label_names=label_names(model),
-        feature_names=[str(name) for name in feature_names],
-        predicted=probability > 0.5,
-        probability=probability,
-        intercept=model.intercept_,
-        features=features,
-        contributions=(coef.toarray() if sparse.issparse(coef) else coef) * values[features],
-    )
 
 
 def explain(model: Any, x: Any) -> Explanation:
@@ -321,23 +186,6 @@ def explain(model: Any, x: Any) -> Explanation:
         np.ones(1),
         lambda probability: (probability[0], probability[0] > 0.5),
     )
-
-
-def validate_one_row(model: Any, x: Any) -> tuple[Any, Matrix]:
-    """Return a fitted model on the host, and the sample as one validated row."""
-    check_is_fitted(model)
-    if (here := ensure_on_host(model)) is not model:
-        model, x = here, to_host(x)
-    if hasattr(x, "to_frame") and np.ndim(x) == 1:  # a row of a DataFrame: keep its names
-        x = x.to_frame().T
-    elif not sparse.issparse(x) and np.ndim(x) == 1:
-        x = np.reshape(x, (1, -1))
-    row = model._validate_predict(x)
-    if row.shape[0] != 1:
-        raise ValueError(
-            f"x must be one sample, got {row.shape[0]}: explain them one after the other."
-        )
-    return model, row
 
 
 def explain_members(
@@ -396,33 +244,3 @@ def _summary(nearest: Array, distances: Array) -> tuple[Array, Array, Array, Arr
     mean_distance = np.bincount(place, distances.ravel(), len(samples)) / members
     order = np.lexsort((mean_rank, -members))
     return samples[order], members[order], mean_rank[order], mean_distance[order]
-
-
-def _title(name: str, shown: list[list[str]], total: int) -> str:
-    return name if len(shown) == total else f"{name} ({len(shown)} of {total})"
-
-
-def _as_text(header: list[str], rows: list[list[str]]) -> str:
-    """Return aligned columns, the last one flush left if it holds words."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if title in ("label", "labels", "features") else cell.rjust(width)
-            for cell, width, title in zip(row, widths, header, strict=True)
-        ).rstrip()
-        for row in [header, *rows]
-    ]
-    return "\n".join(f"  {line}" for line in lines) + "\n"
-
-
-def _as_html(title: str, header: list[str], rows: list[list[str]]) -> str:
-    from html import escape
-
-    def row(cells: list[str], kind: str) -> str:
-        return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
-
-    body = "".join(row(cells, "td") for cells in rows)
-    return (
-        f"<table><caption>{escape(title)}</caption><thead>{row(header, 'th')}</thead>"
-        f"<tbody>{body}</tbody></table>"
-    )

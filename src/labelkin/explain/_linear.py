@@ -1,0 +1,133 @@
+"""Explanations by what features add to the log odds, for linear models."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.labels import label_names
+from labelkin._utils.optional import import_optional
+from labelkin.base import Array
+from labelkin.explain._rows import feature_names_of, validate_one_row
+from labelkin.explain._tables import SHOWN, SHOWN_FEATURES, as_html, as_text, title
+
+
+@dataclass(frozen=True, repr=False)
+class LinearExplanation:
+    """What each feature adds to the log odds of each label, for one sample.
+
+    ``print`` it, display it in a notebook, or read the arrays.
+
+    Attributes
+    ----------
+    label_names, feature_names : list of str
+        Names of the labels and of the features; numbers from 0 where there are none.
+    predicted : ndarray of bool of shape (n_labels,)
+        Which labels ``predict`` gives.
+    probability : ndarray of shape (n_labels,)
+        What ``predict_proba`` gives.
+    intercept : ndarray of shape (n_labels,)
+        Log odds of a sample whose features are all zero.
+    features : ndarray of int of shape (n_present,)
+        The features that are not zero in the sample.
+    contributions : ndarray of shape (n_labels, n_present)
+        Weight times value of these features: with the intercept they add up to the log odds.
+    """
+
+    label_names: list[str]
+    feature_names: list[str]
+    predicted: Array
+    probability: Array
+    intercept: Array
+    features: Array
+    contributions: Array
+
+    def __repr__(self) -> str:
+        pairs = zip(self.label_names, self.predicted, strict=True)
+        names = ", ".join(name for name, present in pairs if present) or "no label"
+        return f"<LinearExplanation: {names}; {len(self.features)} features>"
+
+    def __str__(self) -> str:
+        heading, header, rows = self._table()
+        return f"{heading}\n{as_text(header, rows)}"
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._table())
+
+    def to_frame(self) -> Any:
+        """Return the contributions as a DataFrame: one row per label, the most probable first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns: predicted, probability, intercept, then one per feature that is not zero.
+        """
+        pandas = import_optional("pandas")
+        index = pandas.Index(self.label_names, name="label")
+        columns = {
+            "predicted": self.predicted,
+            "probability": self.probability,
+            "intercept": self.intercept,
+        }
+        names = [self.feature_names[i] for i in self.features]
+        added = pandas.DataFrame(self.contributions, index=index, columns=names)
+        frame = pandas.concat([pandas.DataFrame(columns, index=index), added], axis=1)
+        return frame.iloc[np.argsort(-self.probability, kind="stable")]
+
+    def _table(self) -> tuple[str, list[str], list[list[str]]]:
+        order = np.argsort(-self.probability, kind="stable")
+        order = order[: max(SHOWN, self.predicted.sum())]
+        rows = []
+        for label in order:
+            added = self.contributions[label]
+            largest = np.argsort(-np.abs(added), kind="stable")[:SHOWN_FEATURES]
+            words = [
+                f"{self.feature_names[self.features[i]]} {added[i]:+.2f}"
+                for i in largest
+                if added[i]
+            ]
+            rows.append(
+                [
+                    self.label_names[label],
+                    "yes" if self.predicted[label] else "no",
+                    f"{self.probability[label]:.3f}",
+                    f"{self.intercept[label]:+.2f}",
+                    ", ".join(words) or "none",
+                ]
+            )
+        header = ["label", "predicted", "probability", "intercept", "features"]
+        return title("labels", rows, len(self.label_names)), header, rows
+
+
+def explain_linear(model: Any, x: Any, feature_names: Any = None) -> LinearExplanation:
+    """Explain the prediction of a linear classifier by the contributions of the features.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with ``coef_`` and ``intercept_``.
+    x : array-like of shape (n_features,), or one row
+        The sample.
+    feature_names : sequence of str, optional
+        Names of the features; None: those seen in ``fit``, else numbers.
+
+    Returns
+    -------
+    LinearExplanation
+    """
+    model, row = validate_one_row(model, x)
+    names = feature_names_of(model, feature_names)
+    values = row.toarray()[0] if sparse.issparse(row) else row[0]
+    features = np.flatnonzero(values)
+    coef = model.coef_[:, features]
+    probability = model._proba(row)[0]
+    return LinearExplanation(
+        label_names=label_names(model),
+        feature_names=names,
+        predicted=probability > 0.5,
+        probability=probability,
+        intercept=model.intercept_,
+        features=features,
+        contributions=(coef.toarray() if sparse.issparse(coef) else coef) * values[features],
+    )

@@ -1,0 +1,62 @@
+"""A picture of what members, features and training samples add to labels."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelkin._utils.optional import import_optional
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from labelkin.explain._kernels import KernelExplanation
+
+_BLUE, _ORANGE = "#0072B2", "#D55E00"  # of the Okabe-Ito palette
+_SHOWN = 6
+
+
+def plot_effects(why: "KernelExplanation", labels: list[int]) -> "Figure":
+    """Draw one row of panels per label: members, features, training samples.
+
+    Made without pyplot, so that no window opens and no setting of the caller changes.
+    """
+    import_optional("matplotlib", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    n_bars = max(len(why.member_names) + 2, 2 * _SHOWN)
+    figure = Figure(figsize=(12, (0.7 + 0.2 * n_bars) * len(labels)), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(len(labels), 3, squeeze=False)
+    for axes, label in zip(panels, labels, strict=True):
+        members = list(zip(why.member_names, why.member_effects[:, label], strict=True))
+        members += [("(every sample)", why.intercept[label])]
+        if why.correction.any():
+            members += [("(other labels)", why.correction[label])]
+        rows = [*why.strongest_rows(label, 1, _SHOWN), *why.strongest_rows(label, -1, _SHOWN)[::-1]]
+        samples = [(f"sample {row}", why.row_effects[row, label]) for row in rows]
+        mark = "predicted" if why.predicted[label] else "not predicted"
+        _draw(axes[0], members, f"{why.label_names[label]}: {why.probability[label]:.2f}, {mark}")
+        _draw(axes[1], why.strongest_features(label, 2 * _SHOWN), "features")
+        _draw(axes[2], samples, "training samples")
+        for axis, unit in zip(axes, ("log odds", "log odds", "score"), strict=True):
+            axis.set_xlabel(f"added to the {unit}", fontsize=8)
+    return figure
+
+
+def _draw(axis: Any, effects: list[tuple[str, float]], heading: str) -> None:
+    values = np.array([effect for _, effect in effects])
+    places = range(len(effects))
+    axis.barh(places, values, color=np.where(values > 0, _BLUE, _ORANGE), height=0.7)
+    axis.set_yticks(places, [_shorten(name) for name, _ in effects], fontsize=8)
+    axis.invert_yaxis()
+    axis.axvline(0, color="#555555", linewidth=0.8)
+    axis.tick_params(axis="x", labelsize=8)
+    axis.locator_params(axis="x", nbins=5)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.set_title(_shorten(heading, 60), loc="left", fontsize=10)
+
+
+def _shorten(text: str, longest: int = 24) -> str:
+    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return text.replace("$", r"\$")  # no formula for Matplotlib
