@@ -176,7 +176,7 @@ class RidgeSpectrum:
     def left_out(self, shrinkage: Any) -> Any:
         """Return 1 − hᵢ for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
         xp, _ = get_namespace(self.vectors)
-        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, len(shrinkage))]
+        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, shrinkage.shape[0])]
         left = 1 - self.weigh(1 / self.total + xp.concat(blocks, axis=0))
         # 0 for a single sample, whose residual is 0 as well.
         return xp.where(left > 0, left, xp.ones_like(left))
