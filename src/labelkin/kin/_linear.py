@@ -8,8 +8,10 @@ from labelkin.base import Array, Matrix
 from labelkin.linear._fit import LabelFitter, MemoryData
 
 _MAX_ITER = 100
-# Rows from which C is chosen: with more it hardly changes.
-_SEARCH_ROWS = 20_000
+# Below this share of values that are not zero, products of sparse rows take less time.
+_SPARSE_SHARE = 0.1
+# Rows from which C is chosen, in this many groups at most: with more it hardly changes.
+_SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
 # Labels are fitted in blocks for which (rows + columns) · labels is at most this, which bounds the
 # memory beside the weights themselves: a block takes some arrays of a quarter of a gigabyte.
 _BLOCK_ENTRIES = 2**26
@@ -53,6 +55,8 @@ class LogisticLearner:
     def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
         (n, k), q = rows.shape, Y.shape[1]
+        if not sparse.issparse(rows) and np.count_nonzero(rows) < _SPARSE_SHARE * rows.size:
+            rows = sparse.csr_array(rows)
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
         centre = np.zeros(k) if sparse.issparse(rows) else rows.mean(axis=0)
@@ -93,7 +97,7 @@ class LogisticLearner:
         if not len(left_out):
             return 1.0
         sample = rng.permutation(len(Y))[:_SEARCH_ROWS]
-        group = np.arange(len(sample)) % max(2, len(left_out))
+        group = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
         fitter = self._fitter(rows[sample], Y[sample])
         return float(fitter.choose_C(np.ones(len(sample)), group, None)[0])
 
