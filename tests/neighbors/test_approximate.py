@@ -246,3 +246,14 @@ def test_equal_rows_take_no_more_memory_than_others(monkeypatch):
     monkeypatch.setattr(_NearestPlaces, "add", counted)
     index(np.zeros((5000, 3)), 10)
     assert sum(kept) == 5000 * 16
+
+
+@pytest.mark.parametrize("exponent", [83, -100, -400])
+def test_the_unit_of_the_columns_changes_nothing(exponent):
+    """The search computes in single precision, which ends at 10^38."""
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    expected = ApproximateSearch(X, 5).query(X[:50] + 0.01)
+    scaled = ApproximateSearch(X * 2.0**exponent, 5)
+    np.testing.assert_array_equal(scaled.query((X[:50] + 0.01) * 2.0**exponent), expected)
+    near = scaled.distances(X[:1] * 2.0**exponent, expected[0]) / 2.0**exponent
+    np.testing.assert_allclose(near, np.linalg.norm(X[expected[0]] - X[:1], axis=1), rtol=1e-5)

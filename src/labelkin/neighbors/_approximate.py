@@ -101,6 +101,7 @@ class ApproximateSearch:
         self.first_rows = max(first_rows, -(-2 * self.width // N_GROUPED) * N_GROUPED)
         # Single precision has few digits: none are spent on the distance to the origin.
         self.centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        self.scale = _unit_scale(X)
         sample = np.random.RandomState(_SEED).permutation(X.shape[0])[:recall_rows]
         farthest = self._farthest_neighbor(X, sample)
         self._store(X, _NEGLECTED * float(np.median(farthest)), cell_rows, n_branches)
@@ -142,7 +143,7 @@ class ApproximateSearch:
     def distances(self, x: Matrix, rows: Array) -> Array:
         """Return the Euclidean distances from one sample, (1, n_features), to some rows."""
         near = self.rows[_unsort(np.arange(len(self.order)), self.order)[rows]]
-        return np.linalg.norm(near - self._to_single(x), axis=1)
+        return np.linalg.norm(near - self._to_single(x), axis=1).astype(np.float64) / self.scale
 
     @property
     def rows(self) -> Array:
@@ -294,12 +295,23 @@ class ApproximateSearch:
 
     def _to_single(self, X: Matrix) -> Array:
         dense = X.toarray() if sparse.issparse(X) else X
-        return np.ascontiguousarray(dense - self.centre, dtype=np.float32)
+        return np.ascontiguousarray((dense - self.centre) * self.scale, dtype=np.float32)
 
     def _map(self, function: Callable[[slice], Array], m: int, n_jobs: int | None) -> Array:
         """Concatenate the results of a function of slices of m rows."""
         found = map_threads(function, gen_batches(m, _BLOCK_ROWS), n_jobs) if m else []
         return np.concatenate(found) if found else np.empty((0, self.n_neighbors), dtype=np.intp)
+
+
+def _unit_scale(X: Matrix) -> float:
+    """Return a power of two that brings the largest range of a column near 1.
+
+    Squares in single precision neither overflow nor underflow then, and a power of two changes
+    no digit.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    spread = high.toarray() - low.toarray() if sparse.issparse(X) else high - low
+    return float(2.0 ** -int(np.frexp(np.max(spread))[1]))
 
 
 class _NearestPlaces:
