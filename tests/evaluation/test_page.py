@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
 
 from labelkin.cli import main
-from labelkin.evaluation import EvaluationPage, Method, OutOfSample
+from labelkin.evaluation import EvaluationPage, Method, Mistake, OutOfSample
 from support.browser import js, requested_urls, resize, set_theme, too_wide
 from support.tables import VOCABULARY, films, write_films, write_numbers
 
@@ -232,6 +232,10 @@ def test_pages_of_large_data_stay_small():
         {"label": name, "rows": int(y[:, j].sum()), "threshold": 0.5} | dict.fromkeys(keys, 0.5)
         for j, name in enumerate(names)
     ]
+    errors = [(name, 0.9) for name in names]
+    reasons = {name: [("value " * 10_000, 1.0)] for name in names}
+    words = "word " * 10_000
+    mistake = Mistake(3, words, errors[:90], errors[90:], list(names), 9.0, reasons, "somehow")
     text = EvaluationPage(
         title="large.csv",
         headline="Large",
@@ -240,12 +244,13 @@ def test_pages_of_large_data_stay_small():
         methods=[Method("Kin", ["80.0 ± 1.0"], is_best=True)],
         found=found,
         labels=figures,
-        mistakes=[],
+        mistakes=[mistake] * 100,
         describe=lambda row: "word " * 10_000,
         card=[("columns", "column, " * 100_000)],
     ).render()
     assert len(text.encode()) < 5_000_000
     assert len(inline_data(text)["labels"]) == 500
+    assert "and 590 more" in Elements(text).text
     assert "Of 600 labels the 500 most frequent are shown" in Elements(text).text
 
 

@@ -175,6 +175,19 @@ def test_flipped_labels_are_suspected():
     assert len(find_suspects(found, 5)[0]) == 5
 
 
+def test_a_row_unlike_the_others_does_not_fill_the_list():
+    rng = np.random.default_rng(0)
+    y = (rng.random((500, 30)) < 0.3).astype(int)
+    p = np.where(y, 0.99, 0.01)
+    p[7], p[9, 3] = 1 - p[7], 1 - p[9, 3]  # all labels of one row, one of another
+    names = tuple(f"label {j}" for j in range(30))
+    found = OutOfSample(names, np.arange(500), y, (p > 0.5).astype(int), p, np.full(30, 0.5))
+    suspects, count = find_suspects(found, 20)
+    assert count >= 20
+    assert [one.row for one in suspects].count(7) == 2
+    assert 9 in [one.row for one in suspects]
+
+
 def test_right_probabilities_raise_hardly_any_suspicion():
     found = make_predictions(5000)
     _, count = find_suspects(found, 10)

@@ -18,6 +18,8 @@ from labelkin.evaluation._together import find_together
 _LABELS = 500
 _TOGETHER = 20
 _MISTAKES = 20
+_VERDICTS = 5  # missed labels of a row, and as many false alarms
+_PART = 60  # characters of a word or value
 _SUSPECTS = 30
 _WORDS = 400
 _NAME = 80
@@ -105,7 +107,7 @@ class EvaluationPage:
             growth=self.growth,
             growth_note=self.growth_note,
             growth_drawing=None if self.growth is None else draw_growth(self.growth),
-            mistakes=self.mistakes[:_MISTAKES],
+            mistakes=[_show_mistake(one) for one in self.mistakes[:_MISTAKES]],
             suspects=[
                 {
                     "row": one.row + 1,
@@ -174,6 +176,30 @@ class EvaluationPage:
             "are_probabilities": self.found.are_probabilities,
             "rows": len(self.found.y),
         }
+
+
+def _show_mistake(one: Mistake) -> dict[str, Any]:
+    """Return a mistake as the page shows it, the most confident errors of the row first."""
+    missed = sorted(one.missed, key=lambda pair: pair[1])
+    wrong = sorted(one.wrong, key=lambda pair: -pair[1])
+    verdicts = [
+        {
+            "kind": kind,
+            "label": _short(name, _NAME),
+            "score": score,
+            "reasons": [(_short(part, _PART), value) for part, value in one.reasons.get(name, [])],
+        }
+        for kind, pairs in (("missed", missed), ("wrong", wrong))
+        for name, score in pairs[:_VERDICTS]
+    ]
+    return {
+        "row": one.row + 1,
+        "words": _short(one.words, _WORDS),
+        "verdicts": verdicts,
+        "more": len(missed) + len(wrong) - len(verdicts),
+        "right": _short(", ".join(one.right), _WORDS),
+        "method": one.method,
+    }
 
 
 def _short(text: str, most: int) -> str:

@@ -10,6 +10,8 @@ from labelkin.evaluation._predictions import OutOfSample
 ASSUMED = 0.05
 """Share of each label's marks that is assumed to be wrong before the model is consulted."""
 
+_PER_ROW = 2  # labels of one row that are listed
+
 
 @dataclass(frozen=True)
 class Suspect:
@@ -38,16 +40,22 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[Suspect], int]:
     present = found.y.astype(bool)
     odds = ASSUMED * odds_against(found.y, found.pooled_scores, found.y.mean(axis=0))
     doubt = odds / (1 + odds)
-    order = np.argsort(-doubt, axis=None, kind="stable")
     count = int((doubt > 0.5).sum())
-    suspects = [
-        Suspect(
-            int(found.rows[i]),
-            int(j),
-            bool(present[i, j]),
-            float(found.scores[i, j]),
-            float(doubt[i, j]),
+    order = np.argsort(-doubt, axis=None, kind="stable")[:count]
+    listed: dict[int, int] = {}
+    suspects: list[Suspect] = []
+    for i, j in zip(*np.unravel_index(order, doubt.shape), strict=True):
+        # All labels of a row that is unlike the others would fill the list.
+        listed[i] = listed.get(i, 0) + 1
+        if listed[i] > _PER_ROW or len(suspects) == most:
+            continue
+        suspects.append(
+            Suspect(
+                int(found.rows[i]),
+                int(j),
+                bool(present[i, j]),
+                float(found.scores[i, j]),
+                float(doubt[i, j]),
+            )
         )
-        for i, j in zip(*np.unravel_index(order[: min(most, count)], doubt.shape), strict=True)
-    ]
     return suspects, count
