@@ -73,3 +73,13 @@ def test_a_ridge_below_rounding_is_raised():
     )
     assert np.isfinite(scores).all()
     assert np.isfinite(coef).all()
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 1e-3])
+def test_rounded_coefficients_do_not_shift_scores(ridge):
+    """The mean of the fitted values is that of the labels, also for a very wide kernel."""
+    X, Y = make_data(200, 4, 3)
+    learner = DirectKernelRidge("rbf", width=20.0, ridges=np.array([ridge]))
+    learner.fit_scores(X, Y, 0)
+    assert learner.coef_.dtype != np.float64
+    np.testing.assert_allclose(learner.scores(X).mean(axis=0), Y.mean(axis=0), atol=1e-3)

@@ -248,6 +248,7 @@ h1 {{ font-size: 1.15rem; }} h2 {{ font-size: 1rem; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; }}
 td, th {{ text-align: left; padding: .35rem .5rem; border-top: 1px solid #8884; font-weight: 400; }}
+th {{ overflow-wrap: break-word; }}
 tr.in th {{ font-weight: 700; }}
 .labels td:nth-child(3), .members td, .members th, span {{ white-space: nowrap; }}
 .labels td:nth-child(4) {{ width: 20%; }}
