@@ -1,6 +1,6 @@
 """The worst mistakes of an evaluation, explained."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,6 @@ def explain_mistakes(
     found = []
     for row, size in zip(*worst_rows(y, labels, scores, y.mean(axis=0), most), strict=True):
         given, predicted = y[row].astype(bool), labels[row].astype(bool)
-        pairs = list(zip(names, scores[row].tolist(), strict=True))
-
-        def scored(mask: "np.ndarray", pairs: list[tuple[str, float]] = pairs) -> Any:
-            return [pairs[j] for j in mask.nonzero()[0]]
-
         reasons, method = {}, ""
         if has_scores:
             # Missed labels are explained as if predicted: of the others only the likely ones are.
@@ -105,16 +100,19 @@ def explain_mistakes(
             Mistake(
                 row=int(row if positions is None else positions[row]),
                 words=describe(int(row)),
-                missed=[
-                    (names[j], float(scores[row, j])) for j in (given & ~predicted).nonzero()[0]
-                ],
-                wrong=[
-                    (names[j], float(scores[row, j])) for j in (predicted & ~given).nonzero()[0]
-                ],
-                right=[names[j] for j in (given & predicted).nonzero()[0]],
+                missed=_scored(names, scores[row], given & ~predicted),
+                wrong=_scored(names, scores[row], predicted & ~given),
+                right=[name for name, _ in _scored(names, scores[row], given & predicted)],
                 size=float(size),
                 reasons=reasons,
                 method=method,
             )
         )
     return found
+
+
+def _scored(
+    names: Sequence[str], scores: "np.ndarray", mask: "np.ndarray"
+) -> list[tuple[str, float]]:
+    """Return the labels of a mask with their scores."""
+    return [(name, float(x)) for name, x, here in zip(names, scores, mask, strict=True) if here]

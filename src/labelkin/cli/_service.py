@@ -113,7 +113,7 @@ class ModelService:
         reasons = find_reasons(
             self._saved, rows, number, labels[0], scores[0], "", lambda _: ""
         ).as_json()
-        return {key: reasons[key] for key in ("labels", "nearest")}
+        return {key: reasons[key] for key in ("labels", "members", "nearest")}
 
 
 def _method_of(saved: SavedModel) -> str:

@@ -78,19 +78,37 @@ def answer_schema(model: dict[str, Any]) -> dict[str, Any]:
         "type": "object",
         "properties": {"part": {"type": "string"}, "log_odds": number},
     }
+    row_score = {
+        "type": "object",
+        "properties": {"row": {"type": "integer"}, "score": number},
+    }
     label = {
         "type": "object",
         "properties": {
             "label": {"type": "string"},
             "predicted": {"type": "boolean"},
             "probability": number,
-            "added": {"type": "array", "items": part},
+            "added": {
+                "type": "array",
+                "items": part,
+                "description": "What words and values add to the log odds.",
+            },
+            "rows": {
+                "type": "array",
+                "items": row_score,
+                "description": "Training rows, counted from 1, for or against the label.",
+            },
         },
     }
     explanation = {
         "type": "object",
         "properties": {
             "labels": {"type": "array", "items": label},
+            "members": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "What each member of an ensemble predicts.",
+            },
             "nearest": {"type": "array", "items": {"type": "string"}},
         },
     }
