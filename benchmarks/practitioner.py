@@ -29,6 +29,7 @@ from scipy import sparse
 from labelkin.metrics import METRICS
 
 BASELINE = "ovr"
+OWN = ("kin", "logistic", "krr", "vpcme")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 SIZES = {False: (12_179, 363, 2**17), True: (1_500, 60, 3_000)}
 """Rows, labels and words; in a quick run fewer."""
@@ -118,7 +119,7 @@ class Omikuji(InFolder):
     def _pairs(self, X):
         for row in sparse.csr_matrix(X):
             pairs = list(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-            yield self.model.predict(pairs, top_k=self.n_labels)
+            yield self.model.predict(pairs, beam_size=self.n_labels, top_k=self.n_labels)
 
 
 class NapkinXC(InFolder):
@@ -213,7 +214,7 @@ def measure(name, path):
     proba = np.asarray(model.predict_proba(test))
     ended = time.perf_counter(), time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    n_bytes = model.n_bytes() if isinstance(model, InFolder) else len(pickle.dumps(model))
+    n_bytes = size_on_disk(name, model)
     return {
         "fit": fitted[1] - started[1],
         "fit wall": fitted[0] - started[0],
@@ -224,6 +225,19 @@ def measure(name, path):
         "AP": 100 * METRICS["average_precision"](truth, proba),
         "RL": 100 * METRICS["ranking_loss"](truth, proba),
     }
+
+
+def size_on_disk(name, model):
+    """Return the bytes of a model's file: labelkin's own format, a folder, or else a pickle."""
+    if isinstance(model, InFolder):
+        return model.n_bytes()
+    if name not in OWN:
+        return len(pickle.dumps(model))
+    from labelkin.persistence import save_model
+
+    with tempfile.TemporaryDirectory() as folder:
+        save_model(model, Path(folder) / "model.skops")
+        return (Path(folder) / "model.skops").stat().st_size
 
 
 def measure_apart(names, data):
