@@ -26,6 +26,7 @@ def fit_logistic(
     max_iter: int = 200,
     max_formed: int = 300,
     start: Array | None = None,
+    weight: Array | None = None,
 ) -> Array:
     """Minimise −log likelihood + ridge · |w|², the last entry of w free.
 
@@ -50,6 +51,8 @@ def fit_logistic(
         Columns up to which the Hessian is formed; beyond, only its products with vectors.
     start : ndarray of shape (n_columns,), optional
         Coefficients at which the search begins. None: those of the classes' odds alone.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the samples in the likelihood. None: all 1.
 
     Returns
     -------
@@ -57,27 +60,28 @@ def fit_logistic(
         w: log odds are A @ w.
     """
     n, width = A.shape
+    weight = np.ones(n) if weight is None else weight
     sign = 2.0 * y - 1
     penalty = np.full(width, 2 * ridge)
     penalty[-1] = 0
     w = np.zeros(width)
-    w[-1] = np.log((y.sum() + 1) / (n - y.sum() + 1))
+    w[-1] = np.log((weight @ y + 1) / (weight @ (1 - y) + 1))
     if y.min() == y.max():
         return w
     w = w if start is None else start.copy()
     odds = A @ w
 
     def objective(odds: Array, w: Array) -> float:
-        return float(penalty @ w**2 / 2 - log_expit(sign * odds).sum())
+        return float(penalty @ w**2 / 2 - weight @ log_expit(sign * odds))
 
     value = objective(odds, w)
     for _ in range(max_iter):
         p = expit(odds)
-        gradient = A.T @ (p - y) + penalty * w
+        gradient = A.T @ (weight * (p - y)) + penalty * w
         if np.abs(gradient).max() <= tol * max(1.0, value):
             break
         formed = width <= max_formed and not sparse.issparse(A)
-        step = _newton_step(A, p * expit(-odds), penalty, gradient, formed)
+        step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
             new = objective(odds - length * change, w - length * step)

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
+from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.explain import KernelExplanation
 from labelkin.explain._features import typical_values
@@ -20,6 +20,7 @@ from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
 from labelkin.kin._limits import EFFORTS, Limits, Shape
 from labelkin.kin._plan import Planner
+from labelkin.kin._sample_weight import repeat_rows
 from labelkin.kin._stacking import Stacking
 from labelkin.kin._views import (
     View,
@@ -133,7 +134,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         ridges, C, the scale of the curves, the slope that labels share and the shares of the
         candidates for weights are those of the whole training set.
     oob_indices_ : ndarray of int
-        The training samples whose probabilities these are: all, unless there are very many.
+        The training samples whose probabilities these are: all of positive weight, unless there
+        are very many.
     oob_score_ : float
         `oob_metric` of these: an estimate of its value on new samples.
     decision_ : LabelDecision
@@ -215,7 +217,9 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     @blas_threads(None)
-    def fit(self, X: Any, y: Any) -> "KinEnsembleClassifier":
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
+    ) -> "KinEnsembleClassifier":
         """Train the members, and combine them by their out-of-sample scores.
 
         Parameters
@@ -224,12 +228,20 @@ class KinEnsembleClassifier(MultiLabelClassifier):
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight of 2 is the same as the sample twice, in the same fold, 0 as none at all:
+            in every member, their combination, the decision and `oob_score_`. Views of the
+            features are learned without weights.
 
         Returns
         -------
         self
         """
         X, y = self._validate_fit(X, y)
+        weight, counted = check_weight(sample_weight, X.shape[0]), np.arange(X.shape[0])
+        if weight is not None:
+            counted = np.flatnonzero(weight)
+            X, y, weight = X[counted], y[counted], weight[counted]
         rng = check_random_state(self.random_state)
         limits = self._limits.for_effort(self.effort)
         n, k = X.shape
@@ -258,7 +270,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         # Folds: each learner scores their rows by what it learned from the others
         fold_of = draw_folds(n, rng, limits.n_held_out(shape) if large else n)
-        self.oob_indices_ = np.flatnonzero(fold_of >= 0)
+        scored = np.flatnonzero(fold_of >= 0)
+        self.oob_indices_ = counted[scored]
 
         # Plan: which learners on which view
         planner = Planner(
@@ -280,14 +293,15 @@ class KinEnsembleClassifier(MultiLabelClassifier):
             print("\n".join(f"[{type(self).__name__}] {line}" for line in plan.describe(shape)))
 
         # Fit, with leave-fold-out scores of the training rows
-        scores = self._fit_members(members, rows, y, fold_of, rng, limits)
+        scores = self._fit_members(members, rows, y, fold_of, weight, rng, limits)
 
         # Combine
-        y, fold_of = y[self.oob_indices_], fold_of[self.oob_indices_]
+        y, fold_of = y[scored], fold_of[scored]
+        weight = None if weight is None else weight[scored]
         n_parts = limits.n_parts(len(y), y.shape[1], int(fold_of.max()) + 1)
         self._stacking = Stacking(random_seed(rng), max_entries=limits.weight_entries)
         proba, member_proba = self._stacking.fit_proba(
-            scores, y, fold_of, n_parts, [member.log_odds for member in members]
+            scores, y, fold_of, n_parts, [member.log_odds for member in members], weight
         )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
@@ -295,10 +309,12 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         self.oob_proba_ = self._as_proba(proba).astype(np.float32)
 
         # Decide
+        again = slice(None) if weight is None else repeat_rows(weight)
+        y, proba = y[again], proba[again]
         self.decision_ = LabelDecision(self.decision).fit(proba, y)
         self.oob_score_ = self._score(y, proba, self.decision_.apply(proba))
         self.member_scores_ = {
-            member.name: self._score(y, alone, alone > 0.5)
+            member.name: self._score(y, alone[again], alone[again] > 0.5)
             for member, alone in zip(members, member_proba, strict=True)
         }
         return self
@@ -309,6 +325,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         rows: dict[str, Matrix],
         y: Array,
         fold_of: Array,
+        weight: Array | None,
         rng: np.random.RandomState,
         limits: Limits,
     ) -> list[Array]:
@@ -323,7 +340,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         def fit(job: tuple[Learner, Matrix, int]) -> Array:
             learner, view_rows, seed = job
-            scores = learner.fit_scores(view_rows, y, seed, fold_of)
+            scores = learner.fit_scores(view_rows, y, seed, fold_of, weight=weight)
             progress.step()
             return scores
 
@@ -339,9 +356,9 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         scores = iter(
             [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
         )
+        share = np.average(y, axis=0, weights=weight)
         return [
-            mean_out_of_sample([next(scores) for _ in member.learners], y.mean(axis=0))
-            for member in members
+            mean_out_of_sample([next(scores) for _ in member.learners], share) for member in members
         ]
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:

@@ -11,7 +11,9 @@ _MAX_ROWS = 3_000
 _EDGE, _GROWTH = 400, 1.1
 
 
-def condense(scores: Array, targets: Array) -> tuple[Array, Array, Array | None]:
+def condense(
+    scores: Array, targets: Array, weight: Array | None = None
+) -> tuple[Array, Array, Array | None]:
     """Return the points to which curves are fitted: scores, targets and weights.
 
     Each column is sorted by its score, and neighbours are averaged in blocks that are the same
@@ -23,6 +25,9 @@ def condense(scores: Array, targets: Array) -> tuple[Array, Array, Array | None]
     ----------
     scores, targets : ndarray of shape (n_samples, n_labels)
         Scores, and targets between 0 and 1.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows. With them each row is a point: sorted by score, blocks of the
+        columns would differ in weight.
 
     Returns
     -------
@@ -32,8 +37,8 @@ def condense(scores: Array, targets: Array) -> tuple[Array, Array, Array | None]
         Rows in each block; None if each row is a point.
     """
     n = len(scores)
-    if n <= _MAX_ROWS:
-        return scores, targets, None
+    if n <= _MAX_ROWS or weight is not None:
+        return scores, targets, weight
     sizes = _block_sizes(n)
     starts = np.cumsum(sizes) - sizes
     order = np.argsort(scores, axis=0)

@@ -23,17 +23,20 @@ class LabelCorrection:
     def __init__(self, share: float) -> None:
         self.share = share
 
-    def fit_scores(self, log_odds: Array, Y: Array, fold_of: Array) -> Array:
+    def fit_scores(
+        self, log_odds: Array, Y: Array, fold_of: Array, weight: Array | None = None
+    ) -> Array:
         """Learn from out-of-sample log odds; return corrected ones, each fold left out."""
         residual = Y - expit(log_odds)
-        self._mean = log_odds.mean(axis=0)
-        spectrum = RidgeSpectrum.of_features(log_odds - self._mean)
+        self._mean = np.average(log_odds, axis=0, weights=weight)
+        spectrum = RidgeSpectrum.of_features(log_odds - self._mean, weight)
         ridges = _RIDGES * spectrum.scale
         errors = loo_errors(spectrum, residual, ridges)
         best = ridges[errors.argmin(axis=0)]
         change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of)
         # A single row has no directions, and its leave-one-out score is no score.
-        helps = (errors.min(axis=0) < np.mean(residual**2, axis=0)) & (spectrum.values.size > 0)
+        before = np.average(residual**2, axis=0, weights=weight)
+        helps = (errors.min(axis=0) < before) & (spectrum.values.size > 0)
         self._coef, self._intercept = coef * helps, intercept * helps
         return self._corrected(log_odds, change * helps)
 

@@ -1,11 +1,11 @@
 """Learners of `KinEnsembleClassifier`, each with out-of-sample scores of its training rows.
 
-Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of)`` learns from the rows
-in one view of the features and returns scores of these rows that do not depend on the labels of
-any row of the same fold; NaN for rows without such a score. ``scores(rows)`` returns scores of
-queries. Scores are regressions on 0 and 1, or log odds. `labelkin.kernel._regression.KernelRidge`,
-`labelkin.kernel._direct.DirectKernelRidge` and `labelkin.kin._linear.LogisticLearner` are such
-learners too.
+Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of, weight=)`` learns from
+the rows, which may have weights, in one view of the features and returns scores of these rows that
+do not depend on the labels of any row of the same fold; NaN for rows without such a score.
+``scores(rows)`` returns scores of queries. Scores are regressions on 0 and 1, or log odds.
+`labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge` and
+`labelkin.kin._linear.LogisticLearner` are such learners too.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,16 @@ TREE_SHARE = 0.63
 class Learner(Protocol):
     """What a group consists of. One with a true `own_threads` uses all threads by itself."""
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array, /) -> Array:
+    def fit_scores(
+        self,
+        rows: Matrix,
+        Y: Array,
+        random_state: int,
+        fold_of: Array,
+        /,
+        *,
+        weight: Array | None = None,
+    ) -> Array:
         """Fit, and return leave-fold-out scores of the rows; NaN for rows without any."""
 
     def scores(self, rows: Matrix, /) -> Array:
@@ -92,11 +101,25 @@ class PartLearner:
     def __init__(self, part: Array, learner: Any) -> None:
         self.part, self.learner = part, learner
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+    def fit_scores(
+        self,
+        rows: Matrix,
+        Y: Array,
+        random_state: int,
+        fold_of: Array,
+        *,
+        weight: Array | None = None,
+    ) -> Array:
         """Fit, and return leave-fold-out scores of all rows."""
         scores = np.empty(Y.shape)
         part, outside = self.part, np.setdiff1d(np.arange(len(Y)), self.part)
-        scores[part] = self.learner.fit_scores(rows[part], Y[part], random_state, fold_of[part])
+        scores[part] = self.learner.fit_scores(
+            rows[part],
+            Y[part],
+            random_state,
+            fold_of[part],
+            weight=None if weight is None else weight[part],
+        )
         scores[outside] = self.learner.scores(rows[outside])
         return scores
 
@@ -138,10 +161,18 @@ class ProjectionLearner:
     def __init__(self, bag: Array, threshold: float, regression: KernelRidge) -> None:
         self.bag, self.threshold, self.regression = bag, threshold, regression
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+    def fit_scores(
+        self,
+        rows: Matrix,
+        Y: Array,
+        random_state: int,
+        fold_of: Array,
+        *,
+        weight: Array | None = None,
+    ) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(Y), np.random.RandomState(random_state)
-        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, random_state=rng)
+        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
         training = TrainingRows(rows)
         directions = ratio_directions(training, *pairs)
         self.components_ = training.in_features(directions)
@@ -152,6 +183,7 @@ class ProjectionLearner:
             random_state,
             fold_of,
             outside if len(outside) > 1 else None,
+            weight,
         )
         scores[self.bag] = np.nan
         return scores
@@ -205,7 +237,15 @@ class TreesLearner:
     def __init__(self, forest: Any, n_groups: int = 10) -> None:
         self.forest, self.n_groups = forest, n_groups
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+    def fit_scores(
+        self,
+        rows: Matrix,
+        Y: Array,
+        random_state: int,
+        fold_of: Array,
+        *,
+        weight: Array | None = None,
+    ) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         n, q = Y.shape
         target = Y.astype(np.float64).ravel() if q == 1 else Y.astype(np.float64)
@@ -220,7 +260,8 @@ class TreesLearner:
             if forest.max_samples is not None:  # a number of rows
                 forest.set_params(max_samples=min(self.forest.max_samples, len(bag)))
             # With warm_start, fit grows the trees that are missing, on the rows it is given.
-            forest.set_params(n_estimators=size).fit(rows[bag], target[bag])
+            forest.set_params(n_estimators=size)
+            forest.fit(rows[bag], target[bag], None if weight is None else weight[bag])
             outside = np.setdiff1d(np.arange(n), bag)
             queries = rows[outside].astype(np.float32)
             for tree in forest.estimators_[grown:] if len(outside) else ():

@@ -52,7 +52,15 @@ class LogisticLearner:
     def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 1e-2) -> None:
         self.n_groups, self.n_jobs, self.tol = n_groups, n_jobs, tol
 
-    def fit_scores(self, rows: Matrix, Y: Array, random_state: int, fold_of: Array) -> Array:
+    def fit_scores(
+        self,
+        rows: Matrix,
+        Y: Array,
+        random_state: int,
+        fold_of: Array,
+        *,
+        weight: Array | None = None,
+    ) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
         (n, k), q = rows.shape, Y.shape[1]
         if not sparse.issparse(rows) and np.count_nonzero(rows) < _SPARSE_SHARE * rows.size:
@@ -65,13 +73,13 @@ class LogisticLearner:
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]
-        self.C_ = self._choose_C(rows, Y, np.random.RandomState(random_state), left_out)
+        weight = np.ones(n) if weight is None else weight
+        self.C_ = self._choose_C(rows, Y, weight, np.random.RandomState(random_state), left_out)
         targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
         fitter = self._fitter(rows, targets)
         self.coef_ = np.empty((k, q), dtype=np.float16)
         self.intercept_ = np.empty(q)
         log_odds = np.empty((int((fold_of >= 0).sum()), q))
-        weight = np.ones(n)
         for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (n + k))):
             labels = np.arange(q)[block]
             C, start = np.full(len(labels), self.C_), None
@@ -91,7 +99,12 @@ class LogisticLearner:
         )
 
     def _choose_C(
-        self, rows: Matrix, Y: Array, rng: np.random.RandomState, left_out: Array
+        self,
+        rows: Matrix,
+        Y: Array,
+        weight: Array,
+        rng: np.random.RandomState,
+        left_out: Array,
     ) -> float:
         """Return C with the least log loss of groups of rows left out, on a sample of them."""
         if not len(left_out):
@@ -99,7 +112,7 @@ class LogisticLearner:
         sample = rng.permutation(len(Y))[:_SEARCH_ROWS]
         group = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
         fitter = self._fitter(rows[sample], Y[sample])
-        return float(fitter.choose_C(np.ones(len(sample)), group, None)[0])
+        return float(fitter.choose_C(weight[sample], group, None)[0])
 
     def scores(self, rows: Matrix) -> Array:
         """Return log odds of queries."""

@@ -86,31 +86,36 @@ class Stage:
         self.max_entries, self.seed = max_entries, seed
 
     def fit(
-        self, scores: list[Array], Y: Array, fold_of: Array, start: "Stage | None" = None
+        self,
+        scores: list[Array],
+        Y: Array,
+        fold_of: Array,
+        start: "Stage | None" = None,
+        weight: Array | None = None,
     ) -> "Stage":
         """Fit to scores, (n, q) per member; `start` is a stage fitted to more rows."""
-        targets = smooth_targets(Y)
+        targets = smooth_targets(Y, weight)
         curves, mixed_curves, last_curves = (
             ([None] * len(scores), None, None)
             if start is None
             else (start.curves_, start._mixed_curves, start._last_curves)
         )
         self.curves_ = [
-            _fit_curves(s, targets, scale, c)
+            _fit_curves(s, targets, scale, c, weight)
             for s, scale, c in zip(scores, self.scales, curves, strict=True)
         ]
         log_odds = self._member_log_odds(scores)
         self.weights_, self.mixture = fit_member_weights(
-            log_odds, Y, self.mixture, self.max_entries, self.seed
+            log_odds, Y, self.mixture, self.max_entries, self.seed, weight
         )
         mixed = np.tensordot(self.weights_, log_odds, 1)
-        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves)
+        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
         self._correction = self._last_curves = None
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
-            corrected = self._correction.fit_scores(before, Y, fold_of)
-            self._last_curves = _fit_curves(corrected, targets, "none", last_curves)
+            corrected = self._correction.fit_scores(before, Y, fold_of, weight)
+            self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
         return self
 
     def member_proba(self, scores: list[Array]) -> list[Array]:
@@ -176,6 +181,7 @@ class Stacking:
         fold_of: Array,
         n_parts: int = 20,
         log_odds: list[bool] | None = None,
+        weight: Array | None = None,
     ) -> tuple[Array, list[Array]]:
         """Learn from leave-fold-out scores, (n, q) per member.
 
@@ -192,6 +198,8 @@ class Stacking:
             as folds.
         log_odds : list of bool, optional
             Whether the scores of a member are log odds. None: all are regressions on 0 and 1.
+        weight : ndarray of shape (n_samples,), optional
+            Positive weights of the rows. None: all 1.
 
         Returns
         -------
@@ -202,14 +210,14 @@ class Stacking:
         """
         scores = [centre_folds(s, fold_of) for s in scores]
         log_odds = log_odds or [False] * len(scores)
-        scales = choose_scales(scores, Y, fold_of, log_odds)
+        scales = choose_scales(scores, Y, fold_of, log_odds, weight)
         n_varying = np.count_nonzero(Y.any(axis=0) & ~Y.all(axis=0))
         share = self.share if n_varying <= np.bincount(fold_of).min() else 0.0
 
         def new_stage(mixture: Mixture | None) -> Stage:
             return Stage(scales, mixture, share, self.max_entries, self.seed)
 
-        self._stage = new_stage(None).fit(scores, Y, fold_of)
+        self._stage = new_stage(None).fit(scores, Y, fold_of, weight=weight)
         plain, corrected = self._stage.proba(scores)
         alone = self._stage.member_proba(scores)
         part_of = fold_of % n_parts
@@ -217,13 +225,18 @@ class Stacking:
             out = part_of == part
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
             stage = new_stage(self._stage.mixture)
-            stage.fit(rest, Y[~out], fold_of[~out], start=self._stage)
+            rest_weight = None if weight is None else weight[~out]
+            stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member
         self._stage.mixture = None  # of no use to queries
         saved = _row_losses(plain, Y) - _row_losses(corrected, Y)
-        self.corrected_ = bool(saved.mean() > _STANDARD_ERRORS * saved.std() / np.sqrt(len(Y)))
+        weights = np.ones(len(Y)) if weight is None else weight
+        mean = np.average(saved, weights=weights)
+        # Of a weighted mean; without weights the standard deviation over √n.
+        error = np.linalg.norm(weights * (saved - mean)) / weights.sum()
+        self.corrected_ = bool(mean > _STANDARD_ERRORS * error)
         self.weights_ = self._stage.weights_
         return (corrected if self.corrected_ else plain), alone
 
@@ -237,7 +250,7 @@ def _row_losses(proba: Array, Y: Array) -> Array:
     return -np.log(np.maximum(np.where(Y > 0, proba, 1 - proba), 1e-12)).sum(axis=1)
 
 
-def smooth_targets(Y: Array) -> Array:
+def smooth_targets(Y: Array, weight: Array | None = None) -> Array:
     """Return the targets of calibration: 0 and 1, smoothed by pseudo-counts.
 
     (N₊ + c) / (N₊ + 2c) for the N₊ positives of a label, c / (N₋ + 2c) for its N₋ negatives, as
@@ -250,7 +263,8 @@ def smooth_targets(Y: Array) -> Array:
     as likely as 1/n even where all scores exclude it: more likely than a label that was
     never seen, which would then rank last for every row.
     """
-    n, positives = len(Y), Y.sum(axis=0, dtype=np.float64)
+    weight = np.ones(len(Y)) if weight is None else weight
+    n, positives = weight.sum(), weight @ Y
     count = 1 / Y.shape[1]
     varies = (positives > 0) & (positives < n)
     high = np.where(varies, (positives + _PSEUDO_COUNT) / (positives + 2 * _PSEUDO_COUNT), 1.0)
@@ -258,7 +272,13 @@ def smooth_targets(Y: Array) -> Array:
     return np.where(Y > 0, high, low)
 
 
-def choose_scales(scores: list[Array], Y: Array, fold_of: Array, log_odds: list[bool]) -> list[str]:
+def choose_scales(
+    scores: list[Array],
+    Y: Array,
+    fold_of: Array,
+    log_odds: list[bool],
+    weight: Array | None = None,
+) -> list[str]:
     """Choose curves that are straight in the scores, or on the log-odds scale, for all members.
 
     Each kind of curve is fitted to half of the folds; its log odds, averaged over the members
@@ -276,6 +296,8 @@ def choose_scales(scores: list[Array], Y: Array, fold_of: Array, log_odds: list[
         The fold of each row.
     log_odds : list of bool
         Whether the scores of a member are log odds; its scale is "none".
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
 
     Returns
     -------
@@ -295,16 +317,18 @@ def choose_scales(scores: list[Array], Y: Array, fold_of: Array, log_odds: list[
     def held_out_loss(scale: str) -> float:
         loss = 0.0
         for part in halves:
-            targets = smooth_targets(Y[~part])
+            known = None if weight is None else weight[~part]
+            targets = smooth_targets(Y[~part], known)
             members = zip(scores, scales(scale), strict=True)
-            curves = [_fit_curves(s[~part], targets, own) for s, own in members]
+            curves = [_fit_curves(s[~part], targets, own, None, known) for s, own in members]
             fitted, held_out = (
                 sum(_log_odds(c, s[rows]) for c, s in zip(curves, scores, strict=True))
                 / len(scores)
                 for rows in (~part, part)
             )
-            odds = _log_odds(_fit_curves(fitted, targets, "none"), held_out)
-            loss -= float(log_expit(np.where(Y[part] > 0, odds, -odds)).sum())
+            odds = _log_odds(_fit_curves(fitted, targets, "none", None, known), held_out)
+            losses = -log_expit(np.where(Y[part] > 0, odds, -odds)).sum(axis=1)
+            loss += float(losses.sum() if weight is None else weight[part] @ losses)
         return loss
 
     if all(log_odds):
@@ -313,9 +337,13 @@ def choose_scales(scores: list[Array], Y: Array, fold_of: Array, log_odds: list[
 
 
 def _fit_curves(
-    scores: Array, targets: Array, scale: str, start: SlopeCalibration | None = None
+    scores: Array,
+    targets: Array,
+    scale: str,
+    start: SlopeCalibration | None = None,
+    weight: Array | None = None,
 ) -> SlopeCalibration:
-    scores, targets, weight = condense(scores, targets)
+    scores, targets, weight = condense(scores, targets, weight)
     return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets, weight, start=start)
 
 

@@ -32,7 +32,12 @@ Mixture = list[tuple[Candidate, float]]
 
 
 def fit_member_weights(
-    log_odds: Array, Y: Array, mixture: Mixture | None, max_entries: int, seed: int
+    log_odds: Array,
+    Y: Array,
+    mixture: Mixture | None,
+    max_entries: int,
+    seed: int,
+    sample_weight: Array | None = None,
 ) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
@@ -57,6 +62,8 @@ def fit_member_weights(
         Rows times labels that are used, at most.
     seed : int
         Draws rows, where there are more than `max_entries` predictions, folds and resamples.
+    sample_weight : ndarray of shape (n_samples,), optional
+        Weights of the rows in all losses.
 
     Returns
     -------
@@ -72,11 +79,12 @@ def fit_member_weights(
     rng = np.random.RandomState(seed)
     rows = rng.permutation(n)[: max(2 * _FOLDS, max_entries // int(varies.sum()))]
     A, y = log_odds[:, rows][:, :, varies], Y[rows][:, varies].astype(np.float64)
+    weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
     if mixture is None:
-        mixture = _compare(A, y, rng)
+        mixture = _compare(A, y, weight, rng)
     weights = np.zeros(m)
     for candidate, share in mixture:
-        weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, candidate))
+        weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, weight, candidate))
     return (n * weights + _PRIOR_ROWS / m) / (n + _PRIOR_ROWS), mixture
 
 
@@ -87,11 +95,11 @@ def _as_shares(coef: Array) -> Array:
     return weights / weights.sum() if weights.sum() > 0 else np.full(m, 1 / m)
 
 
-def _compare(A: Array, y: Array, rng: np.random.RandomState) -> Mixture:
+def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> Mixture:
     """Return the candidates with the shares of resamples in which each is the best."""
     m, n = A.shape[:2]
     candidates = [Candidate(tuple(range(m)), penalty) for penalty in PENALTIES]
-    by_loss = np.argsort([_losses(member, y).sum() for member in A], kind="stable")
+    by_loss = np.argsort([weight @ _losses(member, y) for member in A], kind="stable")
     size = m
     while size > 1:
         size = (size + 1) // 2
@@ -103,9 +111,10 @@ def _compare(A: Array, y: Array, rng: np.random.RandomState) -> Mixture:
         for i, candidate in enumerate(candidates):
             # From the strongest penalty on, each begins at the last.
             start = start if len(candidate.members) == m else None
-            start = _fit_pooled(A[:, ~held_out], y[~held_out], candidate, start)
+            rest = ~held_out
+            start = _fit_pooled(A[:, rest], y[rest], weight[rest], candidate, start)
             predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
-            losses[i, held_out] = _losses(predicted, y[held_out])
+            losses[i, held_out] = weight[held_out] * _losses(predicted, y[held_out])
     counts = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
     best = (losses @ counts.T).argmin(axis=0)
     shares = np.bincount(best, minlength=len(candidates)) / _RESAMPLES
@@ -126,7 +135,9 @@ def _design(A: Array, candidate: Candidate) -> Array:
     return np.concatenate([kept - mean, mean[None]])
 
 
-def _fit_pooled(A: Array, y: Array, candidate: Candidate, start: Array | None = None) -> Array:
+def _fit_pooled(
+    A: Array, y: Array, weight: Array, candidate: Candidate, start: Array | None = None
+) -> Array:
     """Fit one logistic regression to all rows and labels; the last coefficient is free."""
     design, penalty = _design(A, candidate), candidate.penalty
     if start is None:
@@ -134,7 +145,8 @@ def _fit_pooled(A: Array, y: Array, candidate: Candidate, start: Array | None = 
         start[-1] = 1  # the mean as it is
     used = slice(len(design) - 1, None) if penalty == np.inf else slice(None)
     columns = design[used].reshape(len(design[used]), -1).T
-    ridge = 0.0 if penalty == np.inf else penalty * y.size / 2
+    ridge = 0.0 if penalty == np.inf else penalty * weight.sum() * y.shape[1] / 2
+    weights = np.repeat(weight, y.shape[1])
     w = np.zeros(len(design))
-    w[used] = fit_logistic(columns, y.ravel(), ridge, tol=1e-4, start=start[used])
+    w[used] = fit_logistic(columns, y.ravel(), ridge, tol=1e-4, start=start[used], weight=weights)
     return w
