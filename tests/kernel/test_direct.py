@@ -38,7 +38,7 @@ def test_scores_of_a_fold_are_those_of_a_fit_without_it():
 
 def test_it_predicts_as_with_one_ridge_per_label():
     X, Y = make_data(600, 4, 3)
-    direct, usual = DirectKernelRidge("rbf"), KernelRidge("rbf", refine_rows=0)
+    direct, usual = (kind("rbf", refine_rows=0) for kind in (DirectKernelRidge, KernelRidge))
     for learner in (direct, usual):
         learner.fit_scores(X[:400], Y[:400], 0, np.arange(400) % 10)
     errors = [np.mean((learner.scores(X[400:]) - Y[400:]) ** 2) for learner in (direct, usual)]

@@ -16,17 +16,30 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.special import log_expit
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import column_spread, kernel_values, row_blocks, sample_rows, take
+from labelkin.calibration._curves import SlopeCalibration
+from labelkin.kernel._distances import (
+    column_spread,
+    distances,
+    kernel_values,
+    radial,
+    row_blocks,
+    sample_rows,
+    take,
+)
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, loo_errors
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors
+from labelkin.kernel._width import descend
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
 _RIDGE_ROWS, _RIDGE_SHARE = 1_600, 4
 _RIDGE_POWERS = (-0.75, 0.0)
+# Rows on which the width is refined.
+_WIDTH_ROWS = 2_000
 # Rows up to which the factorisation is in double precision, since it takes little time.
 _DOUBLE_ROWS = 4_000
 # The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
@@ -44,9 +57,11 @@ _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 class DirectKernelRidge(KernelRidge):
     """Kernel ridge regression of many labels for thousands of rows, all of them exact.
 
-    The width is sought as by `KernelRidge` on `search_rows` rows, the ridge of all labels on
-    1,600; then one factorisation of the kernel matrix of all rows, beyond 4,000 in single
-    precision: n² numbers of memory. Dense rows are stored in half precision where that
+    The width is sought as by `KernelRidge` on `search_rows` rows. Unless `refine_rows` is 0, it is
+    refined on 2,000 rows by the log loss of calibrated leave-one-out scores, with a ridge of all
+    labels from `refine_rows`; otherwise, where scores are combined with others, the ridge is
+    chosen on 1,600 rows. Then one factorisation of the kernel matrix of all rows, beyond 4,000 in
+    single precision: n² numbers of memory. Dense rows are stored in half precision where that
     changes values by less than 0.001 standard deviations of their column, coefficients where it
     changes scores by less than 0.01 standard deviations of the label; else in single precision.
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
@@ -67,7 +82,10 @@ class DirectKernelRidge(KernelRidge):
         self._search(X, Y, rng, rows, weight)
         self.rows_: Any = _shortened(self._prepare(X, self.scale_))
         known = self.rows_.astype(np.float64)
-        ridge = self._choose_ridge(known, Y, rng, rows, weight)
+        if self.refine_rows:
+            ridge = self._refine(known, Y, rng, weight)
+        else:
+            ridge = self._choose_ridge(known, Y, rng, rows, weight)
         dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
         K = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
         start = 0
@@ -97,6 +115,40 @@ class DirectKernelRidge(KernelRidge):
             parts.append(kernel_values(self.kernel, rows, queries, self.width_) @ coef)
         return np.concatenate(parts) + self.intercept_
 
+    def _refine(
+        self, known: Matrix, Y: Array, rng: np.random.RandomState, weight: Array | None
+    ) -> float:
+        """Improve the width by the log loss of calibrated leave-one-out scores; return the ridge.
+
+        With many rare labels the squared error hardly depends on the width, and probabilities do.
+        """
+        sample = sample_rows(len(Y), rng, self.refine_rows)
+        spectrum = self._spectrum(known, sample, weight)
+        # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
+        # and labels with few positives are then ranked worse.
+        shared, _ = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)
+        relative_ridge = float(shared[0]) / spectrum.scale
+        sample = sample_rows(len(Y), rng, _WIDTH_ROWS)
+        labels, weights = Y[sample], None if weight is None else weight[sample]
+        among = distances(str(self.kernel), take(known, sample)).astype(np.float32)
+        start = float(self.width_ or 1.0)
+
+        def ridge_at(K: Array) -> float:
+            # In units of the mean squared norm of the centred rows.
+            return relative_ridge * float(np.diag(K).mean() - K.mean(dtype=np.float64))
+
+        def evaluate(exponent: float) -> float:
+            K = radial(among, str(self.kernel), start * 2 ** (exponent / 2))
+            scores, _, _ = solve_ridge(K, labels, ridge_at(K), None, weights)
+            curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
+            odds = curves.log_odds(scores)
+            losses = -log_expit(np.where(labels > 0, odds, -odds)).sum(axis=1)
+            return float(np.average(losses, weights=weights))
+
+        if self.width is None:
+            self.width_ = start * 2 ** (descend(evaluate, 1.0) / 2)
+        return ridge_at(radial(among, str(self.kernel), self.width_ or 1.0))
+
     def _choose_ridge(
         self,
         known: Matrix,
@@ -116,13 +168,16 @@ class DirectKernelRidge(KernelRidge):
         if n <= _RIDGE_ROWS:
             return ridge
         small = large[sample_rows(_RIDGE_ROWS, rng, _RIDGE_ROWS // _RIDGE_SHARE)]
-        ratio = ridge / self._best_ridge(known, Y, small, weight)
-        power = np.log(ratio) / np.log(_RIDGE_SHARE)
+        smaller = self._best_ridge(known, Y, small, weight)
+        power = np.log(ridge / smaller) / np.log(_RIDGE_SHARE)
         return ridge * (n / _RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
-    def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
+    def _spectrum(self, known: Matrix, sample: Array, weight: Array | None) -> RidgeSpectrum:
         K = kernel_values(self.kernel, take(known, sample), None, self.width_)
-        spectrum = RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
+        return RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
+
+    def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
+        spectrum = self._spectrum(known, sample, weight)
         # By the sum of squared errors, in which frequent labels decide: errors relative to the
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale

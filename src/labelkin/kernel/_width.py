@@ -1,5 +1,6 @@
 """The width of a radial kernel, found downhill on the leave-one-out error."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,32 +43,37 @@ def descend_width(
     """
     origin = median_distance(distances) if start is None else start
     found = FoundWidth(origin, np.inf)
-    errors: dict[float, float] = {}
 
-    def visit(exponent: float) -> None:
+    def evaluate(exponent: float) -> float:
         width = origin * 2 ** (exponent / 2)
         spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), weight)
         _, error = choose_ridges(spectrum, Y, ridges[::COARSE], shrinkage)
-        errors[exponent] = error
         if error < (1 - _WORTHWHILE) * found.error:
             found.width, found.error, found.spectrum = width, error, spectrum
+        return error
 
-    best = 0.0
-    visit(best)
-    # Each round but the last moves to another width within reach.
-    for _ in range(2 * int(_REACH / step) + 2):
-        for neighbour in (best - step, best + step):
-            if neighbour not in errors and abs(neighbour) <= _REACH:
-                visit(neighbour)
-        lowest = min(errors, key=errors.__getitem__)
-        if not errors[lowest] < (1 - _WORTHWHILE) * errors[best]:
-            break
-        best = lowest
+    descend(evaluate, step)
     if found.spectrum is None:
         raise ValueError(
             "The leave-one-out errors of the kernel are not finite: distances overflow; scale X."
         )
     return found
+
+
+def descend(evaluate: Callable[[float], float], step: float) -> float:
+    """Go downhill from 0 on a function of an exponent, in steps, to a minimum within reach."""
+    best = 0.0
+    errors = {best: evaluate(best)}
+    # Each round but the last moves to another exponent within reach.
+    for _ in range(2 * int(_REACH / step) + 2):
+        for neighbour in (best - step, best + step):
+            if neighbour not in errors and abs(neighbour) <= _REACH:
+                errors[neighbour] = evaluate(neighbour)
+        lowest = min(errors, key=errors.__getitem__)
+        if not errors[lowest] < (1 - _WORTHWHILE) * errors[best]:
+            break
+        best = lowest
+    return best
 
 
 def median_distance(distances: Any) -> float:
