@@ -194,7 +194,7 @@ def newcomer():
 def test_a_newcomer_gets_a_verdict(newcomer):
     (text,) = find_verdicts(Comparison.of(newcomer))
     assert text.startswith("my_method was compared with RAkEL (k = 3), IBLR-ML, CLR")
-    counts = re.search(r"Against VPCME it wins/ties/loses (\d+)/(\d+)/(\d+) by the corrected", text)
+    counts = re.search(r"(\d+)/(\d+)/(\d+) \(\d+/\d+/\d+\) against VPCME", text)
     win, tie, loss = map(int, counts.groups())
     assert (win > 50, win + tie, loss) == (True, 60, 0)
     assert "place 1 of 7" in text

@@ -16,7 +16,6 @@ from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.agreement import agreement_findings, agreement_table
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
-    COMPONENTS,
     PAPER_DATASETS,
     TESTS,
     Comparison,
@@ -31,12 +30,12 @@ from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.results import Recorded, check_results
+from labelkin.experiments.report.runs import count_cells, count_repeats, find_commands
 from labelkin.experiments.report.significance import friedman_table, wilcoxon_table
 from labelkin.experiments.report.table import Table, escape_markdown, latex_document
 from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
 from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
 from labelkin.experiments.report.verdict import find_verdicts
-from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 
 if TYPE_CHECKING:
@@ -92,12 +91,13 @@ def _write_files(folder: Path, recorded: Recorded, reference: str | None, source
     _write_tables(folder / "tables", _all_tables(content), content["verdicts"])
     content |= {
         "version": labelkin.__version__,
-        "counts": _counts(frame),
+        "counts": count_cells(frame),
+        "repeats": count_repeats(frame) if content["claims"] else "",
         "failures": _failures(frame),
         "settings": _settings(frame, recorded.settings),
         "environment": list(_flatten(recorded.environment)),
         "commands": [
-            *(recorded.commands or _commands(frame)),
+            *(recorded.commands or find_commands(frame)),
             f"labelkin report {shlex.quote(source)} --out report",
         ],
     }
@@ -266,6 +266,7 @@ def _summary(content: dict[str, Any]) -> str:
         *content["overall_sentences"],
         *content["gaps"],
         content["counts"],
+        content["repeats"],
     ]
     tables = [content["claims"], *content["ties"], *content["wins"].values(), content["overall"]]
     tables += [content["agreement"], content["datasets_table"]]
@@ -278,18 +279,6 @@ def _summary(content: dict[str, Any]) -> str:
 
 
 # ------------------------------------------------------------------- about the results
-
-
-def _counts(frame: "DataFrame") -> str:
-    """Return how much was run."""
-    failed = int((frame["status"] != "ok").sum())
-    repeats, folds = frame["repeat"].nunique(), frame["fold"].nunique()
-    datasets, methods = frame["dataset"].nunique(), frame["method"].nunique()
-    text = (
-        f"{len(frame):,} cells: {datasets} dataset{'s' * (datasets != 1)}, "
-        f"{methods} methods and variants, up to {repeats} × {folds} folds"
-    )
-    return f"{text}; {failed:,} failed." if failed else f"{text}."
 
 
 def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
@@ -323,34 +312,3 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield from _flatten(value, f"{prefix}{key} ")
         else:
             yield f"{prefix}{key}", str(value)
-
-
-def _commands(frame: "DataFrame") -> list[str]:
-    """Return commands that compute these cells again, for results without recorded commands."""
-    own = {*GROUPS["frontier"].methods} - {*GROUPS["table3"].methods, *COMPONENTS}
-    compared = "frontier" if own & set(frame["method"]) else "table3"
-
-    def group_of(method: str) -> str:
-        if method in COMPONENTS:
-            return "figure2"
-        parameter = split_method(method)[1]
-        return {"": compared, "threshold": "figure1", "size": "table5"}.get(parameter, "")
-
-    groups = frame["method"].map(group_of)
-    commands = []
-    for group in (compared, "figure1", "table5", "figure2"):
-        rows = frame[groups == group]
-        if rows.empty:
-            continue
-        datasets = in_order(rows["dataset"], PAPER_DATASETS)
-        words = ["labelkin", "reproduce", group, "--datasets", shlex.quote(",".join(datasets))]
-        if group == compared:
-            methods = in_order(rows["method"], COMPARED)
-            known = [name for name in methods if name in COMPARED]
-            words += ["--methods", ",".join(known)] if known else []
-            for name in methods[len(known) :]:
-                words += ["--method", shlex.quote(f"{name}=module:factory")]
-        words += ["--repeats", str(rows["repeat"].nunique())]
-        words += ["--folds", str(rows["fold"].nunique()), "--store", "results.db"]
-        commands.append(" ".join(words))
-    return commands

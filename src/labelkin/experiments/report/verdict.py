@@ -11,6 +11,8 @@ from labelkin.experiments.report.significance import LEVEL
 from labelkin.experiments.report.statistics import nemenyi
 from labelkin.experiments.run.peers import COMPARED
 
+_TESTS: tuple[Test, ...] = ("corrected", "paired")
+
 
 def find_verdicts(comparison: Comparison) -> list[str]:
     """Return a paragraph for each method that is not one of this library's comparison."""
@@ -26,10 +28,18 @@ def _verdict(comparison: Comparison, method: str) -> str:
         f"{method_title(method)} was compared with {listing([method_title(m) for m in others])} on "
         f"{n} dataset{'s' * (n != 1)} in {len(PRINTED_METRICS)} metrics, on the same folds."
     ]
-    for other in others:
-        sentences.append(_against(comparison, method, other, datasets))
-    sentences += _ranked(comparison, method)
-    return " ".join(filter(None, sentences))
+    counts = [
+        f"{found} against {method_title(other)}"
+        for other in others
+        if (found := _against(comparison, method, other, datasets))
+    ]
+    if counts:
+        corrected, paired = (comparison.describe_test(test) for test in _TESTS)
+        sentences.append(
+            f"Wins/ties/losses by the {corrected}, and in brackets by the {paired}: "
+            f"{listing(counts)}."
+        )
+    return " ".join([*sentences, *_ranked(comparison, method)])
 
 
 def _first() -> Measure:
@@ -37,9 +47,9 @@ def _first() -> Measure:
 
 
 def _against(comparison: Comparison, method: str, other: str, datasets: list[str]) -> str:
+    """Return wins, ties and losses by both tests; nothing where no dataset has both methods."""
     counts = []
-    tests: tuple[Test, ...] = ("corrected", "paired")
-    for test in tests:
+    for test in _TESTS:
         marks = [
             contrast.mark(test)
             for dataset in datasets
@@ -48,13 +58,7 @@ def _against(comparison: Comparison, method: str, other: str, datasets: list[str
             if not math.isnan(contrast.lead)
         ]
         counts.append("/".join(str(marks.count(mark)) for mark in ("•", "", "○")))
-    if counts[0] == "0/0/0":
-        return ""
-    return (
-        f"Against {method_title(other)} it wins/ties/loses {counts[0]} by the "
-        f"{comparison.describe_test('corrected')}, and {counts[1]} by the "
-        f"{comparison.describe_test('paired')}."
-    )
+    return "" if counts[0] == "0/0/0" else f"{counts[0]} ({counts[1]})"
 
 
 def _ranked(comparison: Comparison, method: str) -> list[str]:
