@@ -32,6 +32,7 @@ from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.results import check_results, read_results
+from labelkin.experiments.report.runs import count_repeats
 from labelkin.experiments.report.tables import signed
 from labelkin.experiments.run.peers import PEERS
 from labelkin.metrics import METRICS
@@ -276,12 +277,11 @@ def claims_count() -> str:
     for verdict, claims in verdicts().items():
         text = words.get(verdict, depends)
         counts[text] = counts.get(text, 0) + len(claims)
-    folds = max(int(row["vpcme n"]) for row in read_table("table3_f1") if row.get("vpcme n"))
     return (
         f"Of the {sum(counts.values())} claims of the paper's section 4 as we read them, "
         f"{listing([text.format(n) for text, n in counts.items()])} "
-        "([each with its figures and tests](results/tables/claims.md)). These figures are from "
-        f"{folds // 5} of the paper's 20 repeats."
+        "([each with its figures and tests](results/tables/claims.md)). "
+        f"{count_repeats(check_results(read_results(RESULTS / 'results.csv').results))}"
     )
 
 
