@@ -5,6 +5,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from labelkin.experiments.report.comparison import Comparison
+from labelkin.experiments.report.findings import leader_phrase
 from labelkin.experiments.report.holdout import flattery_findings, flattery_table
 from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.results import check_results
@@ -61,3 +62,9 @@ def test_nothing_in_common():
     other = compare({"kin": 0.7, "krr": 0.6}, folds=5)
     assert flattery_table(other, ON_TEST_ROWS) is None
     assert flattery_findings(other, ON_TEST_ROWS, ("kin",)) == []
+
+
+def test_all_leaders_are_named():
+    ranks = pd.Series({"kin": 1.5, "svm": 1.5, "rf": 3.0})
+    assert leader_phrase(ranks) == "Kin ensemble and RBF SVM have the best average rank"
+    assert leader_phrase(ranks[["kin", "rf"]]) == "Kin ensemble has the best average rank"

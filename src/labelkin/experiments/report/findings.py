@@ -11,7 +11,7 @@ from labelkin.experiments.report.significance import LEVEL, format_p
 from labelkin.experiments.report.statistics import friedman, nemenyi, wilcoxon_holm
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 _FIRST = "average_precision"  # the metric of the headline
 
@@ -28,7 +28,7 @@ def p_phrase(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p =\u00a0{text}"
 
 
-def nemenyi_phrase(block: "DataFrame", order: Sequence[str]) -> str:
+def nemenyi_phrase(block: "DataFrame", order: Sequence[str], subject: str = "it") -> str:
     """Return over which methods the first of `order` leads by Nemenyi's test.
 
     Parameters
@@ -37,15 +37,24 @@ def nemenyi_phrase(block: "DataFrame", order: Sequence[str]) -> str:
         Values or ranks, one row per dataset and one column per method, without gaps.
     order : sequence of str
         Methods, the best first.
+    subject : str
+        What the first is called.
     """
     p = nemenyi(block).loc[order[0]]
     others = [name for name in order[1:] if name in block]
     behind = [method_title(str(name)) for name in others if p[name] < LEVEL]
     level = [method_title(str(name)) for name in others if not p[name] < LEVEL]
     if not behind:
-        return "it is not significantly ahead of any other method."
-    phrase = f"it is significantly ahead of {listing(behind)}"
+        return f"{subject} is not significantly ahead of any other method."
+    phrase = f"{subject} is significantly ahead of {listing(behind)}"
     return phrase + (f", but not of {listing(level, 'or')}." if level else ".")
+
+
+def leader_phrase(ranks: "Series") -> str:
+    """Return which methods have the best average rank, and that rank."""
+    best = ranks.index[np.isclose(ranks, ranks.min())]
+    names = listing([method_title(str(name)) for name in best])
+    return f"{names} {'has' if len(best) == 1 else 'have'} the best average rank"
 
 
 def headline_measure(comparison: Comparison) -> Measure | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.findings import listing
+from labelkin.experiments.report.findings import leader_phrase, listing
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.table import Entry, Table
@@ -135,13 +135,11 @@ def flattery_findings(
     if flattery_table(folds, holdout) is None:
         return []
     ranks, before = found.ranks(holdout), found.ranks(folds)
-    first = found.methods[0]
     n, k = len(found.datasets), len(found.methods)
     sentences = [
         f"On the published test rows of {n} datasets, which no choice has seen, "
-        f"{method_title(first)} has the best average rank over {n} × 5 dataset–metric pairs, "
-        f"{ranks[first]:.2f} among {k} methods; by folds of the training rows it is "
-        f"{before[first]:.2f}."
+        f"{leader_phrase(ranks)} over {n} × 5 dataset–metric pairs, {ranks.min():.2f} among {k} "
+        f"methods. By folds of the training rows, {leader_phrase(before)}, {before.min():.2f}."
     ]
     judged = [name for name in methods if name in found.methods]
     if judged:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelkin.experiments.report.comparison import Comparison, Test, method_title
-from labelkin.experiments.report.findings import nemenyi_phrase, p_phrase
+from labelkin.experiments.report.findings import leader_phrase, nemenyi_phrase, p_phrase
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.significance import LEVEL
@@ -189,15 +189,14 @@ def overall_findings(comparison: Comparison) -> list[str]:
     n_datasets = len(overall.dataset_ranks) if n else 0
     if k < 3 or n_datasets < 2:
         return []
-    first = overall.order[0]
     pairs, datasets = overall.over_pairs, overall.over_datasets
+    first = method_title(overall.order[0])
     return [
         f"Over {n} dataset–metric pairs ({n_datasets} datasets × {n // n_datasets} metrics), "
-        f"{method_title(first)} has the best average rank, {pairs.ranks[first]:.2f} among {k} "
-        "methods.",
+        f"{leader_phrase(pairs.ranks)}, {pairs.ranks.min():.2f} among {k} methods.",
         f"By Nemenyi's test at 5 % over the pairs (critical difference {pairs.cd:.2f}, "
-        f"Friedman's {p_phrase(pairs.p)}), {nemenyi_phrase(overall.block, overall.order)}",
+        f"Friedman's {p_phrase(pairs.p)}), {nemenyi_phrase(overall.block, overall.order, first)}",
         f"By the stricter test over the {n_datasets} datasets, each with its mean rank (critical "
         f"difference {datasets.cd:.2f}, Friedman's {p_phrase(datasets.p)}), "
-        f"{nemenyi_phrase(overall.dataset_ranks, overall.order)}",
+        f"{nemenyi_phrase(overall.dataset_ranks, overall.order, first)}",
     ]
