@@ -218,6 +218,8 @@ def holdout() -> str:
     folds, found = compare(FRONTIER), compare(HOLDOUT)
     beside = Flattery(folds, found)
     sentences = " ".join(flattery_findings(folds, found, OURS))
+    if absent := [method_title(name) for name in OURS if name not in beside.methods]:
+        sentences += f" Not yet run there: {listing(absent)}."
     ranks, precision = beside.ranks(found), beside.precision(found)
     rows = [
         [

@@ -271,6 +271,9 @@ def test_changed_code_is_told_before_a_run_goes_on(capsys, monkeypatch):
     assert "holds 5 cells of " in shown
     assert "the code is now another-revision" in shown
     assert "--mix-revisions" in shown
+    later = [*QUICK, "--jobs", "1", "--repeats", "5-5"]  # other cells, but of the same means
+    assert main(later) == 2
+    assert "--mix-revisions" in capsys.readouterr().err
     assert main([*more, "--mix-revisions"]) == 0
     with Store("results.db") as store:
         assert len({row["revision"] for row in store.rows()}) == 2

@@ -217,10 +217,11 @@ def _confirm_revision(plan: "Plan", path: Path) -> None:
     here = source_revision()
     with Store(path) as store:
         cells = plan.cells()
+        if store.done().issuperset(cells):
+            return  # nothing will be computed
         stored = store.revisions(cells)
-        complete = sum(stored.values()) == len(cells)
     other = {name or "unknown": n for name, n in stored.items() if name != here}
-    if not other or complete:
+    if not other:
         return
     listed = ", ".join(f"{plural(n, 'cell')} of {name[:16]}" for name, n in other.items())
     text = f"{path} holds {listed}, and the code is now {here[:16]}"

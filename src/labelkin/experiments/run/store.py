@@ -216,13 +216,15 @@ class Store:
         """Return the cells of one run, tracebacks included."""
         return self._query(f"SELECT {', '.join(COLUMNS)}, traceback FROM cells WHERE run = {run:d}")
 
-    def revisions(self, among: Iterable[Cell]) -> dict[str | None, int]:
-        """Return how many of some cells each revision of the code computed."""
-        cells = set(among)
-        rows = self._query(f"SELECT {', '.join(CELL)}, revision FROM cells")
-        return dict(
-            Counter(r.pop("revision") for r in rows if Cell(*(r[k] for k in CELL)) in cells)
-        )
+    def revisions(self, like: Iterable[Cell]) -> dict[str | None, int]:
+        """Return how many cells each revision of the code computed.
+
+        Counted are all repeats and folds of the datasets and methods of the given cells: their
+        means would mix revisions.
+        """
+        pairs = {(cell.dataset, cell.method) for cell in like}
+        rows = self._query("SELECT dataset, method, revision FROM cells")
+        return dict(Counter(r["revision"] for r in rows if (r["dataset"], r["method"]) in pairs))
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command, environment and count of cells."""
