@@ -18,7 +18,7 @@ def draw():
         "VPCME": VPCMEClassifier(random_state=0),
         "ML-kNN": MLkNNClassifier(),
     }
-    figure = new_figure(7.0, 2.6)
+    figure = new_figure(5.2, 2.9)
     axes = figure.subplots()
     for place, (name, model) in enumerate(models.items()):
         labels = model.fit(X_train, y_train).predict(X_test)
@@ -26,5 +26,5 @@ def draw():
         colour = (BLUE, ORANGE, GREY)[place]
         axes.bar(np.arange(10) + 0.28 * (place - 1), values, 0.25, color=colour, label=name)
     axes.set(xticks=range(10), xlabel="digit", title="F1 in %", ylim=(0, 100))
-    figure.legend(loc="outside right center", frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure
