@@ -93,7 +93,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
         Probabilities of the training samples, an estimate of those of new samples: `loo_scores_`,
         calibrated by curves that were fitted without a fifth of the samples that contains the
         sample. The scale, the width, the ridges and the slope that labels share are those of the
-        whole training set.
+        whole training set. With few rows and many rare labels the estimate is pessimistic: two
+        points of average precision with 400 rows and 150 labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
         it: near 0 or 1, not confined to that range. No training data for a second model that
