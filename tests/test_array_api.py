@@ -186,7 +186,10 @@ def test_same_as_numpy(library, estimator, shape):
             assert library.holds(other), name
             assert to_numpy(other).dtype == value.dtype, name
             if name != "components_":
-                np.testing.assert_allclose(to_numpy(other), value, atol=1e-8, err_msg=name)
+                # Curves are fitted until their steps are small: six digits are the same.
+                np.testing.assert_allclose(
+                    to_numpy(other), value, rtol=1e-6, atol=1e-8, err_msg=name
+                )
     if hasattr(here, "transform"):
         Z, expected = there.transform(library(Q)), here.transform(Q)
         assert library.holds(Z)
