@@ -152,6 +152,7 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         ],
         "headline": findings.headline(ranked),
         "leaders": findings.leaders(ranked),
+        "by_index": _by_index(rules["index"].ranked) if "index" in rules else "",
         "agreement_sentences": agreement_findings(main),
         "gaps": findings.gaps(main),
         "reference": method_title(main.reference) if main.reference else "",
@@ -197,6 +198,12 @@ def _evidence(frame: "DataFrame", reference: str | None) -> Evidence:
     if not main:  # Group 4 alone was run
         main, components = components, main
     return Evidence(main, components, Sweep.all_of(frame))
+
+
+def _by_index(ranked: Comparison) -> str:
+    """Return which methods lead under the other rule for ties."""
+    sentences = f"{findings.headline(ranked)} {findings.leaders(ranked)}".strip()
+    return f"The same with ties by label index, not against the method: {sentences}"
 
 
 def _is_papers(comparison: Comparison) -> bool:
@@ -262,6 +269,7 @@ def _summary(content: dict[str, Any]) -> str:
     sentences = [
         content["headline"],
         content["leaders"],
+        content["by_index"],
         *content["agreement_sentences"],
         *content["overall_sentences"],
         *content["gaps"],
