@@ -16,12 +16,17 @@ from labelkin.kin._limits import Limits
 from labelkin.kin._linear import LogisticLearner
 from support.data import make_data
 
+
+def quadratic(A, B):
+    return (1 + A @ B.T) ** 2
+
+
 KERNELS = [
     KernelRidgeLOOClassifier(random_state=0),
     KernelRidgeLOOClassifier("laplacian", scale=True),
     KernelRidgeLOOClassifier("linear"),
     KernelRidgeLOOClassifier("cosine"),
-    KernelRidgeLOOClassifier(lambda A, B: (1 + A @ B.T) ** 2),
+    KernelRidgeLOOClassifier(quadratic),
     KernelRidgeLOOClassifier(max_exact=50, n_landmarks=30, random_state=0),
 ]
 KIN = KinEnsembleClassifier(n_projections=2, n_trees=10, n_jobs=1, random_state=0)
@@ -39,7 +44,9 @@ def data():
     return X[:90], Y[:90], X[90:]
 
 
-@pytest.fixture(scope="module", params=[*KERNELS, KIN], ids=str)
+@pytest.fixture(
+    scope="module", params=[*KERNELS, KIN], ids=lambda model: str(model).split(" at 0x")[0]
+)
 def model(request, data):
     X, Y, _ = data
     return clone(request.param).fit(X, Y)
