@@ -207,9 +207,9 @@ def make_svm(seed=0):
 def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_numbers("numbers.csv", 60)
-    (tmp_path / "own_methods.py").write_text(f"{inspect.getsource(make_svm)}\n")
+    (tmp_path / "without_proba.py").write_text(f"{inspect.getsource(make_svm)}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    words = ["--labels", labels, "--ignore", "b", "--model", "own_methods:make_svm"]
+    words = ["--labels", labels, "--ignore", "b", "--model", "without_proba:make_svm"]
     words = [word for word in words if labels == "a" or word not in ("--ignore", "b")]
     assert main(["evaluate", "numbers.csv", *words, "--report", "page.html", "-q"]) == 0
     page = Elements(read(tmp_path / "page.html"))

@@ -126,4 +126,4 @@ def _number_of(dtype, rng):
         value = rng.choice(NUMBERS)
         if dtype.kind in "iub":
             return np.array(0 if value != value else int(value) % 2**63).astype(dtype)
-        return value
+        return np.array(value).astype(dtype)
