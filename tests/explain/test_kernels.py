@@ -121,12 +121,15 @@ def test_members_of_the_ensemble(kin, data):
 
 
 @pytest.mark.parametrize("corrected", [False, True])
-def test_the_correction_by_other_labels(corrected, data):
-    X, Y, test = data
-    model = KinEnsembleClassifier(n_projections=0, n_trees=5, n_jobs=1, random_state=0)
-    model.fit(X, np.hstack([Y, 1 - Y]))
-    assert model._stacking._stage._correction is not None
-    model.corrected_ = model._stacking.corrected_ = corrected
+def test_the_correction_by_other_labels(corrected):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    Y = (X[:, [0] * 6] + 0.7 * rng.normal(size=(300, 6)) > 0).astype(int)
+    if corrected:  # labels that exclude others
+        Y[:, 3:] = 1 - Y[:, :3] * (rng.random((300, 3)) < 0.9)
+    test = X[250:]
+    model = KinEnsembleClassifier(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
+    assert model.fit(X[:250], Y[:250]).corrected_ == corrected
     why = model.explain(test[0])
     assert why.correction.any() == corrected
     assert ("(other labels)" in str(why)) == corrected
@@ -280,6 +283,21 @@ def test_weighted_samples(data):
     total = why.row_effects.sum(axis=0) + why.row_intercept
     np.testing.assert_allclose(total, model._regression.scores(test[:1])[0], atol=1e-7)
     np.testing.assert_array_equal(why.row_labels, Y[why.rows])
+
+
+def test_weighted_samples_of_the_ensemble(data):
+    X, Y, test = data
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
+    model = KinEnsembleClassifier(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
+    why = model.fit(X, Y, sample_weight=weight).explain(test[0])
+    assert why.row_effects.shape == Y.shape
+    assert not why.row_effects[weight == 0].any()
+    np.testing.assert_array_equal(why.row_labels, Y[why.rows])
+    kernels = [(m, w) for m, w in zip(model.estimators_, model.weights_, strict=True)
+               if not isinstance(m.learners[0], LogisticLearner)]  # fmt: skip
+    scores = [m.scores(model.views_[m.view](test[:1]))[0] for m, _ in kernels]
+    expected = np.average(scores, axis=0, weights=[w for _, w in kernels])
+    np.testing.assert_allclose(why.row_effects.sum(axis=0) + why.row_intercept, expected, atol=1e-6)
 
 
 def test_precomputed_kernel(data):

@@ -43,6 +43,14 @@ def test_centred_folds_have_the_same_means():
     np.testing.assert_allclose(np.diff(centred[rows], axis=0), np.diff(scores[rows], axis=0))
 
 
+def test_weighted_means_of_folds():
+    rng = np.random.RandomState(0)
+    fold_of, scores, weight = np.arange(40) % 4, rng.standard_normal((40, 3)), rng.randint(1, 4, 40)
+    again = np.repeat(np.arange(40), weight)
+    repeated = centre_folds(scores[again], fold_of[again])
+    np.testing.assert_allclose(centre_folds(scores, fold_of, weight)[again], repeated)
+
+
 def test_some_rows_may_be_in_no_fold():
     fold_of = draw_folds(1000, np.random.RandomState(0), 200)
     assert (fold_of >= 0).sum() == 200

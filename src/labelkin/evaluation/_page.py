@@ -65,6 +65,8 @@ class EvaluationPage:
         The model card: names and values.
     growth : Growth, optional
         The learning curve.
+    growth_note : str
+        What is shown instead, where there is none.
     command : str, optional
         The command to run next.
     """

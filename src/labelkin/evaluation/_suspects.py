@@ -45,9 +45,11 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[Suspect], int]:
     listed: dict[int, int] = {}
     suspects: list[Suspect] = []
     for i, j in zip(*np.unravel_index(order, doubt.shape), strict=True):
+        if len(suspects) == most:
+            break
         # All labels of a row that is unlike the others would fill the list.
         listed[i] = listed.get(i, 0) + 1
-        if listed[i] > _PER_ROW or len(suspects) == most:
+        if listed[i] > _PER_ROW:
             continue
         suspects.append(
             Suspect(

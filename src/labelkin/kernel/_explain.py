@@ -114,15 +114,16 @@ def explain_kernel_ridge(
     """Explain the prediction of a fitted `KernelRidgeLOOClassifier` for one sample."""
     model, row = validate_one_row(model, x)
     names = feature_names_of(model, feature_names)
-    scores = np.asarray(model._regression.scores(row), dtype=np.float64)
-    # The mean score of the training samples is the share of them with the label.
+    scores = model._regression.scores(row)
     labels = np.unpackbits(model._label_bits, axis=1, count=scores.shape[1])
+    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
+    # The mean score of the training samples is the share of them with the label.
+    share = np.average(labels, axis=0, weights=weight)[None]
     scaled, typical = (
         s if model.share_ is None else to_log_odds_scale(s, model.share_)
-        for s in (scores, labels.mean(axis=0, keepdims=True))
+        for s in (np.asarray(scores, dtype=np.float64), share)
     )
-    probability = model._calibrate(model._regression.scores(row))[0]
-    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
+    probability = model._calibrate(scores)[0]
     used = np.flatnonzero(weight)
     terms = kernel_terms(model._regression, row, used, weight[used])
     if model.kernel == "precomputed":  # columns are training samples

@@ -131,8 +131,9 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         Cross-fitted probabilities of the training samples: the members were fitted without the
         sample's fold, and their curves, weights and the correction without a part of the folds
         that contains it. (After a one-dimensional target: one column per class.) Widths,
-        ridges, C, the scale of the curves, the slope that labels share and the shares of the
-        candidates for weights are those of the whole training set.
+        ridges, C, the scale of the curves, the slope that labels share, the shares of the
+        candidates for weights and whether there is a correction are those of the whole training
+        set.
     oob_indices_ : ndarray of int
         The training samples whose probabilities these are: all of positive weight, unless there
         are very many.
@@ -239,6 +240,7 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         """
         X, y = self._validate_fit(X, y)
         weight, counted = check_weight(sample_weight, X.shape[0]), np.arange(X.shape[0])
+        all_labels, all_weights = y, weight
         if weight is not None:
             counted = np.flatnonzero(weight)
             X, y, weight = X[counted], y[counted], weight[counted]
@@ -252,7 +254,8 @@ class KinEnsembleClassifier(MultiLabelClassifier):
 
         # For explanations; of very many rows there is no kernel, so no row is shown
         self._typical = typical_values(X)
-        self._label_bits = np.packbits(y[:0] > 0 if large else y > 0, axis=1)
+        self._label_bits = np.packbits(all_labels[:0] > 0 if large else all_labels > 0, axis=1)
+        self._row_weight = None if large else all_weights
 
         # Views: the same rows on several scales, learned without labels
         self.views_: dict[str, View] = learn_views(

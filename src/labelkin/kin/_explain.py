@@ -78,7 +78,8 @@ def explain_kin(model: Any, x: Any, feature_names: Any, max_features: int) -> Ke
     total = effects.sum(axis=0) + curves.intercept_
     correction = log_odds(probability)[0] - total if model.corrected_ else np.zeros_like(total)
     labels = np.unpackbits(model._label_bits, axis=1, count=probability.shape[1])
-    terms, shares = _weighted_terms(model, views, len(labels))
+    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
+    terms, shares = _weighted_terms(model, views, weight)
     features, feature_effects = occlude_features(
         lambda rows: log_odds(model._proba(rows)), row, model._typical, max_features
     )
@@ -100,13 +101,14 @@ def explain_kin(model: Any, x: Any, feature_names: Any, max_features: int) -> Ke
 
 
 def _weighted_terms(
-    model: Any, views: dict[str, Matrix], n_samples: int
+    model: Any, views: dict[str, Matrix], weight: Array
 ) -> tuple[list[KernelTerms], list[float]]:
     """Return the terms of the kernels, the heaviest first, and their shares in the mean score.
 
-    Members are left out once the limit of the cost is reached, but for the first.
+    `weight` is that of each training sample; those of weight 0 were left out of the fit. Members
+    are left out once the limit of the cost is reached, but for the first.
     """
-    rows = np.arange(n_samples)
+    rows = np.flatnonzero(weight)
     terms: list[KernelTerms] = []
     shares: list[float] = []
     cost = 0.0
@@ -119,7 +121,7 @@ def _weighted_terms(
             continue
         if terms and cost + more > _MAX_COST:
             continue
-        parts = [part for kernel in kernels for part in kernel_terms(*kernel)]
+        parts = [part for kernel in kernels for part in kernel_terms(*kernel, weight[kernel.rows])]
         if len(parts) == len(kernels):
             cost += more
             terms += parts

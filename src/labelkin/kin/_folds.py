@@ -44,8 +44,11 @@ def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomSt
     return bags
 
 
-def centre_folds(scores: Array, fold_of: Array) -> Array:
-    """Return scores, (n, q), with the same mean of each column in every fold."""
-    counts = np.bincount(fold_of)
-    means = np.stack([scores[fold_of == fold].mean(axis=0) for fold in range(len(counts))])
-    return scores + (scores.mean(axis=0) - means)[fold_of]
+def centre_folds(scores: Array, fold_of: Array, weight: Array | None = None) -> Array:
+    """Return scores, (n, q), with the same mean, weighted, of each column in every fold."""
+
+    def mean(rows: Array) -> Array:
+        return np.average(scores[rows], axis=0, weights=None if weight is None else weight[rows])
+
+    means = np.stack([mean(fold_of == fold) for fold in range(fold_of.max() + 1)])
+    return scores + (mean(fold_of >= 0) - means)[fold_of]

@@ -15,7 +15,7 @@ class Shape:
     n_features: int
     n_labels: int
     n_stored: int
-    """Values that are not zero, if rows are sparse; else n_samples · n_features."""
+    """Values that are not zero."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class Limits:
         """Return whether a projection of reduced columns may fit into the time."""
         columns = min(shape.n_features, self.max_projected_columns)
         one = self.projection_cost(shape, columns)
-        return not self.is_large(shape) and 2 * one.seconds <= self.seconds
+        return not self.is_large(shape) and one.seconds <= self.seconds
 
     def n_linear_groups(self, shape: Shape) -> int:
         """Return how many groups of folds logistic regression leaves out."""

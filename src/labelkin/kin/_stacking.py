@@ -110,13 +110,17 @@ class Stage:
         )
         mixed = np.tensordot(self.weights_, log_odds, 1)
         self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
-        self._correction = self._last_curves = None
+        self.drop_correction()
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
             corrected = self._correction.fit_scores(before, Y, fold_of, weight)
             self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
         return self
+
+    def drop_correction(self) -> None:
+        """Leave out steps 3 and 4."""
+        self._correction = self._last_curves = None
 
     def member_proba(self, scores: list[Array]) -> list[Array]:
         """Return the probabilities by each member alone."""
@@ -208,7 +212,7 @@ class Stacking:
         member_proba : list of ndarray of shape (n_samples, n_labels)
             The same by each member alone.
         """
-        scores = [centre_folds(s, fold_of) for s in scores]
+        scores = [centre_folds(s, fold_of, weight) for s in scores]
         log_odds = log_odds or [False] * len(scores)
         scales = choose_scales(scores, Y, fold_of, log_odds, weight)
         n_varying = np.count_nonzero(Y.any(axis=0) & ~Y.all(axis=0))
@@ -237,6 +241,8 @@ class Stacking:
         # Of a weighted mean; without weights the standard deviation over √n.
         error = np.linalg.norm(weights * (saved - mean)) / weights.sum()
         self.corrected_ = bool(mean > _STANDARD_ERRORS * error)
+        if not self.corrected_:
+            self._stage.drop_correction()
         self.weights_ = self._stage.weights_
         return (corrected if self.corrected_ else plain), alone
 

@@ -145,8 +145,6 @@ def learn_views(
         Whether there are projections, of which ``"reduced"`` is the view.
     topics : bool
         Whether ``"topics"`` may be learned, which take time on very many rows.
-    limits : Limits, optional
-        Sizes.
 
     Returns
     -------

@@ -20,7 +20,6 @@ def _all_strings(model: DateEncoder, width: int) -> np.ndarray:
 @transform.register
 def _date_encoder(step: DateEncoder, graph: Graph, rows: Tensor) -> Tensor:
     """Add year, month, weekday and hour of each column; NaN where a date is missing."""
-    width = np.array([step.n_features_in_])
     # A date begins with three numbers; hour and minute may follow. One more text, whose numbers
     # are removed below, makes five columns of numbers at least.
     texts = graph.op("Reshape", rows.name, np.array([-1]))
@@ -38,7 +37,7 @@ def _date_encoder(step: DateEncoder, graph: Graph, rows: Tensor) -> Tensor:
     numbers = graph.op("Slice", numbers, np.array([0, 0]), np.array([-1, 5]), np.array([0, 1]))
     parts = [graph.op("Gather", numbers, np.array([i]), axis=1) for i in range(5)]
     found = _in_numbers(step.day_first, graph, *parts)
-    shape = graph.op("Concat", np.array([-1]), 4 * width, axis=0)
+    shape = np.array([-1, 4 * step.n_features_in_])
     return Tensor(graph.op("Reshape", found, shape), np.dtype(np.float64))
 
 

@@ -151,6 +151,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
         "required": ["error"],
     }
     errors = {
+        "408": "The body did not arrive within the time limit.",
         "413": "The body or the number of rows is over the limit.",
         "415": "The body is neither JSON nor CSV.",
         "422": "The rows do not fit the model.",
