@@ -1,6 +1,7 @@
 """Logistic regression as a member: leave-fold-out log odds."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 from scipy.special import expit
 
@@ -32,6 +33,18 @@ def test_it_learns_sparse_rows_and_keeps_half_precision():
     assert learner.coef_.dtype == np.float16
     assert average_precision(Y[200:], expit(learner.scores(rows[200:]))) > 0.8
     assert learner.C_ > 0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**30])
+def test_half_precision_suffices_for_any_scale_of_the_rows(scale, form):
+    X, Y = make_data(120, 6, 3)
+    found = []
+    for rows in (form(X), form(scale * X)):
+        learner = LogisticLearner()
+        learner.fit_scores(rows, Y, 0, np.arange(120) % 10)
+        found.append(learner.scores(rows))
+    np.testing.assert_allclose(*found, rtol=1e-12)
 
 
 def test_one_row():

@@ -38,13 +38,17 @@ class LogisticLearner:
     ----------
     C_ : float
         Inverse strength of the regularisation, chosen by the log loss of the groups left out.
+    unit_ : float
+        About the length of a centred row, a power of two.
     coef_ : ndarray of shape (n_columns, n_labels)
-        Weights in half precision: three digits are more than they are certain to.
+        Weights of rows divided by it, in half precision: three digits are more than they are
+        certain to, and in this unit none is too large or too small for it.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts.
     """
 
     C_: float
+    unit_: float = 1.0
     coef_: Array
     intercept_: Array
     own_threads = True
@@ -69,11 +73,14 @@ class LogisticLearner:
         # far from zero.
         centre = np.zeros(k) if sparse.issparse(rows) else rows.mean(axis=0)
         rows = rows.astype(np.float32) if sparse.issparse(rows) else rows - centre
+        weight = np.ones(n) if weight is None else weight
+        size = MemoryData(rows, Y).spread(weight)
+        self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
+        rows = rows / self.unit_
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]
-        weight = np.ones(n) if weight is None else weight
         self.C_ = self._choose_C(rows, Y, weight, np.random.RandomState(random_state), left_out)
         targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
         fitter = self._fitter(rows, targets)
@@ -88,7 +95,7 @@ class LogisticLearner:
             fitted = fitter.fit(weight, C, labels, start)
             self.coef_[:, block] = fitted.coef
             shift = centre @ self.coef_[:, block].astype(np.float64) if centre.any() else 0.0
-            self.intercept_[block] = fitted.intercept - shift
+            self.intercept_[block] = fitted.intercept - shift / self.unit_
             if not len(left_out):
                 log_odds[:, block] = fitted.intercept
         return log_odds
@@ -119,4 +126,4 @@ class LogisticLearner:
         k, q = self.coef_.shape
         blocks = gen_batches(q, max(1, _BLOCK_ENTRIES // k))
         odds = [rows @ self.coef_[:, block].astype(np.float64) for block in blocks]
-        return np.hstack(odds) + self.intercept_
+        return np.hstack(odds) / self.unit_ + self.intercept_

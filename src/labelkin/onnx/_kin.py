@@ -140,6 +140,7 @@ def _part(learner: PartLearner, graph: Graph, rows: Tensor) -> str:
 @score.register
 def _logistic(learner: LogisticLearner, graph: Graph, rows: Tensor) -> str:
     product = graph.op("MatMul", rows.name, graph.double(learner.coef_))
+    product = graph.op("Div", product, np.float64(learner.unit_))
     return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
 
 
