@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
 from labelkin._utils.array_api import asinh, astype
 from labelkin.base import Array
@@ -147,6 +147,17 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
+def odds_losses(log_odds: Array, Y: Array) -> Array:
+    """Return the log loss of each row by log odds, summed over labels."""
+    return -log_expit(np.where(Y > 0, log_odds, -log_odds)).sum(axis=1)
+
+
+def proba_losses(proba: Array, Y: Array) -> Array:
+    """Return the log loss of each row by probabilities, summed over labels."""
+    likelihood = np.where(Y > 0, proba, 1 - proba)
+    return -np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum(axis=1)
+
+
 def fit_better_curves(
     scores: Array, Y: Array, precision: float = 1.0, sample_weight: Array | None = None
 ) -> tuple[SlopeCalibration, Array]:
@@ -172,8 +183,7 @@ def fit_better_curves(
             without = SlopeCalibration(precision, scale)
             without.fit(scores[rest], Y[rest], weight[rest], start=curves)
             proba[part] = without(scores[part])
-        likelihood = np.maximum(np.where(Y > 0, proba, 1 - proba), _LEAST_LIKELIHOOD)
-        loss = -float(weight @ np.log(likelihood).sum(axis=1))
+        loss = float(weight @ proba_losses(proba, Y))
         if loss < best_loss:
             best_loss, best_curves, best_proba = loss, curves, proba
     return best_curves, best_proba

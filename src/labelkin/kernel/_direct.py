@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.special import log_expit
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration._curves import SlopeCalibration, odds_losses
 from labelkin.kernel._distances import (
     column_spread,
     distances,
@@ -36,7 +35,7 @@ from labelkin.kernel._width import descend
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
-_RIDGE_ROWS, _RIDGE_SHARE = 1_600, 4
+RIDGE_ROWS, _RIDGE_SHARE = 1_600, 4
 _RIDGE_POWERS = (-0.75, 0.0)
 # Rows on which the width is refined.
 _WIDTH_ROWS = 2_000
@@ -141,8 +140,7 @@ class DirectKernelRidge(KernelRidge):
             K = radial(among, str(self.kernel), start * 2 ** (exponent / 2))
             scores, _, _ = solve_ridge(K, labels, ridge_at(K), None, weights)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
-            odds = curves.log_odds(scores)
-            losses = -log_expit(np.where(labels > 0, odds, -odds)).sum(axis=1)
+            losses = odds_losses(curves.log_odds(scores), labels)
             return float(np.average(losses, weights=weights))
 
         if self.width is None:
@@ -163,14 +161,14 @@ class DirectKernelRidge(KernelRidge):
         """
         among = np.arange(len(Y)) if rows is None else rows
         n = len(among)
-        large = among[sample_rows(n, rng, _RIDGE_ROWS)]
+        large = among[sample_rows(n, rng, RIDGE_ROWS)]
         ridge = self._best_ridge(known, Y, large, weight)
-        if n <= _RIDGE_ROWS:
+        if n <= RIDGE_ROWS:
             return ridge
-        small = large[sample_rows(_RIDGE_ROWS, rng, _RIDGE_ROWS // _RIDGE_SHARE)]
+        small = large[sample_rows(RIDGE_ROWS, rng, RIDGE_ROWS // _RIDGE_SHARE)]
         smaller = self._best_ridge(known, Y, small, weight)
         power = np.log(ridge / smaller) / np.log(_RIDGE_SHARE)
-        return ridge * (n / _RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
+        return ridge * (n / RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
     def _spectrum(self, known: Matrix, sample: Array, weight: Array | None) -> RidgeSpectrum:
         K = kernel_values(self.kernel, take(known, sample), None, self.width_)

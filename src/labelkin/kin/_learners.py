@@ -22,7 +22,7 @@ from labelkin.kin._folds import draw_bags
 from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
-_DROPPED = 0.3
+DROPPED = 0.3
 # Share of the folds on which a group of trees is grown.
 TREE_SHARE = 0.63
 
@@ -207,7 +207,7 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
         return np.eye(k)
     within[np.diag_indices(k)] += ridge
     ratios, directions = linalg.eigh(between, within, overwrite_b=True, check_finite=False)
-    first = int(_DROPPED * k)
+    first = int(DROPPED * k)
     return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
 
 

@@ -1,8 +1,11 @@
-"""Sizes and costs of the Kin ensemble: every limit in one place, with the reason for its value."""
+"""Sizes and costs by which the members of the Kin ensemble are planned, with their reasons."""
 
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
+
+from labelkin.kernel._direct import RIDGE_ROWS
+from labelkin.kin._learners import DROPPED
 
 EFFORTS = ("low", "medium", "high")
 
@@ -211,7 +214,7 @@ class Limits:
             flops = (n * m * m + 2.0 * n * m * q) / 2 + distances / parts
             # Values of sparse rows have a place, those of dense rows half precision.
             width = 2.0 if dense else 8.0
-            search = self.eigen_work * min(n, 1_600) ** 3
+            search = self.eigen_work * min(n, RIDGE_ROWS) ** 3
             return Cost((flops + parts * search) / self.flops, n * (width * columns + 2.0 * q))
         m = self.n_landmarks(n)
         flops = 6.0 * n * m * m + self.eigen_work * m**3 + 50.0 * n * m * q
@@ -223,7 +226,7 @@ class Limits:
 
     def projection_cost(self, shape: Shape, columns: int) -> Cost:
         """Return the cost of a kernel behind a projection of so many columns."""
-        kept = 0.7 * columns
+        kept = (1 - DROPPED) * columns
         kernel = self.kernel_cost(shape, kept)
         flops = 4.0 * shape.n_samples * columns**2 + self.eigen_work * columns**3
         stored = kernel.bytes + 8.0 * columns * kept

@@ -10,10 +10,10 @@ performance, and decide what the second stage consists of.
 """
 
 import numpy as np
-from scipy.special import log_expit, logit
+from scipy.special import logit
 
 from labelkin.base import Array
-from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_losses
 from labelkin.kin._condense import condense
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._folds import centre_folds
@@ -235,7 +235,7 @@ class Stacking:
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member
         self._stage.mixture = None  # of no use to queries
-        saved = _row_losses(plain, Y) - _row_losses(corrected, Y)
+        saved = proba_losses(plain, Y) - proba_losses(corrected, Y)
         weights = np.ones(len(Y)) if weight is None else weight
         mean = np.average(saved, weights=weights)
         # Of a weighted mean; without weights the standard deviation over √n.
@@ -249,11 +249,6 @@ class Stacking:
     def proba(self, scores: list[Array]) -> Array:
         """Return probabilities from the members' scores of queries."""
         return self._stage.proba(scores)[int(self.corrected_)]
-
-
-def _row_losses(proba: Array, Y: Array) -> Array:
-    """Return the log loss of each row, summed over labels."""
-    return -np.log(np.maximum(np.where(Y > 0, proba, 1 - proba), 1e-12)).sum(axis=1)
 
 
 def smooth_targets(Y: Array, weight: Array | None = None) -> Array:
@@ -333,7 +328,7 @@ def choose_scales(
                 for rows in (~part, part)
             )
             odds = _log_odds(_fit_curves(fitted, targets, "none", None, known), held_out)
-            losses = -log_expit(np.where(Y[part] > 0, odds, -odds)).sum(axis=1)
+            losses = odds_losses(odds, Y[part])
             loss += float(losses.sum() if weight is None else weight[part] @ losses)
         return loss
 

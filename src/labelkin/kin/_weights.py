@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_expit
 
 from labelkin.base import Array
+from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import fit_logistic
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
@@ -44,11 +44,11 @@ def fit_member_weights(
     A logistic regression over all pairs of row and label at once, on the mean of the members' log
     odds, free, and on each member's difference from it, with a ridge. Candidates are the weights
     of all members, with a ridge between infinite and small, and equal weights of the better half,
-    quarter, ... of the members by their log losses, down to the best alone. The result is their
-    mean, each candidate with the share of bootstrap samples of the rows in which its loss, on
-    rows held out from its fit, is the least, and equal weights with the share of 50 rows: with
-    few rows, where chance decides which is best, weights are nearly equal; with many, a better
-    member outweighs the others.
+    quarter, ... of the members by their log losses of all rows, down to the best alone. The result
+    is their mean, each candidate with the share of bootstrap samples of the rows in which its
+    loss, on rows held out from its fit, is the least, and equal weights with the share of 50 rows:
+    with few rows, where chance decides which is best, weights are nearly equal; with many, a
+    better member outweighs the others.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
     """Return the candidates with the shares of resamples in which each is the best."""
     m, n = A.shape[:2]
     candidates = [Candidate(tuple(range(m)), penalty) for penalty in PENALTIES]
-    by_loss = np.argsort([weight @ _losses(member, y) for member in A], kind="stable")
+    by_loss = np.argsort([weight @ odds_losses(member, y) for member in A], kind="stable")
     size = m
     while size > 1:
         size = (size + 1) // 2
@@ -114,18 +114,13 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
             rest = ~held_out
             start = _fit_pooled(A[:, rest], y[rest], weight[rest], candidate, start)
             predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
-            losses[i, held_out] = weight[held_out] * _losses(predicted, y[held_out])
+            losses[i, held_out] = weight[held_out] * odds_losses(predicted, y[held_out])
     counts = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
     best = (losses @ counts.T).argmin(axis=0)
     shares = np.bincount(best, minlength=len(candidates)) / _RESAMPLES
     shares = np.where(shares >= _LEAST_SHARE, shares, 0)
     shares /= shares.sum()
     return [(c, float(share)) for c, share in zip(candidates, shares, strict=True) if share]
-
-
-def _losses(log_odds: Array, y: Array) -> Array:
-    """Return the log loss of each row, summed over labels."""
-    return -log_expit((2 * y - 1) * log_odds).sum(axis=1)
 
 
 def _design(A: Array, candidate: Candidate) -> Array:
