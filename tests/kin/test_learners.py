@@ -85,11 +85,9 @@ def test_mean_of_out_of_sample_scores():
         np.array([[0.2, 0.4], [nan, nan], [nan, nan]]),
         np.array([[0.4, 0.0], [0.6, 0.2], [nan, nan]]),
     ]
+    np.testing.assert_allclose(mean_out_of_sample(scores, Y), [[0.3, 0.2], [0.6, 0.2], [0.45, 0.2]])
     np.testing.assert_allclose(
-        mean_out_of_sample(scores, Y.mean(axis=0)), [[0.3, 0.2], [0.6, 0.2], [0.45, 0.2]]
-    )
-    np.testing.assert_allclose(
-        mean_out_of_sample([np.full((3, 2), nan)], Y.mean(axis=0)), np.tile(Y.mean(axis=0), (3, 1))
+        mean_out_of_sample([np.full((3, 2), nan)], Y), np.tile(Y.mean(axis=0), (3, 1))
     )
 
 

@@ -359,9 +359,9 @@ class KinEnsembleClassifier(MultiLabelClassifier):
         scores = iter(
             [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
         )
-        share = np.average(y, axis=0, weights=weight)
         return [
-            mean_out_of_sample([next(scores) for _ in member.learners], share) for member in members
+            mean_out_of_sample([next(scores) for _ in member.learners], y, weight)
+            for member in members
         ]
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:

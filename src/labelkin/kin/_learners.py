@@ -66,11 +66,11 @@ class LearnerGroup:
         return sum(learner.scores(rows) for learner in self.learners) / len(self.learners)
 
 
-def mean_out_of_sample(scores: list[Array], share: Array) -> Array:
+def mean_out_of_sample(scores: list[Array], Y: Array, weight: Array | None = None) -> Array:
     """Average the scores of each row over the learners that have one.
 
     A row without any score gets the mean of the other rows, which is no information about it;
-    `share`, of each label, if no row has a score.
+    the share of rows with the label, weighted, if no row has a score.
     """
     if len(scores) == 1 and np.isfinite(scores[0][:, 0]).all():
         return scores[0]
@@ -79,7 +79,10 @@ def mean_out_of_sample(scores: list[Array], share: Array) -> Array:
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
     scored = counts > 0
-    mean[~scored] = mean[scored].mean(axis=0) if scored.any() else share
+    if scored.any():
+        mean[~scored] = mean[scored].mean(axis=0)
+    else:
+        mean[:] = np.average(Y, axis=0, weights=weight)
     return mean
 
 
