@@ -20,7 +20,7 @@ _MOST = 20
 def draw_folds(n_samples: int, rng: np.random.RandomState, n_scored: int | None = None) -> Array:
     """Return the fold of each row: 5 to 20 folds of equal size, at least 50 rows if possible.
 
-    With `n_scored`, only so many rows are in a fold, and the fold of the others is −1.
+    With `n_scored`, only that number of rows is in folds; the fold of the others is −1.
     """
     n_scored = n_samples if n_scored is None else min(n_scored, n_samples)
     n_folds = min(max(n_scored // _FOLD_ROWS, _FEWEST), _MOST, n_scored)

@@ -201,7 +201,7 @@ class Limits:
     # -------------------------------------------------------------------------- what they cost
 
     def kernel_cost(self, shape: Shape, columns: float, dense: bool = True) -> Cost:
-        """Return the cost of a kernel on rows with so many values that are not zero each."""
+        """Return the cost of a kernel; `columns` is the mean number of values of a row not zero."""
         n, q = shape.n_samples, shape.n_labels
         parts = self.n_parts_of_kernel(n)
         distances = 2.0 * n * n * min(columns, 500)
@@ -225,7 +225,7 @@ class Limits:
         return 2.0 * shape.n_features * self.topics
 
     def projection_cost(self, shape: Shape, columns: int) -> Cost:
-        """Return the cost of a kernel behind a projection of so many columns."""
+        """Return the cost of a kernel behind a projection of a view with `columns` columns."""
         kept = (1 - DROPPED) * columns
         kernel = self.kernel_cost(shape, kept)
         flops = 4.0 * shape.n_samples * columns**2 + self.eigen_work * columns**3
