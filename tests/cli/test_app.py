@@ -121,3 +121,12 @@ def test_predict_loads_no_more_than_its_model_needs(tmp_path):
     assert not loaded & {"skops", "matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
     others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.registry.")
     assert not [name for name in loaded if name.startswith(others)]
+
+
+def test_help_fills_the_lines_of_any_terminal():
+    from typer.main import get_command
+
+    from labelkin.cli._app import app
+
+    for name, command in get_command(app).commands.items():
+        assert "\n" not in command.help.replace("\n\n", ""), name

@@ -271,9 +271,10 @@ def test_scale(here, capsys):
     ]
     (here / "wide.csv").write_text("\n".join(wide))
     ok("fit", "wide.csv", "--labels", "a,b", *FAST)
-    assert "--scale standard makes columns comparable" in capsys.readouterr().err
-    ok("fit", "wide.csv", "--labels", "a,b", *FAST, "--scale", "standard", "--out", "s.skops")
+    assert "--scale robust makes columns comparable" in capsys.readouterr().err
+    ok("fit", "wide.csv", "--labels", "a,b", *FAST, "--scale", "robust", "--out", "s.skops")
     assert "comparable" not in capsys.readouterr().err
+    ok("predict", "s.skops", "wide.csv", "--out", "s.csv")
     ok("fit", "digit-scenes", *FAST, "--scale", "minmax", "--out", "t.skops")
 
 
@@ -501,6 +502,12 @@ def test_evaluating_on_training_rows_is_remarked_on(here, capsys):
     assert "60 of 60 rows are among those the model was trained on" in shown.err
     ok("evaluate", "model.skops", "movies.csv", "--json", "-q")
     assert json.loads(capsys.readouterr().out)["training_rows"] == 60
+    first, *rows = (here / "movies.csv").read_text().splitlines()
+    other = [row.replace(" ", " entirely ", 1) for row in rows[1:]]
+    (here / "other.csv").write_text("\n".join([first, rows[0], *other]))
+    ok("evaluate", "model.skops", "other.csv")
+    assert "1 of 60 rows is among those" in (shown := capsys.readouterr().err)
+    assert "may be slightly too good" in shown
 
 
 def test_fingerprints_of_many_rows():

@@ -56,7 +56,11 @@ def test_numbers_round_as_float_does(tmp_path):
         ("a,y\nx,1\n", "y", "column 'a' holds string values such as 'x', not numbers; encode"),
         ("a,y\n2020-01-01,1\n", "y", "column 'a' holds date32[day] values"),
         ("a,y,a\n1,1,1\n", "y", "line 1: two columns are named 'a'"),
-        ("a,y\n1,1\n1\n", "y", "line 3: not a CSV table (CSV parse error: Expected 2 columns"),
+        (
+            "a,y\n1,1\n1\n",
+            "y",
+            "line 3: not a CSV table with ',' between columns (the header has 2 of them, and this",
+        ),
         ("a,y\n1,1\n1,0,3\n", "y", "line 3: not a CSV table"),
         ("", "y", "not a CSV table"),
         ("y\n1\n", "y", "no feature column is left"),

@@ -36,6 +36,7 @@ from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
 from labelkin.onnx._graph import Graph
+from labelkin.tabular import RobustLogScaler
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -230,6 +231,7 @@ def test_metadata_and_interface(scenes):
         [StandardScaler()],
         [StandardScaler(with_mean=False), "passthrough"],
         [MinMaxScaler((-1, 2), clip=True)],
+        [RobustLogScaler()],
         [MaxAbsScaler(), MDDM()],
         [StandardScaler(with_std=False), PairwiseConstraintProjection(random_state=0)],
     ],

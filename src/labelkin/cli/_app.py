@@ -1,6 +1,8 @@
 """The tree of commands, and how one of them is run."""
 
+import inspect
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -61,17 +63,25 @@ def _root(
     """Take the options before the command."""
 
 
-app.command("fit", epilog=fit.EXAMPLES)(fit.command)
-app.command("predict", epilog=predict.EXAMPLES)(predict.command)
-app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.command)
-app.command("explain", epilog=explain.EXAMPLES)(explain.command)
-app.command("export", epilog=export.EXAMPLES)(export.command)
-app.command("serve", epilog=serve.EXAMPLES)(serve.command)
+def _add(name: str, command: Callable[..., Any], examples: str | None = None) -> None:
+    """Add a command; the lines of its docstring are joined, as terminals differ in width."""
+    help = "\n\n".join(
+        part.replace("\n", " ") for part in (inspect.getdoc(command) or "").split("\n\n")
+    )
+    app.command(name, help=help, epilog=examples)(command)
+
+
+_add("fit", fit.command, fit.EXAMPLES)
+_add("predict", predict.command, predict.EXAMPLES)
+_add("evaluate", evaluate.command, evaluate.EXAMPLES)
+_add("explain", explain.command, explain.EXAMPLES)
+_add("export", export.command, export.EXAMPLES)
+_add("serve", serve.command, serve.EXAMPLES)
 app.add_typer(datasets.app, name="datasets")
-app.command("demo")(demo.command)
-app.command("reproduce")(reproduce.command)
-app.command("merge")(merge.command)
-app.command("report")(report.command)
+_add("demo", demo.command)
+_add("reproduce", reproduce.command)
+_add("merge", merge.command)
+_add("report", report.command)
 
 
 def run(argv: list[str]) -> int:

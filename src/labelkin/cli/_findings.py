@@ -97,7 +97,8 @@ class Findings:
     def remark_on_empty_rows(self, metrics: Sequence[str]) -> str:
         """Return what rows without labels mean for the figures."""
         share = 100 * self.n_empty / self.n_rows
-        remark = f"{self.n_empty:,} of {self.n_rows:,} rows have no label"
+        verb = "has" if self.n_empty == 1 else "have"
+        remark = f"{self.n_empty:,} of {self.n_rows:,} rows {verb} no label"
         if "one_error" in metrics:
             return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
         return f"{remark} ({share:.1f} %); predicting none for such a row is right"

@@ -61,8 +61,8 @@ Sha256 = Annotated[
     typer.Option(
         "--sha256",
         metavar="DIGEST",
-        help="Refuse MODEL unless its SHA-256, as labelkin fit and sha256sum print it, is this "
-        "one.",
+        help="Refuse MODEL unless its SHA-256, as labelkin fit --json and sha256sum print it, is "
+        "this one.",
     ),
 ]
 Overwrite = Annotated[
@@ -83,6 +83,7 @@ class Scale(StrEnum):
 
     auto = "auto"
     none = "none"
+    robust = "robust"
     standard = "standard"
     minmax = "minmax"
 
@@ -138,8 +139,8 @@ class TableOptions:
     scale: Annotated[
         Scale,
         column_option(
-            help="Scaling of numeric columns; auto standardises them beside text or categories "
-            "and leaves them unscaled otherwise."
+            help="Scaling of numeric columns: robust uses medians and quartiles, so that extreme "
+            "values do little harm. auto is robust beside text or categories, none otherwise."
         ),
     ] = Scale.auto
     max_words: Annotated[

@@ -218,10 +218,12 @@ def _evaluate_model(
     print_guesses(rows, notes)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
+        verb = "is" if seen == 1 else "are"
+        effect = "are too good" if 10 * seen >= len(y) else "may be slightly too good"
         remarks.append(
-            f"{data}: {seen:,} of {len(y):,} rows are among those the model was trained on, so "
-            "these figures tell how well it remembers, not how well it predicts; evaluate it on "
-            f"other rows, or cross-validate: labelkin evaluate {data} …"
+            f"{data}: {seen:,} of {len(y):,} rows {verb} among those the model was trained on, so "
+            f"these figures {effect}; evaluate the model on other rows, or cross-validate: "
+            f"labelkin evaluate {data} …"
         )
     notes.pending += remarks
     notes.flush()

@@ -51,9 +51,9 @@ def command(
 ) -> None:
     """Train a model on a data file and write it to a file, ready to predict new rows.
 
-    Numbers are used as they are, columns of a few repeated words become categories, and columns
-    named with --text become TF-IDF weights. The model file contains all of this, so that predict
-    takes rows with the same columns as DATA. Loading a model file runs no code from it.
+    Columns of numbers, dates, categories and texts are recognised, and turned into numbers; the
+    options below correct that. The model file contains these steps, so that predict takes rows
+    with the same columns as DATA. Loading a model file runs no code from it.
     """
     # Refuse what cannot work; scikit-learn is imported after the first of these checks, so that
     # a mistyped command fails at once.

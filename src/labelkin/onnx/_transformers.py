@@ -10,6 +10,7 @@ from labelkin.base import LinearProjection
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Graph, Tensor
 from labelkin.registry import to_dense
+from labelkin.tabular import RobustLogScaler
 
 
 @transform.register(str)
@@ -47,6 +48,14 @@ def _min_max_scaler(step: MinMaxScaler, graph: Graph, rows: Tensor) -> Tensor:
 def _max_abs_scaler(step: MaxAbsScaler, graph: Graph, rows: Tensor) -> Tensor:
     rows = graph.apply("Div", rows, step.scale_)
     return graph.apply("Clip", rows, -1, 1) if getattr(step, "clip", False) else rows
+
+
+@transform.register
+def _robust_log_scaler(step: RobustLogScaler, graph: Graph, rows: Tensor) -> Tensor:
+    rows = graph.apply("Min", graph.apply("Max", rows, step.data_min_), step.data_max_)
+    z = graph.apply("Div", graph.apply("Sub", rows, step.center_), step.scale_)
+    size = graph.op("Log", graph.apply("Add", z._replace(name=graph.op("Abs", z.name)), 1).name)
+    return z._replace(name=graph.op("Mul", graph.op("Sign", z.name), size))
 
 
 @transform.register

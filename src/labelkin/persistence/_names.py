@@ -38,6 +38,7 @@ PARTS = {
     "persistence.PackedTrees": "labelkin.persistence._forests.PackedTrees",
     "registry.to_dense": "labelkin.registry.to_dense",
     "tabular.DateEncoder": "labelkin.tabular._dates.DateEncoder",
+    "tabular.RobustLogScaler": "labelkin.tabular._scaling.RobustLogScaler",
     "tabular.StringConverter": "labelkin.tabular._pipeline.StringConverter",
     "transformation.LabelSetModel": "labelkin.transformation._powerset.LabelSetModel",
     "transformation.LabelSetTree": "labelkin.transformation._powerset.LabelSetTree",

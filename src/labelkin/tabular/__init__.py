@@ -8,6 +8,7 @@ from labelkin.tabular._occlusion import occlude
 from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
 from labelkin.tabular._read import ReadOptions, parse_raw_table, read_raw_table
 from labelkin.tabular._records import table_of_records
+from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 
@@ -19,6 +20,7 @@ __all__ = [
     "MatrixTable",
     "RawTable",
     "ReadOptions",
+    "RobustLogScaler",
     "Schema",
     "StringConverter",
     "fit_pipeline",

@@ -14,7 +14,7 @@ from labelkin.tabular._tables import RawTable
 
 # "raw": numbers or strings as the file has them, for a model that encodes its input itself.
 Kind = Literal["numeric", "category", "text", "date", "day_first_date", "raw"]
-Scale = Literal["auto", "none", "standard", "minmax"]
+Scale = Literal["auto", "none", "robust", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
 
 # A column with more different values than this, most of them rare, is more likely text or an

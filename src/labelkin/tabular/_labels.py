@@ -1,6 +1,7 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -156,13 +157,17 @@ def _guess_separator(table: RawTable, column: str) -> str:
 
 
 def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
-    """Add the evidence to the guesses if no row holds the separator, but some another mark."""
+    """Warn if no row holds the separator, but some hold another mark."""
     cells = [cell for cell in table.strings(column) if cell]
     counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
     best = max(counts, key=lambda mark: counts[mark])
     if counts[best] and not any(separator in cell for cell in cells):
-        text = f"no {separator!r} in {column}, but {best!r} in {counts[best]:,} rows"
-        table.guesses.append(Guess(text, ("separator",)))
+        warnings.warn(
+            f"{table.path}: {separator!r} is in no row of {column}, but {best!r} is in "
+            f"{counts[best]:,} of {len(cells):,}, and each such value counts as one label.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:

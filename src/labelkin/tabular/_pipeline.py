@@ -16,6 +16,7 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.optional import import_optional
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
+from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema
 
 
@@ -115,7 +116,8 @@ def _scaler(scale: Scale, matrix: bool) -> Any:
 
     if matrix:  # may be sparse, so zeros stay zeros
         return StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
-    return StandardScaler() if scale == "standard" else MinMaxScaler()
+    scalers = {"robust": RobustLogScaler, "standard": StandardScaler, "minmax": MinMaxScaler}
+    return scalers[scale]()
 
 
 def fit_pipeline(pipeline: Any, X: Any, y: np.ndarray, label_names: Sequence[str]) -> Any:

@@ -78,7 +78,7 @@ class Schema:
             )
         scale = options.scale
         if scale == "auto":
-            scale = "standard" if len(set(kinds.values())) > 1 else "none"
+            scale = "robust" if len(set(kinds.values())) > 1 else "none"
             if scale == "none" and "numeric" in kinds.values():
                 _note_scales(table, kinds, notes)
         return cls(kinds, missing=options.missing, scale=scale, max_words=options.max_words)
@@ -89,6 +89,12 @@ class Schema:
     ) -> "Schema":
         matrix = table.matrix if names is None else table.select(names)
         values = matrix.data if sparse.issparse(matrix) else matrix
+        if options.scale == "robust":
+            raise ArgumentError(
+                "scale=robust needs a table of columns, such as a CSV file; use scale=standard "
+                "or scale=minmax for a matrix.",
+                "scale",
+            )
         return cls(
             columns=None,
             names=None if names is None else tuple(names),
@@ -246,7 +252,7 @@ def _check_present(table: RawTable, names: list[str]) -> None:
         try:
             find_columns(absent[:1], table.names, table.path)
         except FormatError as error:
-            more = f" ({len(absent)} of the model's columns are missing)"
+            more = f" {len(absent)} of the model's columns are missing."
             raise FormatError(
                 table.path, error.message + (more if len(absent) > 1 else "")
             ) from None
@@ -263,5 +269,5 @@ def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> Non
     if spread[high] > 100 * spread[low]:
         notes.append(
             f"{table.path}: {high!r} varies {spread[high] / spread[low]:,.0f} times as much as "
-            f"{low!r} and dominates all distances; scale=standard makes columns comparable"
+            f"{low!r} and dominates all distances; scale=robust makes columns comparable"
         )

@@ -26,6 +26,7 @@ from labelkin.datasets.formats._dialect import (
 
 _MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
+_WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 _ROWS = 10_000  # written at once
 _HEXADECIMAL = re.compile(rb"(?<![0-9A-Za-z.])[-+]?0[xX][0-9a-fA-F]+(?![0-9A-Za-z.])")
 
@@ -228,11 +229,13 @@ def _read_arrow(text: bytes, path: str | Path, delimiter: str, as_strings: list[
     except Exception as error:  # pyarrow raises errors of many kinds
         message = reason(error)
         row = _ROW_NUMBER.search(message)
-        raise FormatError(
-            path,
-            f"not a CSV table ({_ROW_NUMBER.sub('', message)})",
-            int(row[1]) if row else None,
-        ) from None
+        message = f"not a CSV table ({_ROW_NUMBER.sub('', message)})"
+        if width := _WRONG_WIDTH.search(message):
+            message = (
+                f"not a CSV table with {delimiter!r} between columns (the header has {width[1]} of "
+                f"them, and this line {width[2]}); correct the line, or choose the right delimiter"
+            )
+        raise FormatError(path, message, int(row[1]) if row else None) from None
 
 
 def write_csv(
