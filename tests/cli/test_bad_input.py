@@ -204,8 +204,8 @@ fit n.csv --labels a,b --out n.csv --overwrite      # is also an input
 fit empty.csv --labels a,b                          # the file is empty
 fit blank.csv --labels a,b                          # the file is empty
 fit head.csv --labels a,b                           # no rows
-fit ragged.csv --labels a,b                         # Expected 4 columns, got 3
-fit wide.csv --labels a,b                           # Expected 4 columns, got 5
+fit ragged.csv --labels a,b                         # the header has 4 of them, and this line 3
+fit wide.csv --labels a,b                           # the header has 4 of them, and this line 5
 fit twice.csv --labels a,b                          # two columns are named 'x'
 fit latin.csv --labels a,b --encoding utf-8         # --encoding latin-1
 fit latin.csv --labels a,b --encoding ascii         # --encoding latin-1
@@ -253,7 +253,7 @@ predict n.skops nowhere.csv                         # There is no file nowhere.c
 predict n.skops folder                              # folder
 predict n.skops empty.csv                           # the file is empty
 predict n.skops head.csv                            # no rows
-predict n.skops ragged.csv                          # Expected 4 columns, got 3
+predict n.skops ragged.csv                          # the header has 4 of them, and this line 3
 predict n.skops renamed.csv                         # no column 'x'. Columns that could be meant: xx
 predict n.skops fewer.csv                           # no column 'z'
 predict n.skops films.csv                           # 2 of the model's columns are missing
