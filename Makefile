@@ -20,9 +20,11 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.cli-installed
 	$(BIN)/labelkin demo
 
-# One worker per core, each with one thread: threads of several workers slow each other down.
+# One worker more than cores, since many tests wait for other processes; each with one thread, since
+# threads of several workers slow each other down.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 test: $(VENV)/.dev-installed
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Mutated files of every format, SECONDS for each; another SEED gives other files.
 SECONDS ?= 600
@@ -46,7 +48,7 @@ $(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
 	@touch $@
 
 test-lowest: $(LOWEST)/.installed
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
