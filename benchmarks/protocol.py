@@ -205,7 +205,7 @@ def next_result(results, workers):
             index, place, seconds, figures = results.get(timeout=5)
         except Empty:
             if any(getattr(w, "exitcode", 0) for w in workers):
-                raise SystemExit("A worker died; is there memory for so many?") from None
+                raise SystemExit("A worker died: use fewer workers if memory is short.") from None
             if not any(w.is_alive() for w in workers) and results.empty():
                 raise SystemExit("All workers stopped before the work was done.") from None
             continue

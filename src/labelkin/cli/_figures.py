@@ -81,7 +81,8 @@ def print_figures(
     """Print the methods' means and what the metrics mean.
 
     The best value of each metric and the name of the method `best` are bold. The meanings are
-    beside the figures if the terminal is wide enough, else below them.
+    beside the figures if the terminal is wide enough, else below them. Methods that do not fit
+    side by side are in several tables.
     """
     from rich.console import Console
     from rich.measure import Measurement
@@ -91,12 +92,24 @@ def print_figures(
     console = Console(highlight=False)
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
     explained = [key for key in metrics if key in MEANINGS] if meanings else []
-    wide = _figures_table(runs, metrics, best, MEANINGS)
     unbounded = console.options.update(max_width=10_000)
-    if explained and Measurement.get(console, unbounded, wide).maximum <= console.width:
+
+    def fits(table: "Table") -> bool:
+        return Measurement.get(console, unbounded, table).maximum <= console.width
+
+    wide = _figures_table(runs, metrics, best, MEANINGS)
+    if explained and fits(wide):
         console.print(wide)
         return
-    console.print(_figures_table(runs, metrics, best))
+    beside: list[list[str]] = [[]]
+    for name in runs:
+        if beside[-1] and not fits(
+            _figures_table(runs, metrics, best, methods=[*beside[-1], name])
+        ):
+            beside.append([])
+        beside[-1].append(name)
+    for names in beside:
+        console.print(_figures_table(runs, metrics, best, methods=names))
     for key in explained:
         console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
 
@@ -106,26 +119,29 @@ def _figures_table(
     metrics: Sequence[str],
     best: str | None,
     meanings: Mapping[str, str] | None = None,
+    methods: Sequence[str] | None = None,
 ) -> "Table":
+    """Return the figures of some `methods`, by default of all; the best among all are bold."""
     from rich.table import Table
     from rich.text import Text
 
     from labelkin.metrics import METRICS
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in runs:
+    shown = list(runs) if methods is None else methods
+    table.add_column("", no_wrap=True)
+    for name in shown:
         style = "bold" if name == best else ""
         table.add_column(Text(name, style), justify="right", no_wrap=True)
     if meanings is not None:
         table.add_column("", style="dim", no_wrap=True)
     for key in metrics:
         metric = METRICS[key]
-        summaries = [summarise(figures[key]) for figures in runs.values()]
-        means = [one["mean"] for one in summaries if one["mean"] is not None]
+        summaries = {name: summarise(figures[key]) for name, figures in runs.items()}
+        means = [one["mean"] for one in summaries.values() if one["mean"] is not None]
         top = (max if metric.greater_is_better else min)(means, default=None)
         cells = []
-        for one in summaries:
+        for one in (summaries[name] for name in shown):
             is_top = one["mean"] == top and len(runs) > 1
             cells.append(Text(format_summary(one, metric), style="bold" if is_top else ""))
         unit = "" if metric.percent else " (not in %)"
@@ -133,7 +149,7 @@ def _figures_table(
         table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)
     for key in ("fit", "predict"):
         if all(f"{key}_s" in figures for figures in runs.values()):
-            seconds = (summarise(figures[f"{key}_s"])["mean"] for figures in runs.values())
+            seconds = (summarise(runs[name][f"{key}_s"])["mean"] for name in shown)
             table.add_row(f"{key} time", *(f"{mean:.2f} s" for mean in seconds), style="dim")
     return table
 
