@@ -1,4 +1,6 @@
+import numpy as np
 import pytest
+from scipy import sparse
 
 from labelkin._utils.names import did_you_mean
 from labelkin.experiments.run.groups import GROUPS, find_group
@@ -59,7 +61,7 @@ def test_groups_are_the_papers():
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("vpcme@estimator=knn", "KNeighborsClassifier"),
+        ("vpcme@estimator=knn", "_NearestRows"),
         ("vpcme@estimator=svm", "BinaryRelevanceClassifier"),
         ("vpcme@estimator=sklearn.tree:DecisionTreeClassifier", "DecisionTreeClassifier"),
         ("vpcme@estimator=sklearn.svm:LinearSVC", "BinaryRelevanceClassifier"),
@@ -76,3 +78,15 @@ def test_any_estimator_as_base_learner(name, expected):
 def test_an_unknown_base_learner_is_refused():
     with pytest.raises(ValueError, match=r"No base learner is called 'knm'\. Did you mean knn"):
         check_method("vpcme@estimator=knm", METHODS)
+
+
+@pytest.mark.parametrize("name", GROUPS["bases"].methods)
+def test_base_learners_take_sparse_rows_and_labels_of_few_rows(name):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((40, 12), density=0.3, rng=rng, format="csr")
+    Y = rng.random((40, 3)) < [0.5, 0.5, 0.1]
+    variant = parse_variant(name)
+    model = variant.make(METHODS[variant.base], 0)
+    if "n_estimators" in model.get_params():
+        model.set_params(n_estimators=2)
+    assert model.fit(X, Y.astype(int)).predict_proba(X).shape == (40, 3)

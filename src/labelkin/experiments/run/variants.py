@@ -14,15 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from labelkin._utils.names import did_you_mean
 from labelkin.neighbors import MLkNNClassifier
-from labelkin.registry import ImportedFactory, Method
+from labelkin.registry import ImportedFactory, Method, behind_dense_rows
 from labelkin.transformation import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
 
@@ -49,13 +49,38 @@ class Variant:
         return model.set_params(**parameters) if parameters else model
 
 
+class _NearestRows(ClassifierMixin, BaseEstimator):
+    """The k nearest rows, or all of them where there are fewer, as in WEKA's IBk.
+
+    CLR trains on the rows that have exactly one of two labels, which may be fewer than k.
+    """
+
+    def __init__(self, n_neighbors: int = 10) -> None:
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X: Any, y: Any) -> "_NearestRows":
+        n_neighbors = min(self.n_neighbors, X.shape[0])
+        self.estimator_ = KNeighborsClassifier(n_neighbors).fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.estimator_.predict_proba(X)
+
+    def __sklearn_tags__(self) -> Any:
+        return get_tags(KNeighborsClassifier())
+
+
 _MULTI_LABEL = ("vpcme", "bagging_vpcp")  # methods whose base learner predicts label sets
 
 BASES: dict[str, Callable[[], Any]] = {
     "mlknn": lambda: MLkNNClassifier(n_neighbors=10),
-    "knn": lambda: KNeighborsClassifier(n_neighbors=10),
+    "knn": _NearestRows,
     "c45": C45TreeClassifier,
-    "svm": lambda: make_pipeline(MinMaxScaler(), LinearSVC(loss="hinge", dual=True)),
+    "svm": lambda: behind_dense_rows(MinMaxScaler(), LinearSVC(loss="hinge", dual=True)),
 }
 """Base learners by name: those of section 4.3.1, and ML-kNN.
 
