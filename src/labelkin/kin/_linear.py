@@ -74,7 +74,7 @@ class LogisticLearner:
         centre = np.zeros(k) if sparse.issparse(rows) else rows.mean(axis=0)
         rows = rows.astype(np.float32) if sparse.issparse(rows) else rows - centre
         weight = np.ones(n) if weight is None else weight
-        size = MemoryData(rows, Y).spread(weight)
+        size = MemoryData(rows, Y).moments(weight).spread()
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         rows = rows / self.unit_
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)

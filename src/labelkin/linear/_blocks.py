@@ -22,7 +22,7 @@ from labelkin.distributed import (
     task,
 )
 from labelkin.linear._fit import Weights
-from labelkin.linear._rows import LabelledRows, MemoryRows, Sums, centred_square
+from labelkin.linear._rows import LabelledRows, MemoryRows, Moments, Sums
 
 # Weights of a batch of labels: few round trips, within the memory of one machine.
 _BATCH_WEIGHTS = 2**26
@@ -80,11 +80,10 @@ class BlockData:
         keys = compute(self._map(project_rows, None, self.array(direction)))
         return np.concatenate(keys).astype(np.float64)
 
-    def spread(self, weight: Array) -> float:
-        """Return the mean squared norm of the centred rows."""
-        parts = self._map(_moments, self.split(self.array(weight / weight.sum())))
-        mean, square = compute([combine_in_tree(task(_add), parts)])[0]
-        return centred_square(float(square), float(mean @ mean), mean.dtype)
+    def moments(self, weight: Array) -> Moments:
+        """Return the weighted means of the columns and of their squares."""
+        parts = self._map(Moments.of_rows, self.split(self.array(weight / weight.sum())))
+        return Moments(*compute([combine_in_tree(task(_add), parts)])[0])
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""
@@ -130,6 +129,10 @@ class LabelledBlocks:
         move, shared = task(LabelledRows.moved), (constant(coef), constant(intercept))
         return LabelledBlocks(self._blocks, persist([move(b, *shared) for b in self._blocks]))
 
+    def line(self, coef: Array, intercept: Array, direction: Array, shift: Array) -> Callable:
+        """Return the point of a share of a step, per label, computed from its weights alone."""
+        return lambda share: self.moved(coef + share * direction, intercept + share * shift)
+
     def loss(self) -> Array:
         """Return the log loss of each label, (b,)."""
         return self._total(LabelledRows.loss)
@@ -157,9 +160,3 @@ def _add(parts: list[Any]) -> Any:
 
 def _scores(block: Matrix, wanted: Array, coef: Array, intercept: Array) -> Array:
     return block[np.flatnonzero(wanted)] @ coef + intercept
-
-
-def _moments(block: Matrix, share: Array) -> tuple[Array, Any]:
-    """Return the weighted sums of the rows and of their squared norms."""
-    squares = block.multiply(block) if sparse.issparse(block) else block * block
-    return block.T @ share, (squares.T @ share).sum()

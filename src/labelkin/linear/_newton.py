@@ -7,7 +7,8 @@ it leaves, for the weights alone,
 
     (I + C·(XᵀDX − (Xᵀd)(Xᵀd)ᵀ / Σd)) v = −(w + C·Xᵀe − Xᵀd · C·Σe / Σd),
 
-which is solved by conjugate gradients with the diagonal as preconditioner. All second derivatives
+which is solved by conjugate gradients. The preconditioner is the diagonal with the mean of d in
+place of d, 1 + C·Σd·(variance of the column), which needs no product. All second derivatives
 are at least those of ½|w|², so that the distance to the optimum is at most the length of the
 gradient: a label has converged when this is at most ``tol`` times |w| + |C·Xᵀe|, which are equal
 at the optimum.
@@ -17,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.array_api import namespace_and_device, to_numpy
+from labelkin._utils.array_api import is_numpy, namespace_and_device, to_numpy
 from labelkin.base import Array
-from labelkin.linear._rows import Sums, take_columns
+from labelkin.linear._rows import Moments, Sums, take_columns
 
 _CG_STEPS = 50
 _HALVINGS = 20
@@ -33,7 +34,14 @@ _SUFFICIENT = 1e-4
 
 @np.errstate(over="ignore", invalid="ignore")  # the line search refuses steps that overflow
 def minimise(
-    rows: Any, coef: Array, intercept: Array, C: Array, *, tol: float, max_iter: int
+    rows: Any,
+    coef: Array,
+    intercept: Array,
+    C: Array,
+    columns: Moments,
+    *,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Array, Array, Array]:
     """Fit the labels of a batch; those that have converged leave it.
 
@@ -45,6 +53,8 @@ def minimise(
         Where to start.
     intercept, C : array of shape (b,)
         In the type of `coef`, which is that of the arithmetic.
+    columns : Moments
+        Of the rows.
     tol : float
         Relative distance to the optimum, as above.
     max_iter : int
@@ -64,14 +74,15 @@ def minimise(
     rows = rows.moved(coef, intercept)
     loss, sums = rows.loss(), rows.sums()
     # Rounding of the sums: gradients below it are zero.
-    rounding = 10 * xp.finfo(coef.dtype).eps
+    rounding = 20 * float(xp.finfo(coef.dtype).eps) * float(xp.max(columns.square)) ** 0.5
+    variance = columns.square - columns.mean**2
+    variance = xp.where(variance > 0, variance, xp.zeros_like(variance))[:, None]
     stuck = np.zeros(len(active), dtype=bool)
     for step in range(max_iter):
         gradient = coef + C * sums.Xe
         size = _norm(coef) + _norm(C * sums.Xe)
         length = _norm(gradient)
-        floor = rounding * C * xp.sqrt(xp.max(sums.XXd, axis=0) * 4 * sums.d)
-        done = to_numpy((length <= tol * size) | (length <= floor)) | stuck
+        done = to_numpy((length <= tol * size) | (length <= rounding * C * sums.d)) | stuck
         if done.any():
             n_iter[active[done]] = step
             leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
@@ -91,8 +102,8 @@ def minimise(
         accuracy = xp.where(accuracy < _ROUGH, accuracy, xp.full_like(accuracy, _ROUGH))
         enough = tol * size / (2 * length)
         accuracy = xp.where(accuracy < enough, enough, accuracy)
-        direction, shift = _newton_direction(rows, sums, gradient, C, accuracy)
-        slope = xp.sum(gradient * direction, axis=0) + C * sums.e * shift
+        direction, shift = _newton_direction(rows, sums, variance, gradient, C, accuracy)
+        slope = _dots(gradient, direction) + C * sums.e * shift
         rows, coef, intercept, loss, stuck = _line_search(
             rows, coef, intercept, C, loss, direction, shift, slope
         )
@@ -110,28 +121,32 @@ def _in_order(parts: list[tuple]) -> list[Array]:
     return [take_columns(xp.concat(array, axis=-1), order) for array in arrays]
 
 
+def _dots(A: Array, B: Array) -> Array:
+    """Return the products of the columns of two matrices."""
+    xp, _ = namespace_and_device(A)
+    return np.einsum("ij,ij->j", A, B) if is_numpy(xp) else xp.sum(A * B, axis=0)
+
+
 def _norm(matrix: Array) -> Array:
     xp, _ = namespace_and_device(matrix)
-    return xp.sqrt(xp.sum(matrix * matrix, axis=0))
+    return xp.sqrt(_dots(matrix, matrix))
 
 
 def _newton_direction(
-    rows: Any, sums: Sums, gradient: Array, C: Array, accuracy: Array
+    rows: Any, sums: Sums, variance: Array, gradient: Array, C: Array, accuracy: Array
 ) -> tuple[Array, Array]:
     """Return the steps of weights and intercepts, to a relative accuracy per label."""
     xp, _ = namespace_and_device(gradient)
     tiny = xp.finfo(gradient.dtype).smallest_normal
     total = sums.d + tiny
     residual = sums.Xd * (C * sums.e / total) - gradient
-    diagonal = 1 + C * (sums.XXd - sums.Xd * (sums.Xd / total))
-    # Where a column hardly varies around a large mean, the difference is rounding.
-    diagonal = xp.where(diagonal > 1, diagonal, xp.ones_like(diagonal))
+    diagonal = 1 + variance * (C * sums.d)
     search = residual / diagonal
-    rho = xp.sum(residual * search, axis=0)
+    rho = _dots(residual, search)
     direction = _conjugate_gradients(
         rows, sums.Xd, total, C, diagonal, residual, search, rho, accuracy * accuracy * rho
     )
-    shift = -(sums.e + xp.sum(sums.Xd * direction, axis=0)) / total
+    shift = -(sums.e + _dots(sums.Xd, direction)) / total
     return direction, shift
 
 
@@ -149,7 +164,7 @@ def _conjugate_gradients(
     """Solve Newton's equations until `rho`, the squared residual, is at most `target`.
 
     Labels that have reached it stay as they are, and leave when they are a third of the batch:
-    on 9,743 texts with 363 labels that takes 5.5 seconds in place of 6.8.
+    on 9,743 texts with 363 labels that takes four fifths of the time.
     """
     xp, _ = namespace_and_device(residual)
     tiny = xp.finfo(residual.dtype).smallest_normal
@@ -162,14 +177,12 @@ def _conjugate_gradients(
         product += search
         going = rho > target
         # At least that of ½|w|², also after rounding.
-        curvature = xp.maximum(
-            xp.sum(search * product, axis=0), xp.sum(search * search, axis=0) + tiny
-        )
+        curvature = xp.maximum(_dots(search, product), _dots(search, search) + tiny)
         alpha = xp.where(going, rho / curvature, 0 * rho)
         direction += alpha * search
         residual -= alpha * product
         conditioned = residual / diagonal
-        following = xp.sum(residual * conditioned, axis=0)
+        following = _dots(residual, conditioned)
         beta = xp.where(going, following / (rho + tiny), 0 * rho)
         rho = xp.where(going, following, rho)
         search = conditioned + beta * search
@@ -203,19 +216,20 @@ def _line_search(
     `slope` is the derivative of the objective along the step.
     """
     xp, _ = namespace_and_device(coef)
-    objective = C * loss + xp.sum(coef * coef, axis=0) / 2
+    objective = C * loss + _dots(coef, coef) / 2
     # Differences below rounding do not count as a rise.
     allowed = objective + 10 * xp.finfo(coef.dtype).eps * xp.abs(objective)
     share = xp.ones_like(intercept)
+    line = rows.line(coef, intercept, direction, shift)
     for _ in range(_HALVINGS):
         new_coef, new_intercept = coef + share * direction, intercept + share * shift
-        new_rows = rows.moved(new_coef, new_intercept)
+        new_rows = line(share)
         new_loss = new_rows.loss()
-        value = C * new_loss + xp.sum(new_coef * new_coef, axis=0) / 2
+        value = C * new_loss + _dots(new_coef, new_coef) / 2
         falls = value <= allowed + _SUFFICIENT * share * slope  # False for NaN
         if bool(xp.all(falls)):
             return new_rows, new_coef, new_intercept, new_loss, ~to_numpy(falls)
         share = xp.where(falls, share, share / 2)
     coef, intercept = xp.where(falls, new_coef, coef), xp.where(falls, new_intercept, intercept)
-    rows = rows.moved(coef, intercept)
+    rows = line(xp.where(falls, share, 0 * share))
     return rows, coef, intercept, rows.loss(), ~to_numpy(falls)

@@ -5,6 +5,7 @@ All that is known of the samples enters the method through log losses, `Sums` an
 workers (`labelkin.linear._blocks`).
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,6 @@ class Sums(NamedTuple):
     """Xᵀe, (k, b)."""
     Xd: Any
     """Xᵀd, (k, b)."""
-    XXd: Any
-    """(X∘X)ᵀd, (k, b)."""
 
 
 def sigmoid(odds: Array) -> Array:
@@ -45,19 +44,36 @@ def log_loss(odds: Array, Y: Array) -> Array:
     return loss
 
 
-def centred_square(square: float, centre: float, dtype: Any) -> float:
-    """Return a mean squared norm less the squared norm of the mean; 0 where it is rounding."""
-    info = np.finfo(str(dtype).rpartition(".")[2])
-    rounding = 10 * float(info.eps) * square + float(info.smallest_normal)
-    return square - centre if square - centre > rounding else 0.0
+class Moments(NamedTuple):
+    """Weighted means over the rows, of each column."""
+
+    mean: Any
+    """Of x, (k,)."""
+    square: Any
+    """Of x², (k,)."""
+
+    def spread(self) -> float:
+        """Return the mean squared norm of the centred rows; 0 where it is rounding."""
+        xp, _ = namespace_and_device(self.mean)
+        square, centre = float(xp.sum(self.square)), float(xp.sum(self.mean * self.mean))
+        info = xp.finfo(self.mean.dtype)
+        rounding = 10 * float(info.eps) * square + float(info.smallest_normal)
+        return square - centre if square - centre > rounding else 0.0
+
+    @classmethod
+    def of_rows(cls, X: Matrix, share: Array) -> "Moments":
+        """Compute them, or the part of some rows; `share` adds up to 1 over all."""
+        squares = X.multiply(X) if sparse.issparse(X) else X * X
+        return cls(X.T @ share, squares.T @ share)
 
 
 def take_columns(array: Array, columns: Array) -> Array:
     """Return columns of a matrix, or entries of a vector, at NumPy indices."""
     xp, _ = namespace_and_device(array)
-    if is_numpy(xp):
-        return array[..., columns]
-    return xp.take(array, to_device_of(columns, array), axis=array.ndim - 1)
+    # Rows stay contiguous, as products with sparse matrices need them; array[:, columns] would
+    # have contiguous columns.
+    columns = columns if is_numpy(xp) else to_device_of(columns, array)
+    return xp.take(array, columns, axis=array.ndim - 1)
 
 
 def take_rows(X: Matrix, rows: Array) -> Matrix:
@@ -83,7 +99,6 @@ class MemoryRows:
             X = take_rows(X, self.kept)
             weight = weight[self.kept]
         self.X = X
-        self.squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
         self.weight = astype(to_device_of(weight[:, None], X), X.dtype)
 
     def with_labels(self, Y: Array) -> "LabelledRows":
@@ -93,23 +108,29 @@ class MemoryRows:
 
 
 class LabelledRows:
-    """Rows in memory with the labels of a batch, at a point: weights and intercepts."""
+    """Rows in memory with the labels of a batch, at a point: their log odds."""
 
-    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None) -> None:
+    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None, d: Any = None) -> None:
         self.rows, self.Y = rows, Y
         self._odds: Any = odds
-        self._d: Any = None
+        self._d: Any = d
 
     def take(self, columns: Array) -> "LabelledRows":
         """Return the same rows and point with some of the labels."""
-        odds = None if self._odds is None else take_columns(self._odds, columns)
-        return LabelledRows(self.rows, take_columns(self.Y, columns), odds)
+        odds, d = (a if a is None else take_columns(a, columns) for a in (self._odds, self._d))
+        return LabelledRows(self.rows, take_columns(self.Y, columns), odds, d)
 
     def moved(self, coef: Array, intercept: Array) -> "LabelledRows":
         """Return the same rows and labels at log odds X · coef + intercept."""
         odds = self.rows.X @ coef
         odds += intercept
         return LabelledRows(self.rows, self.Y, odds)
+
+    def line(self, _coef: Array, _intercept: Array, direction: Array, shift: Array) -> Callable:
+        """Return the point of a share of a step, per label: one product serves all shares."""
+        change = self.rows.X @ direction
+        change += shift
+        return lambda share: LabelledRows(self.rows, self.Y, self._odds + share * change)
 
     def loss(self) -> Array:
         """Return the log loss of each label, (b,)."""
@@ -127,14 +148,12 @@ class LabelledRows:
         e *= self.rows.weight
         d *= 1 - d
         d *= self.rows.weight
+        self._d = d
         e_sum, d_sum = xp.sum(e, axis=0), xp.sum(d, axis=0)
-        return Sums(e_sum, d_sum, X.T @ e, X.T @ d, self.rows.squares.T @ d)
+        return Sums(e_sum, d_sum, X.T @ e, X.T @ d)
 
     def curvature_product(self, V: Array) -> tuple[Array, Array]:
-        """Return Xᵀ(d∘XV) and Σ d∘XV."""
-        if self._d is None:
-            p = sigmoid(self._odds)
-            self._d = p * (1 - p) * self.rows.weight
+        """Return Xᵀ(d∘XV) and Σ d∘XV; `sums` must have been computed at the point."""
         X = self.rows.X
         xp, _ = namespace_and_device(V)
         U = X @ V
