@@ -28,7 +28,7 @@ from labelkin.cli._decisions import Decision
 from labelkin.cli._service import ModelService
 from labelkin.persistence import save_model
 from labelkin.serve import make_app
-from support.browser import js, requested_urls, resize, too_wide
+from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
 
@@ -210,7 +210,7 @@ def address(folder):
     assert line.startswith("serving "), server.stderr.read()
     yield line.split(" on ")[1].split()[0]
     server.send_signal(signal.SIGINT)
-    out, err = server.communicate(timeout=30)
+    out, err = server.communicate(timeout=120)
     assert (server.returncode, out, err) == (0, "", "stopped\n")
 
 
@@ -218,25 +218,15 @@ def test_a_real_server(address, folder):
     assert address.startswith("http://127.0.0.1:")
     content = (folder / "new.csv").read_bytes()
     request = urllib.request.Request(f"{address}/predict", content, {"content-type": "text/csv"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         assert len(json.load(answer)["rows"]) == 12
         assert "server" not in answer.headers
-
-
-def wait_for(browser, code, *arguments):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    return WebDriverWait(browser, 60).until(lambda page: js(page, code, *arguments))
 
 
 def test_the_page_in_a_browser(address, folder, browser):
     from selenium.webdriver.common.by import By
 
-    resize(browser, 1280)
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(address)
-    wait_for(browser, "return !document.getElementById('main').hidden")
+    open_page(browser, address, "document.getElementById('main')?.hidden === false")
     assert browser.title == "model.skops · labelkin"
     # Type a row.
     hostile = f"{PLOT} <img src=x onerror='window.evil = 1'>"

@@ -16,7 +16,15 @@ pytest.importorskip("jinja2")
 
 from labelkin.cli import main
 from labelkin.evaluation import EvaluationPage, Method, Mistake, OutOfSample
-from support.browser import js, requested_urls, resize, set_theme, too_wide
+from support.browser import (
+    js,
+    open_page,
+    requested_urls,
+    resize,
+    too_wide,
+    wait_for,
+    wait_until_equal,
+)
 from support.tables import VOCABULARY, films, write_films, write_numbers
 
 EVIL = "<script>window.evil = 1</script>"
@@ -258,18 +266,15 @@ def test_pages_of_large_data_stay_small():
 
 
 @pytest.fixture
-def open_page(browser, pages):
+def visit(browser, pages):
     """Return a function that opens a page; no test may leave an error behind."""
-    resize(browser, 1280)
-    for log in ("browser", "performance"):
-        browser.get_log(log)
 
-    def open_page(name):
-        browser.get((pages / name).as_uri())
+    def visit(name, **options):
+        ready = "document.getElementById('tool')?.hidden === false"
+        open_page(browser, (pages / name).as_uri(), ready, **options)
         return browser
 
-    yield open_page
-    set_theme(browser, None)
+    yield visit
     assert browser.get_log("browser") == []
 
 
@@ -289,14 +294,16 @@ def set_slider(page, place):
     )
 
 
-def test_the_slider_changes_precision_and_recall(open_page, pages):
+def test_the_slider_changes_precision_and_recall(visit, pages):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    page = open_page("folds.html")
+    page = visit("folds.html")
     data = inline_data(read(pages / "folds.html"))
     label = next(one for one in data["labels"] if one["name"] == "comedy")
     page.find_element(By.XPATH, "//button[text()='comedy']").click()
+    choice = "return document.getElementById('label').selectedOptions[0].text"
+    wait_until_equal(page, lambda: js(page, choice), "comedy")
     before = js(page, NUMBERS)
     assert before["cut"] == "0.50"
     for threshold in (0.1, 0.8):
@@ -313,30 +320,31 @@ def test_the_slider_changes_precision_and_recall(open_page, pages):
     assert page.find_element(By.ID, "options").text == "--threshold comedy=0.80"
     # By keyboard, and back.
     page.find_element(By.ID, "slider").send_keys(Keys.ARROW_RIGHT)
-    assert js(page, NUMBERS)["cut"] == "0.81"
+    wait_until_equal(page, lambda: js(page, NUMBERS)["cut"], "0.81")
     page.find_element(By.ID, "reset").click()
-    assert js(page, NUMBERS) == before
+    wait_until_equal(page, lambda: js(page, NUMBERS), before)
     assert not page.find_element(By.ID, "options").is_displayed()
 
 
-def test_best_f1_is_the_best(open_page, pages):
+def test_best_f1_is_the_best(visit, pages):
     from selenium.webdriver.common.by import By
 
-    page = open_page("folds.html")
+    page = visit("folds.html")
     label = inline_data(read(pages / "folds.html"))["labels"][0]
     pairs = zip(label["hits"], label["wrong"], strict=True)
     best = max(2 * hits / (label["rows"] + hits + wrong) for hits, wrong in pairs)
     page.find_element(By.ID, "best-f1").click()
-    assert js(page, NUMBERS)["f1"] == f"{100 * best:.1f}"
+    wait_until_equal(page, lambda: js(page, NUMBERS)["f1"], f"{100 * best:.1f}")
 
 
-def test_one_threshold_for_all_labels(open_page, pages):
+def test_one_threshold_for_all_labels(visit, pages):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import Select
 
-    page = open_page("folds.html")
+    page = visit("folds.html")
     data = inline_data(read(pages / "folds.html"))
     Select(page.find_element(By.ID, "label")).select_by_visible_text("all labels together")
+    wait_for(page, "return !document.querySelector('#label-table tr.chosen')")
     place = data["thresholds"].index(0.3)
     set_slider(page, place)
     now = js(page, NUMBERS)
@@ -346,46 +354,46 @@ def test_one_threshold_for_all_labels(open_page, pages):
     assert page.find_element(By.ID, "options").text == "--threshold 0.30"
 
 
-def test_curves_are_drawn(open_page):
-    page = open_page("folds.html")
+def test_curves_are_drawn(visit):
+    page = visit("folds.html")
     assert js(page, "return document.querySelector('#pr .curve').getTotalLength()") > 100
     assert js(page, "return document.querySelectorAll('#calibration circle').length") >= 2
     assert js(page, "return document.querySelectorAll('#growth circle').length") >= 1
 
 
-def test_sorting_and_cells(open_page):
+def test_sorting_and_cells(visit):
     from selenium.webdriver.common.by import By
 
-    page = open_page("folds.html")
+    page = visit("folds.html")
     page.find_element(By.XPATH, "//th/button[text()='rows']").click()
+    wait_for(page, "return document.querySelector('th[aria-sort=ascending]')")
     rows = [
         int(cell.get_attribute("data-value"))
         for cell in page.find_elements(By.CSS_SELECTOR, "#label-table tbody td:nth-child(2)")
     ]
     assert rows == sorted(rows)
     page.find_element(By.CSS_SELECTOR, ".heat td[title]").click()
-    assert "rows have both" in page.find_element(By.ID, "pair").text
+    wait_for(page, "return document.getElementById('pair').textContent.includes('rows have both')")
 
 
 @pytest.mark.parametrize("name", ["folds.html", "model.html", "hostile.html"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_the_window(open_page, name, width):
-    page = open_page(name)
+def test_pages_fit_the_window(visit, name, width):
+    page = visit(name)
     resize(page, width)
     assert too_wide(page) == []
 
 
-def test_dark_and_light(open_page):
+def test_dark_and_light(visit):
     colours = []
     for theme in ("light", "dark"):
-        page = open_page("folds.html")
-        set_theme(page, theme)
+        page = visit("folds.html", theme=theme)
         colours.append(js(page, "return getComputedStyle(document.body).backgroundColor"))
     assert colours == ["rgb(255, 255, 255)", "rgb(22, 24, 28)"]
 
 
-def test_hostile_data_run_nothing_and_nothing_is_requested(open_page):
-    page = open_page("hostile.html")
+def test_hostile_data_run_nothing_and_nothing_is_requested(visit):
+    page = visit("hostile.html")
     assert js(page, "return window.evil ?? null") is None
     assert js(page, "return document.images.length") == 0
     js(page, "document.querySelectorAll('.choose').forEach((b) => b.click())")

@@ -14,7 +14,15 @@ from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.results import Recorded, read_results
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.store import Store
-from support.browser import js, requested_urls, resize
+from support.browser import (
+    js,
+    open_page,
+    requested_urls,
+    resize,
+    too_wide,
+    wait_for,
+    wait_until_equal,
+)
 from support.results import (
     ENVIRONMENT,
     HOSTILE,
@@ -280,13 +288,13 @@ def test_command_refuses_an_unknown_reference(tmp_path, capsys):
 # --------------------------------------------------------------------------- in a browser
 
 
+READY = "document.getElementById('theme')?.hidden === false"
+
+
 @pytest.fixture
 def page(browser, report):
     """The report, freshly opened in a wide window; no test may leave an error behind."""
-    resize(browser, 1280, 900)
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.get(report.as_uri())
+    open_page(browser, report.as_uri(), READY)
     yield browser
     assert browser.get_log("browser") == []
 
@@ -330,15 +338,15 @@ def test_sorting(page):
     known = sorted(v for v in before if v is not None)
     gaps = [None] * before.count(None)
     assert gaps
-    assert values() == known + gaps
+    wait_until_equal(page, values, known + gaps)
     assert head.get_attribute("aria-sort") == "ascending"
     button.send_keys(Keys.ENTER)  # by keyboard, the other way; gaps stay last
-    assert values() == known[::-1] + gaps
+    wait_until_equal(page, values, known[::-1] + gaps)
     assert head.get_attribute("aria-sort") == "descending"
     table.find_element(By.CSS_SELECTOR, "thead th:first-child button").click()
+    wait_until_equal(page, lambda: head.get_attribute("aria-sort"), "none")
     rows = js(page, SHOWN)["rows"]
     assert rows == sorted(rows)
-    assert head.get_attribute("aria-sort") == "none"
 
 
 def test_filtering_methods_and_datasets(page):
@@ -350,20 +358,20 @@ def test_filtering_methods_and_datasets(page):
     page.find_element(By.CSS_SELECTOR, ".filter summary").click()
     page.find_element(By.CSS_SELECTOR, '#method-filter input[value="vpcme"]').click()
     page.find_element(By.CSS_SELECTOR, '#dataset-filter input[value="yeast"]').click()
+    shown = "Shown: 6 of 7 methods, 12 of 13 datasets."
+    wait_until_equal(page, lambda: page.find_element(By.ID, "status").text, shown)
     after = js(page, SHOWN)
     assert after["columns"] == [c for c in before["columns"] if c != "VPCME"]
     assert after["rows"] == [r for r in before["rows"] if r != "yeast"]
     assert len(after["best"]) >= 11  # the best of those shown; one dataset has one method left
     assert "vpcme" not in after["best"]
-    status = page.find_element(By.ID, "status").text
-    assert status == "Shown: 6 of 7 methods, 12 of 13 datasets."
     # Curves of a hidden dataset go with it.
     assert not page.find_element(By.CSS_SELECTOR, '#curves [data-dataset="yeast"]').is_displayed()
     page.find_element(By.CSS_SELECTOR, '#method-filter [data-all=""]').click()
-    assert js(page, SHOWN)["columns"] == ["Dataset"]
+    wait_until_equal(page, lambda: js(page, SHOWN)["columns"], ["Dataset"])
     for part in ("#method-filter", "#dataset-filter"):
         page.find_element(By.CSS_SELECTOR, f'{part} [data-all="1"]').click()
-    assert js(page, SHOWN) == before
+    wait_until_equal(page, lambda: js(page, SHOWN), before)
 
 
 def test_choosing_metric_and_test(page):
@@ -378,15 +386,16 @@ def test_choosing_metric_and_test(page):
 
     assert metrics() == ["average_precision"]
     page.find_element(By.CSS_SELECTOR, 'input[name="metric"][value="coverage"]').click()
-    assert metrics() == ["coverage"]
+    wait_until_equal(page, metrics, ["coverage"])
     page.find_element(By.CSS_SELECTOR, 'input[name="metric"][value=""]').click()
-    assert metrics() == list(MEASURES)
+    wait_until_equal(page, metrics, list(MEASURES))
     marks = (
         "return [...document.querySelectorAll('.mark')]"
         ".filter(e => e.offsetParent && e.textContent).length"
     )
     paired = js(page, marks)
     page.find_element(By.CSS_SELECTOR, 'input[name="test"][value="corrected"]').click()
+    wait_for(page, "return document.body.dataset.test === 'corrected'")
     assert 0 < js(page, marks) < paired
     assert "Nadeau" in page.find_element(By.ID, "tests").text
 
@@ -394,18 +403,17 @@ def test_choosing_metric_and_test(page):
 def test_dark_and_light(page):
     from selenium.webdriver.common.by import By
 
-    colour = "return getComputedStyle(document.body).backgroundColor"
-    light = js(page, colour)
+    def colour():
+        return js(page, "return getComputedStyle(document.body).backgroundColor")
+
+    light, dark = "rgb(255, 255, 255)", "rgb(22, 24, 28)"
+    assert colour() == light
     page.find_element(By.ID, "theme").click()
-    dark = js(page, colour)
-    assert light != dark
-    media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    page.refresh()
-    assert js(page, colour) == dark
+    wait_until_equal(page, colour, dark)
+    open_page(page, page.current_url, READY, theme="dark")
+    wait_until_equal(page, colour, dark)
     page.find_element(By.ID, "theme").click()
-    assert js(page, colour) == light
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    wait_until_equal(page, colour, light)
 
 
 @pytest.mark.parametrize("width", [320, 390, 768])
@@ -413,12 +421,7 @@ def test_narrow_pages_do_not_scroll_sideways(page, width):
     resize(page, width, 800)
     js(page, "document.querySelectorAll('details').forEach(d => { d.open = true; })")
     js(page, 'document.querySelector(\'input[name="metric"][value=""]\').click()')
-    wide = js(
-        page,
-        "return [...document.body.querySelectorAll('*')].filter(e => !e.closest('.scroll *, .skip')"
-        " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 90))",
-    )
-    assert wide == []
+    assert too_wide(page) == []
     assert js(page, "return document.documentElement.scrollWidth") <= width
     # Names of datasets stay whole, and in sight while the table moves.
     name = js(page, "return document.querySelector('tbody th').getBoundingClientRect().width")
