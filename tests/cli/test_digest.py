@@ -1,11 +1,14 @@
-"""``--sha256``: commands that load a model refuse a file that is not the expected one."""
+"""Commands that load a model refuse one that is not the expected one, or was altered."""
 
 import hashlib
 import json
+import shutil
 
 import pytest
 
 from labelkin.cli import main
+from labelkin.persistence import model_info
+from support.model_files import rewritten
 from support.tables import write_films
 
 pytest.importorskip("skops.io")
@@ -56,3 +59,37 @@ def test_fit_reports_it(fitted, tmp_path, capsys):
     assert main(["fit", str(films), *words, "--out", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)["sha256"]
     assert found == hashlib.sha256(out.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": {"columns": "plot"}},
+        {"schema": {"columns": {"plot": ["text"]}}},
+        {"schema": {"columns": {"plot": "sound"}}},
+        {"labels": []},
+        {"labels": {"separator": 7}},
+        {"ignore": [["id"]]},
+        {"rows": "many"},
+        {"fingerprint": [[1]]},
+        {"decisions": {"f1": {"thresholds": ["high"]}}},
+    ],
+    ids=json.dumps,
+)
+def test_an_altered_description_is_refused(change, fitted, tmp_path, capsys):
+    model, films = fitted
+    altered = tmp_path / "m.skops"
+    shutil.copy(model, altered)
+    rewritten(altered, head={"details": {**model_info(model).details, **change}})
+    assert main(["predict", str(altered), str(films)]) == 2
+    assert "m.skops: the model's description of its input is damaged" in capsys.readouterr().err
+
+
+def test_thresholds_of_other_labels_are_refused(fitted, tmp_path, capsys):
+    model, films = fitted
+    altered = tmp_path / "m.skops"
+    shutil.copy(model, altered)
+    one = {"macro_f1": {"thresholds": [0.5], "at_least_one": False}}
+    rewritten(altered, head={"details": {**model_info(model).details, "decisions": one}})
+    assert main(["predict", str(altered), str(films), "--decide", "macro_f1"]) == 2
+    assert "holds no thresholds for it" in capsys.readouterr().err

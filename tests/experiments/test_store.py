@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from labelkin.experiments.run.columns import COLUMNS, METRIC_COLUMNS
+from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
 
@@ -120,8 +121,8 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
 
 def test_durable_settings(path):
     with Store(path, write=True) as store:
-        assert store._query("PRAGMA journal_mode") == [{"journal_mode": "wal"}]
-        assert store._query("PRAGMA synchronous") == [{"synchronous": 2}]  # FULL
+        assert [*store._db.execute("PRAGMA journal_mode").fetchone()] == ["wal"]
+        assert [*store._db.execute("PRAGMA synchronous").fetchone()] == [2]  # FULL
 
 
 def test_reading_changes_nothing(path):
@@ -237,6 +238,42 @@ def test_odd_values_name_their_row(column, value, tmp_path):
         store._run = 1
     with Store(path) as store, pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
         store.rows()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE protocol SET folds = 'many'",
+        "UPDATE datasets SET name = x'00'",
+        "UPDATE methods SET title = CAST(x'ff' AS TEXT)",
+        "UPDATE groups SET repeats = -1",
+        "UPDATE cells SET hamming_loss = 'much'",
+        "UPDATE runs SET command = x'ff'",
+        "ALTER TABLE methods RENAME COLUMN settings TO other",
+        "DROP TABLE datasets",
+    ],
+)
+def test_altered_tables_are_refused_by_name(change, tmp_path):
+    path = tmp_path / "r.db"
+    data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
+    method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
+    with Store(path, write=True) as store:
+        begin(store, datasets=[data], methods=[method], groups=[("g", "d", "m", 1)])
+        store.add([row()])
+        store._db.execute(change)
+    with pytest.raises((ValueError, OSError), match=r"r\.db"):
+        merge(tmp_path / "target.db", [path])
+
+
+def test_a_damaged_structure_is_refused_by_name(tmp_path):
+    path = tmp_path / "r.db"
+    with Store(path, write=True) as store:
+        begin(store)
+    raw = path.read_bytes()
+    # The name of an index in SQLite's message is then no valid text.
+    path.write_bytes(raw.replace(b"sqlite_autoindex_cells", b"sqlite_autoindex_cell\xec"))
+    with pytest.raises(ValueError, match=r"r\.db: this is not a store"):
+        Store(path)
 
 
 def test_a_damaged_environment_names_its_run(tmp_path):

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 from sklearn.datasets import load_iris
 
+from labelkin import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 from support.data import DATA, REFERENCE, needs_reference
@@ -499,11 +500,21 @@ def test_probabilities_are_shares_in_the_leaf():
 def test_values_closer_than_the_resolution_are_one():
     X = np.arange(10.0)[:, None] * 1e-6
     y = np.arange(10) > 4
-    assert C45TreeClassifier().fit(X, y).get_n_leaves() == 1
+    with pytest.warns(UserWarning, match=r"value_resolution=1e-05 .* set value_resolution=0"):
+        assert C45TreeClassifier().fit(X, y).get_n_leaves() == 1
     fine = C45TreeClassifier(value_resolution=0).fit(X, y)
     assert fine.predict(X).tolist() == y.tolist()
     X = np.linspace(1.0, 1.7, 10)[:, None] * 1e308  # midpoints of such values overflow if summed
     assert C45TreeClassifier().fit(X, y).predict(X).tolist() == y.tolist()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_columns_that_the_resolution_merges_are_named(form):
+    X = np.array([[1e-6, -1e-6, 0, 2e-5], [2e-6, 2e-5, 0, 2e-5], [0, 3e-6, 0, 0]])
+    with pytest.warns(UserWarning, match=r"column 0 of X \(1 of 1"):
+        BinaryRelevanceClassifier().fit(form(X), [[0], [1], [1]])
+    with pytest.warns(UserWarning, match=r"column 0 of X \(1 of 3"):
+        C45TreeClassifier().fit(form(X * [1, 0.1, 1, 0.1]), [0, 1, 1])
 
 
 def test_neighbouring_floats_are_split():

@@ -136,3 +136,27 @@ def test_two_parts_of_one_name():
             archive.writestr("a", b"2")
     with pytest.raises(ValueError, match="same name"):
         untrusted.read_npz(buffer.getvalue(), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (True, int),
+        (1, float),
+        ("x", None),
+        ([1, "x"], [int]),
+        ({"a": 1}, [int]),
+        ({"b": 1}, {"a": int}),
+        ({"a": [1]}, {"a": {"x"}}),
+        ({"a": None}, {str: (int, [int])}),
+    ],
+)
+def test_other_forms_of_json(value, form):
+    untrusted.check_json(value, object)
+    with pytest.raises(ValueError, match="not expected"):
+        untrusted.check_json(value, form)
+
+
+def test_forms_of_json():
+    value = {"a": [1, None], "b": {"c": "x"}}
+    untrusted.check_json(value, {"a": [(int, None)], "b": {str: {"x", "y"}}, "d": str})

@@ -1,4 +1,4 @@
-"""Arrays from files of strangers, validated before compiled code touches them.
+"""Arrays and JSON values from files of strangers, validated before other code uses them.
 
 SciPy, scikit-learn and numba follow the indices in an array without a check. Whatever reads
 arrays from a file checks them here.
@@ -7,12 +7,44 @@ arrays from a file checks them here.
 import io
 import zipfile
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from labelkin._utils.files import shorten
 from labelkin._utils.limits import check_archive
+
+
+def check_json(value: Any, form: Any) -> None:
+    """Raise ValueError unless a value from JSON has a form.
+
+    A form is a type, where `object` is any; None; a tuple of forms, one of which fits; a set of
+    the strings allowed; a list with the form of each item; or a dictionary of forms by key. Keys
+    may be absent; other keys have the form of the key ``str``, and without one are refused.
+
+    >>> check_json({"a": [1, None]}, {"a": [(int, None)], "b": str})
+    """
+    if isinstance(form, tuple):
+        for one in form:
+            with suppress(ValueError):
+                return check_json(value, one)
+        valid = False
+    elif isinstance(form, list):
+        valid = isinstance(value, list)
+        for item in value if valid else ():
+            check_json(item, form[0])
+    elif isinstance(form, dict):
+        valid = isinstance(value, dict) and (str in form or value.keys() <= form.keys())
+        for key, item in value.items() if valid else ():
+            check_json(item, form.get(key, form.get(str)))
+    elif isinstance(form, set):
+        valid = isinstance(value, str) and value in form
+    else:
+        valid = value is None if form is None else form in (type(value), object)
+    if not valid:
+        raise ValueError(f"{shorten(repr(value))} is not expected there")
 
 
 def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:

@@ -25,6 +25,17 @@ _KINDS = (
     ("date", "date", "day_first_date"),
     ("numeric", "numeric"),
 )
+# What `fit` records about a model; a model saved from Python may have further details.
+_DETAILS = {
+    "model": str,
+    "rows": int,
+    "labels": {"column": (None, str), "separator": str},
+    "ignore": [str],
+    "decimal": {".", ","},
+    "fingerprint": [str],
+    "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
+    str: object,
+}
 
 
 @dataclass(frozen=True)
@@ -228,6 +239,7 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
 
     With `expected_sha256`, a file of another digest is refused.
     """
+    from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 
@@ -238,12 +250,13 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
     recorded = info.details.get("schema")
     names = info.label_names
     try:
+        check_json(info.details, _DETAILS)
         schema = _schema_of(model) if recorded is None else Schema.from_dict(recorded)
         if names is None:
             names = [f"y{i + 1}" for i in range(len(getattr(model, "classes_", ())))]
         where = info.details.get("labels", {})
-        labels = LabelColumns(tuple(names), where.get("column"), where.get("separator", ";"))
-    except (TypeError, ValueError, AttributeError):
+        labels = LabelColumns(tuple(names), where.get("column"), where.get("separator") or ";")
+    except (TypeError, ValueError):
         raise ValueError(f"{path}: the model's description of its input is damaged.") from None
     return SavedModel(model, schema, labels, path, info)
 

@@ -57,14 +57,15 @@ class Decision:
             return label_sets(scores, cuts).astype(int), cuts
         if self.name == "expected_f1":
             return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
-        if not isinstance(stored, dict) or self.name not in stored:
+        known = (stored or {}).get(self.name, {})
+        cuts = np.array(known.get("thresholds", []), dtype=float)
+        if len(cuts) != len(label_names):
             raise ValueError(
                 f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
                 f"with --decide {self.name}, or use --decide expected_f1, --decide cost:FN=5 or "
                 "--threshold."
             )
-        cuts = np.array(stored[self.name]["thresholds"], dtype=float)
-        return label_sets(scores, cuts, stored[self.name]["at_least_one"]).astype(int), cuts
+        return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
 
 
 def parse_decision(decide: str | None, thresholds: list[str] | None) -> Decision | None:

@@ -131,7 +131,10 @@ def _known_values(saved: SavedModel) -> dict[str, list[str]]:
     names = saved.schema.of_kind("category")
     if not names:
         return {}
-    encoder = saved.model[0].named_transformers_["category"].named_steps["encode"]
+    try:
+        encoder = saved.model[0].named_transformers_["category"].named_steps["encode"]
+    except (TypeError, LookupError, AttributeError):  # not a pipeline that `labelkin fit` makes
+        return {}
     return {
         name: [str(value) for value in values[:_VALUES]]
         for name, values in zip(names, encoder.categories_, strict=True)

@@ -17,6 +17,7 @@ from labelkin._utils.files import FormatError, open_for_writing, reason
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
 from labelkin.persistence._checks import check_model
 from labelkin.persistence._forests import pack_forests, unpack_forests
@@ -27,6 +28,14 @@ FORMAT = 2
 """Number of the format that is written. Number 1, before the first release, is not read."""
 
 _HEAD, _SCHEMA = "labelkin.json", "schema.json"
+_HEAD_FORM = {
+    "format": int,
+    "labelkin": str,
+    "scikit-learn": str,
+    "label_names": (None, [str]),
+    "details": {str: object},
+    str: object,
+}
 # A schema of JSON takes up to 40 times its size in memory.
 _SCHEMA_SHARE = 40
 # A forest takes 14 kB of schema per tree, whatever its size: this much is always accepted.
@@ -224,19 +233,10 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
         raise FormatError(path, "not a labelkin model (it is a zip archive of something else)")
     try:
         head = json.loads(text)
+        check_json(head, _HEAD_FORM)
         number, version = head["format"], head["labelkin"]
-        names, details = head.get("label_names"), head.get("details", {})
-        valid = (
-            isinstance(number, int)
-            and number >= 1
-            and isinstance(version, str)
-            and (names is None or all(isinstance(name, str) for name in names))
-            and isinstance(details, dict)
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        valid = False
-    if not valid:
-        raise FormatError(path, f"the model's {_HEAD} is damaged")
+    except (ValueError, KeyError, RecursionError) as error:
+        raise FormatError(path, f"the model's {_HEAD} is damaged") from error
     if number > FORMAT:
         raise FormatError(
             path,
@@ -250,7 +250,14 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
             "fit the model again",
         )
     digest = hashlib.sha256(raw).hexdigest()
-    return ModelInfo(number, version, str(head.get("scikit-learn", "")), names, details, digest)
+    return ModelInfo(
+        number,
+        version,
+        head.get("scikit-learn", ""),
+        head.get("label_names"),
+        head.get("details", {}),
+        digest,
+    )
 
 
 def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:

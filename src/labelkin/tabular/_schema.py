@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,7 @@ from scipy import sparse
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import check_json
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._kinds import ColumnOptions, Kind, Missing, Scale, find_kind
@@ -17,6 +18,15 @@ from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 
 _STRINGS = ("category", "text", "date", "day_first_date")
+_FORM = {
+    "columns": (None, {str: {*get_args(Kind)}}),
+    "names": (None, [str]),
+    "n_features": int,
+    "missing": {*get_args(Missing)},
+    "scale": {*get_args(Scale)},
+    "max_words": int,
+    "gaps": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class Schema:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Schema":
-        """Return the schema that `to_dict` gave."""
+        """Return the schema that `to_dict` gave; ValueError for other values."""
+        check_json(values, _FORM)
         names = values.get("names")
         return cls(**{**values, "names": None if names is None else tuple(names)})
 

@@ -143,7 +143,7 @@ def presort_for(base: Any, X: Matrix) -> Matrix | PresortedMatrix:
     if not isinstance(base, C45TreeClassifier):
         return X
     base._validate_params()  # of other classifiers their own fit does so
-    return PresortedMatrix.from_matrix(X)
+    return PresortedMatrix.from_matrix(X, base.value_resolution)
 
 
 def fit_member(

@@ -73,7 +73,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         takes part only with a positive gain. Nominal attributes of more values are refused:
         code them as indicator columns.
     value_resolution : float, default=1e-5
-        Values this close are one value, as in J48. Use 0 for columns of tiny scale.
+        Values this close are one value, as in J48. Use 0 for columns of tiny scale; a warning
+        names a column that is not used because of it.
 
     Attributes
     ----------
@@ -165,7 +166,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        return self._fit_presorted(PresortedMatrix.from_matrix(X), np.asarray(y), weight)
+        matrix = PresortedMatrix.from_matrix(X, self.value_resolution)
+        return self._fit_presorted(matrix, np.asarray(y), weight)
 
     def _fit_presorted(
         self,

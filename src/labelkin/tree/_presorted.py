@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -58,9 +59,39 @@ class PresortedMatrix:
     values: NDArray[np.float64]
 
     @classmethod
-    def from_matrix(cls, X: Any) -> Self:
-        """Sort the columns of a validated matrix."""
-        return cls(X, *(_sort_sparse(X) if sparse.issparse(X) else _sort_dense(X)))
+    def from_matrix(cls, X: Any, resolution: float = 0.0) -> Self:
+        """Sort the columns of a validated matrix; warn of those that trees cannot split.
+
+        `resolution` is `C45TreeClassifier.value_resolution`.
+        """
+        matrix = cls(X, *(_sort_sparse(X) if sparse.issparse(X) else _sort_dense(X)))
+        gaps = matrix._largest_gaps()
+        merged = np.flatnonzero((gaps > 0) & (gaps <= resolution))
+        if len(merged):
+            warnings.warn(
+                f"Trees cannot split column {merged[0]} of X (1 of {len(merged)} such columns): "
+                f"its values are closer than value_resolution={resolution:g} of "
+                "C45TreeClassifier; scale the column, or set value_resolution=0.",
+                stacklevel=4,
+            )
+        return matrix
+
+    def _largest_gaps(self) -> NDArray[np.float64]:
+        """Return the largest difference between neighbouring values of each column."""
+        counts = np.diff(self.indptr)
+        has_zeros, filled = counts < self.shape[0], counts > 0
+        column = np.repeat(np.arange(self.shape[1]), counts)
+        below, above, inner = self.values[:-1], self.values[1:], column[:-1] == column[1:]
+        # Zeros are not stored, but lie between negative and positive values.
+        split = has_zeros[column[1:]] & (below < 0) & (above > 0)
+        found = np.zeros(self.shape[1])
+        with np.errstate(over="ignore"):
+            gaps = np.where(split, np.maximum(-below, above), above - below)
+        np.maximum.at(found, column[1:][inner], gaps[inner])
+        first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
+        ends = np.maximum(self.values[first], -self.values[last])
+        found[filled] = np.maximum(found[filled], np.where(has_zeros[filled], ends, 0))
+        return found
 
     @property
     def shape(self) -> tuple[int, int]:

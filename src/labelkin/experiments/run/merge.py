@@ -114,9 +114,13 @@ def _parts(
         yield [(part, rows)]
         return
     with Store(source) as other:
-        folds = other.protocol()
+        recorded = other.protocol()
+        try:
+            folds = Protocol(**recorded)
+        except ValueError as error:
+            raise ValueError(f"{source}: the store was altered ({error})") from None
         shared = {
-            "protocol": Protocol(**folds),
+            "protocol": folds,
             "datasets": list(other.datasets().values()),
             "methods": list(other.methods().values()),
             "groups": [tuple(group.values()) for group in other.groups()],

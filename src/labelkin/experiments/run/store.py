@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import check_json
 from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES
 from labelkin.experiments.run.protocol import Cell, Protocol
 
@@ -62,6 +63,20 @@ CREATE TABLE cells (
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_VERSION};
 """
+# What a run writes, in the words of `check_json`; whole numbers are at least 0. SQLite takes any.
+_FORMS: dict[str, dict[str, Any]] = {
+    "runs": {"id": int, "started": str, "command": str, "environment": str},
+    "protocol": {"folds": int, "stratified": int, "seed": (None, int)},
+    "datasets": {"name": str, "fingerprint": str, "samples": int, "features": int, "labels": int},
+    "methods": {"name": str, "title": str, "settings": str, "estimator": str},
+    "groups": {"name": str, "dataset": str, "method": str, "repeats": int},
+    "cells": {
+        **{"dataset": str, "method": str, "repeat": int, "fold": int, "run": int},
+        **dict.fromkeys(FIGURES, (float, None, int)),
+        "status": {"ok", "failed"},
+        **dict.fromkeys(("error", "traceback", "revision"), (None, str)),
+    },
+}
 
 
 class Store:
@@ -161,7 +176,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             raise _as_os_error(error, self.path, f"{error}.") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise ValueError(f"{self.path}: this is not a store of results ({error}).") from error
 
     @contextmanager
@@ -175,36 +190,39 @@ class Store:
                 self._db.rollback()
                 raise
 
-    def _query(self, query: str) -> list[dict[str, Any]]:
+    def _select(
+        self, table: str, columns: Iterable[str] = (), rest: str = "ORDER BY rowid"
+    ) -> list[dict[str, Any]]:
+        """Return columns of a table, by default all; ValueError for values that no run writes."""
+        form = _FORMS[table]
+        names = list(columns) or list(form)
         with self._errors():
-            return [dict(row) for row in self._db.execute(query)]
+            found = self._db.execute(f"SELECT {', '.join(names)} FROM {table} {rest}")
+            rows = [dict(zip(names, row, strict=True)) for row in found]
+        for row in rows:
+            for name, value in row.items():
+                self._check_value(table, row, name, value)
+        return rows
+
+    def _check_value(self, table: str, row: Mapping[str, Any], name: str, value: Any) -> None:
+        try:
+            check_json(value, _FORMS[table][name])
+            if name not in FIGURES and isinstance(value, int) and value < 0:
+                raise ValueError
+        except ValueError:
+            place, cure = f"a row of {table}", ""
+            if table == "cells":
+                place = f"the cell of {', '.join(f'{key} {row[key]!r}' for key in CELL)}"
+                cure = ": delete this row, and run it again"
+            raise ValueError(
+                f"{self.path}: {place} holds {value!r:.60} as {name}; the store was altered{cure}."
+            ) from None
 
     # ------------------------------------------------------------------ reading
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per cell, with all columns, in a fixed order."""
-        rows = self._query(f"SELECT {', '.join(COLUMNS)} FROM cells ORDER BY {', '.join(CELL)}")
-        for row in rows:
-            self._check_row(row)
-        return rows
-
-    def _check_row(self, row: Mapping[str, Any]) -> None:
-        """Raise ValueError for a cell with values that no run writes; SQLite takes any."""
-        for name, value in row.items():
-            if name in FIGURES:
-                valid = value is None or isinstance(value, (int, float))
-            elif name in ("repeat", "fold"):
-                valid = isinstance(value, int) and value >= 0
-            elif name == "status":
-                valid = value in ("ok", "failed")
-            else:
-                valid = value is None or isinstance(value, str)
-            if not valid:
-                place = ", ".join(f"{key} {row[key]!r}" for key in CELL)
-                raise ValueError(
-                    f"{self.path}: the cell of {place} holds {value!r:.60} as {name}; the store "
-                    "was altered: delete this row, and run it again."
-                )
+        return self._select("cells", COLUMNS, f"ORDER BY {', '.join(CELL)}")
 
     def results(self) -> "pd.DataFrame":
         """Return :meth:`rows` as a DataFrame."""
@@ -214,7 +232,7 @@ class Store:
 
     def rows_of(self, run: int) -> list[dict[str, Any]]:
         """Return the cells of one run, tracebacks included."""
-        return self._query(f"SELECT {', '.join(COLUMNS)}, traceback FROM cells WHERE run = {run:d}")
+        return self._select("cells", [*COLUMNS, "traceback"], f"WHERE run = {run:d}")
 
     def revisions(self, like: Iterable[Cell]) -> dict[str | None, int]:
         """Return how many cells each revision of the code computed.
@@ -223,19 +241,18 @@ class Store:
         means would mix revisions.
         """
         pairs = {(cell.dataset, cell.method) for cell in like}
-        rows = self._query("SELECT dataset, method, revision FROM cells")
+        rows = self._select("cells", [*CELL, "revision"])
         return dict(Counter(r["revision"] for r in rows if (r["dataset"], r["method"]) in pairs))
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command, environment and count of cells."""
-        found = self._query(
-            "SELECT id, started, command, environment, "
-            "(SELECT count(*) FROM cells WHERE run = runs.id) AS cells FROM runs ORDER BY id"
-        )
+        counts = Counter(row["run"] for row in self._select("cells", [*CELL, "run"]))
+        found = self._select("runs", rest="ORDER BY id")
         for run in found:
+            run["cells"] = counts[run["id"]]
             try:
                 run["environment"] = dict(json.loads(run["environment"]))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, RecursionError):
                 raise ValueError(
                     f"{self.path}: run {run['id']!r} has a damaged environment; the store was "
                     "altered."
@@ -249,31 +266,30 @@ class Store:
 
     def protocol(self) -> dict[str, Any]:
         """Return the number of folds, whether they are stratified, and their seed."""
-        found = self._query("SELECT folds, stratified, seed FROM protocol")
+        found = self._select("protocol")
         return {**found[0], "stratified": bool(found[0]["stratified"])} if found else {}
 
     def groups(self) -> list[dict[str, Any]]:
         """Return what was planned: name, dataset, method and repeats of each group's parts."""
-        return self._query("SELECT * FROM groups ORDER BY rowid")
+        return self._select("groups")
 
     def methods(self) -> dict[str, dict[str, Any]]:
         """Return title, settings and estimator of each method by name."""
-        return {row["name"]: row for row in self._query("SELECT * FROM methods ORDER BY rowid")}
+        return {row["name"]: row for row in self._select("methods")}
 
     def datasets(self) -> dict[str, dict[str, Any]]:
         """Return fingerprint and sizes of each dataset by name."""
-        return {row["name"]: row for row in self._query("SELECT * FROM datasets ORDER BY rowid")}
+        return {row["name"]: row for row in self._select("datasets")}
 
     def done(self, *, failed: bool = True) -> set[Cell]:
         """Return the cells that are stored, with or without those that failed."""
-        where = "" if failed else "WHERE status = 'ok'"
-        return {Cell(**row) for row in self._query(f"SELECT {', '.join(CELL)} FROM cells {where}")}
+        rest = "" if failed else "WHERE status = 'ok'"
+        return {Cell(**row) for row in self._select("cells", CELL, rest)}
 
     def failures(self, among: Iterable[Cell] | None = None) -> dict[Cell, dict[str, str]]:
         """Return error and traceback of each failed cell, of all or among some."""
-        key = ", ".join(CELL)
-        query = f"SELECT {key}, error, traceback FROM cells WHERE status = 'failed' ORDER BY {key}"
-        rows = self._query(query)
+        rest = f"WHERE status = 'failed' ORDER BY {', '.join(CELL)}"
+        rows = self._select("cells", [*CELL, "error", "traceback"], rest)
         found = {Cell(*(row.pop(name) for name in CELL)): row for row in rows}
         wanted = found if among is None else set(among)
         return {cell: why for cell, why in found.items() if cell in wanted}
@@ -282,9 +298,7 @@ class Store:
         """Return one metric of every cell that did not fail."""
         if name not in FIGURES:
             raise ValueError(f"no column is called {name!r}; known: {', '.join(FIGURES)}.")
-        rows = self._query(f"SELECT {', '.join(CELL)}, {name} FROM cells WHERE status = 'ok'")
-        for row in rows:
-            self._check_row(row)
+        rows = self._select("cells", [*CELL, name], "WHERE status = 'ok'")
         return {Cell(*(row[key] for key in CELL)): row[name] for row in rows}
 
     # ------------------------------------------------------------------ writing
