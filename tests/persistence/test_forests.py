@@ -1,8 +1,11 @@
-"""Forests are stored in a few arrays, and come back tree by tree."""
+"""Forests and vocabularies are stored in a few parts, and come back as they were."""
+
+import zipfile
 
 import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -46,6 +49,21 @@ def test_the_schema_does_not_grow_with_the_trees(data, tmp_path):
         save_model(model, tmp_path / "m.skops")
         sizes.append(sum(1 for _ in places(read_schema(tmp_path / "m.skops"))))
     assert sizes[0] == sizes[1]
+
+
+def test_a_vocabulary_takes_no_file_per_word(tmp_path):
+    texts = ["red car", "blue car", "red boat", "green boat"]
+    # With max_features, the columns of the words are NumPy's integers.
+    model = TfidfVectorizer(max_features=4).fit(texts)
+    kept = dict(model.vocabulary_)
+    assert {type(column) for column in kept.values()} == {np.int64}
+    save_model(model, tmp_path / "m.skops")
+    with zipfile.ZipFile(tmp_path / "m.skops") as archive:
+        assert len(archive.namelist()) < 4
+    back = load_model(tmp_path / "m.skops")
+    assert back.vocabulary_ == kept
+    np.testing.assert_array_equal(back.transform(texts).toarray(), model.transform(texts).toarray())
+    assert {type(column) for column in model.vocabulary_.values()} == {np.int64}  # as it was
 
 
 def test_a_forest_in_two_places_stays_one(data, tmp_path):

@@ -1,8 +1,14 @@
-"""Public names of a package that load their modules on first use."""
+"""Modules that are imported on first use."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+# scikit-learn imports these with its first module, and uses them in few functions.
+_RARELY_USED = ("scipy.stats", "pandas")
 
 
 def lazy_exports(
@@ -27,3 +33,50 @@ def lazy_exports(
         return sorted(modules)
 
     return __getattr__, __dir__
+
+
+@contextmanager
+def rarely_used_deferred() -> Iterator[None]:
+    """Import scikit-learn in about half the time: what it rarely uses is imported on first use.
+
+    Modules that are imported inside the context get placeholders for `scipy.stats` and pandas and
+    for their functions. These import the real module when they are called or read. Later imports
+    do not find them.
+    """
+    placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
+    sys.modules.update(placeholders)
+    try:
+        yield
+    finally:
+        for placeholder in placeholders.values():
+            placeholder.withdraw()
+
+
+class _DeferredModule(ModuleType):
+    """Stands for a module; its attributes stand for those of the module."""
+
+    def withdraw(self) -> None:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # the import system's own
+            raise AttributeError(attribute)
+        return _DeferredAttribute(self, attribute)
+
+
+class _DeferredAttribute:
+    """Stands for an attribute of a module: a function, or an object with methods."""
+
+    def __init__(self, module: _DeferredModule, name: str) -> None:
+        self._module, self._name = module, name
+
+    def _load(self) -> Any:
+        self._module.withdraw()
+        return getattr(import_module(self._module.__name__), self._name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._load()(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labelkin._utils.lazy import rarely_used_deferred
 from labelkin.cli import _compute
 from labelkin.cli._decisions import Decision
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
@@ -239,12 +240,13 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
 
     With `expected_sha256`, a file of another digest is refused.
     """
-    from labelkin._utils.untrusted import check_json
-    from labelkin.persistence import load_model, model_info
-    from labelkin.tabular import LabelColumns, Schema
+    with rarely_used_deferred():
+        from labelkin._utils.untrusted import check_json
+        from labelkin.persistence import load_model, model_info
+        from labelkin.tabular import LabelColumns, Schema
 
-    info = model_info(path)
-    model = load_model(path, expected_sha256=expected_sha256)
+        info = model_info(path)
+        model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
     recorded = info.details.get("schema")

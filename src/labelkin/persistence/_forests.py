@@ -101,8 +101,8 @@ def _inner(part: Any) -> Any:
 
 def vars_of(part: Any) -> dict[str, Any]:
     """Return the state of an object; that of a type or a function is its own."""
-    stateless = isinstance(part, type) or inspect.isroutine(part)
-    return {} if stateless else getattr(part, "__dict__", {})
+    state = getattr(part, "__dict__", None)
+    return state if state and not (isinstance(part, type) or inspect.isroutine(part)) else {}
 
 
 class _Packing:
@@ -129,8 +129,11 @@ class _Packing:
             return part
         state = vars_of(part)
         changed = self._visit_inner(state) if state else state
+        if type(vocabulary := state.get("vocabulary_")) is dict:
+            # With max_features its indices are NumPy's, each of which would be a file.
+            changed = {**changed, "vocabulary_": {word: int(i) for word, i in vocabulary.items()}}
         if _is_forest(part) and (trees := _pack(part.estimators_)) is not None:
-            changed = {**state, "estimators_": trees}
+            changed = {**changed, "estimators_": trees}
         if changed is state:
             return part
         found = copy(part)

@@ -1,0 +1,42 @@
+"""Modules that are imported on first use."""
+
+import subprocess
+import sys
+
+DEFERRED = """
+import sys
+from labelkin._utils.lazy import rarely_used_deferred
+
+with rarely_used_deferred():
+    import sklearn.compose, sklearn.metrics
+assert not {"scipy.stats", "pandas"} & sys.modules.keys()
+
+from sklearn.metrics import _ranking
+assert _ranking.rankdata([30, 10, 20]).tolist() == [3, 1, 2]  # a function of scipy.stats
+import scipy.stats
+assert scipy.stats.rankdata is not _ranking.rankdata
+assert scipy.stats.norm.cdf(0) == 0.5
+"""
+
+LOADED = """
+import sys
+from labelkin._utils.lazy import rarely_used_deferred
+import scipy.stats
+
+with rarely_used_deferred():
+    from scipy.stats import rankdata
+assert rankdata is scipy.stats.rankdata and sys.modules["scipy.stats"] is scipy.stats
+"""
+
+
+def run(code):
+    # In an interpreter of its own: in this one, all of these modules are imported.
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_functions_of_deferred_modules_are_found_when_they_are_called():
+    run(DEFERRED)
+
+
+def test_modules_that_are_imported_already_stay():
+    run(LOADED)
