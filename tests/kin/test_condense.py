@@ -17,8 +17,8 @@ def test_few_rows_stay_as_they_are():
 
 def test_blocks_hold_every_row_once():
     rng = np.random.RandomState(0)
-    for n in (3001, 10_000):
-        scores, targets = rng.standard_normal((n, 3)), rng.rand(n, 3)
+    for n, q in ((2001, 100), (70_000, 3)):
+        scores, targets = rng.standard_normal((n, q)), rng.rand(n, q)
         points, means, weights = condense(scores, targets)
         assert len(points) < n / 2
         assert weights.sum() == n
@@ -29,7 +29,7 @@ def test_blocks_hold_every_row_once():
 
 def test_curves_are_those_of_all_rows():
     rng = np.random.RandomState(1)
-    scores = rng.standard_normal((20_000, 4))
+    scores = rng.standard_normal((60_000, 4))
     Y = (rng.rand(*scores.shape) < expit(2 * scores - [1, 3, 5, 7])).astype(np.float64)
     whole = SlopeCalibration(30.0, "none").fit(scores, Y)
     points, targets, weights = condense(scores, Y)

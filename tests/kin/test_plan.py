@@ -7,7 +7,7 @@ import pytest
 
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kin._limits import Limits, Shape
+from labelkin.kin._limits import Cost, Limits, Shape
 from labelkin.kin._plan import Planner
 
 TABLE = {"raw": (30, 30.0), "standard": (30, 30.0), "ranks": (30, 30.0)}
@@ -123,3 +123,13 @@ def test_there_are_as_many_projections_as_fit():
     assert counts[0] == 8
     assert 2 <= counts[1] < 8
     assert counts[2] == 0
+
+
+def test_projections_pay_for_the_view_they_share():
+    """Its directions, 2 bytes per word and column, were in no cost: 40 MB of a model of 90."""
+    limits, budget = Limits(), Cost(150.0, 2e7)
+    shape = Shape(2_000, 9_000, 360, 80_000)
+    alone, shared = (limits.projection_cost(shape, 1000, reduced) for reduced in (False, True))
+    assert shared.times(3).bytes == alone.times(3).bytes + 2 * 9_000 * 1000
+    assert shared.times_in(budget) == 0 < alone.times_in(budget)
+    assert "projections" in plan(2_000, TEXT, n_labels=360).left_out

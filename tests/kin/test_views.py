@@ -64,7 +64,7 @@ def test_a_reduced_view_keeps_distances_where_possible():
     views = learn_views(X, seed=0)
     Z, last = views["reduced"](X), views["ranks"](X)
     assert Z.shape[1] <= 20
-    np.testing.assert_allclose(Z @ Z.T, last @ last.T, atol=1e-9)
+    np.testing.assert_allclose(Z @ Z.T, last @ last.T, rtol=1e-3)  # in half precision
     assert "reduced" not in learn_views(X, projected=False)
     assert "reduced" not in learn_views(X.T, seed=0)
 

@@ -17,6 +17,8 @@ _LEAST_LIKELIHOOD = 1e-12
 # all the same, so that the error is of the order of its square.
 _STEPS = 200
 _TOLERANCE = 1e-9
+# A loss that is larger by this share only is equal to rounding: no step would be short enough.
+_ROUNDING = 1e-13
 # A step changes no log odds by more than this: longer ones overshoot where curves are flat.
 _FARTHEST = 6.0
 # Keeps the shared slope finite where scores separate every label.
@@ -248,7 +250,7 @@ def _own_slopes(
         a, b = slope[columns] - step, intercept[columns] - steps
         new, derivatives = _evaluate(S, T, weight, a, b)
         new += precision / 2 * (a - shared) ** 2
-        lower = new <= value[columns]
+        lower = new <= (1 + _ROUNDING) * value[columns]
         moved = columns[lower]
         slope[moved], intercept[moved], value[moved] = a[lower], b[lower], new[lower]
 

@@ -30,7 +30,7 @@ from labelkin.kernel._distances import (
     take,
 )
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors
 from labelkin.kernel._width import descend
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
@@ -86,12 +86,7 @@ class DirectKernelRidge(KernelRidge):
         else:
             ridge = self._choose_ridge(known, Y, rng, rows, weight)
         dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
-        K = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
-        start = 0
-        for block in row_blocks(known, X.shape[0]):
-            stop = start + block.shape[0]
-            K[start:stop] = kernel_values(self.kernel, known, block, self.width_)
-            start = stop
+        K = self._kernel_matrix(known, dtype)
         ridge = max(ridge, least_ridge(K, weight))
         self.ridge_ = np.full(Y.shape[1], ridge)
         scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of, weight)
@@ -113,6 +108,19 @@ class DirectKernelRidge(KernelRidge):
             queries = self._prepare(block, self.scale_)
             parts.append(kernel_values(self.kernel, rows, queries, self.width_) @ coef)
         return np.concatenate(parts) + self.intercept_
+
+    def _kernel_matrix(self, known: Matrix, dtype: Any) -> Array:
+        """Return the kernel values among rows, of which half are computed."""
+        n = known.shape[0]
+        K = np.empty((n, n), dtype=dtype)
+        start = 0
+        for block in row_blocks(known, n):
+            stop = start + block.shape[0]
+            values = kernel_values(self.kernel, known[start:], block, self.width_)
+            K[start:stop, start:] = values
+            K[stop:, start:stop] = values[:, stop - start :].T
+            start = stop
+        return K
 
     def _refine(
         self, known: Matrix, Y: Array, rng: np.random.RandomState, weight: Array | None
@@ -171,7 +179,8 @@ class DirectKernelRidge(KernelRidge):
         return ridge * (n / RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
     def _spectrum(self, known: Matrix, sample: Array, weight: Array | None) -> RidgeSpectrum:
-        K = kernel_values(self.kernel, take(known, sample), None, self.width_)
+        # In single precision, in half of the time: the least ridge is well above its rounding.
+        K = self._kernel_matrix(take(known, sample), np.float32)
         return RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
 
     def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
@@ -179,7 +188,8 @@ class DirectKernelRidge(KernelRidge):
         # By the sum of squared errors, in which frequent labels decide: errors relative to the
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale
-        return float(ridges[loo_errors(spectrum, Y[sample], ridges).sum(axis=1).argmin()])
+        errors = interpolate_errors(spectrum, Y[sample], ridges).sum(axis=1)
+        return float(ridges[errors.argmin()])
 
 
 def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:

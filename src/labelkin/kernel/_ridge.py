@@ -370,10 +370,8 @@ def choose_ridges(
         Leave-one-out squared error with these ridges, mean over rows, summed over labels.
     """
     ridges = ridges * spectrum.scale
-    if interpolate and len(ridges) >= _FEWEST_TO_INTERPOLATE:
-        errors = _interpolated_errors(spectrum, Y, ridges, rows)
-    else:
-        errors = loo_errors(spectrum, Y, ridges, rows)
+    compute = interpolate_errors if interpolate else loo_errors
+    errors = compute(spectrum, Y, ridges, rows)
     weight = np.ones(len(Y)) if spectrum.weight is None else to_numpy(spectrum.weight)
     if rows is not None:
         Y, weight = Y[rows], weight[rows]
@@ -391,13 +389,15 @@ def choose_ridges(
     return ridges[best], float(errors[best, np.arange(Y.shape[1])].sum())
 
 
-def _interpolated_errors(
-    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None
+def interpolate_errors(
+    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
 ) -> Array:
-    """Return leave-one-out errors, interpolated between every third ridge.
+    """Return leave-one-out errors, interpolated between every third of ten ridges or more.
 
     By Akima's curves through the logarithms, which vary slowly; splines would overshoot.
     """
+    if len(ridges) < _FEWEST_TO_INTERPOLATE:
+        return loo_errors(spectrum, Y, ridges, rows)
     from scipy.interpolate import Akima1DInterpolator
 
     knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])

@@ -4,8 +4,8 @@ import numpy as np
 
 from labelkin.base import Array
 
-# Rows up to which every row is a point.
-_MAX_ROWS = 3_000
+# Rows times labels up to which every row is a point.
+_MAX_ENTRIES = 200_000
 # At both ends, where a curve bends, this many rows are points of their own; towards the middle
 # each block of rows is larger than the one before by this factor.
 _EDGE, _GROWTH = 400, 1.1
@@ -37,7 +37,7 @@ def condense(
         Rows in each block; None if each row is a point.
     """
     n = len(scores)
-    if n <= _MAX_ROWS or weight is not None:
+    if scores.size <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:
         return scores, targets, weight
     sizes = _block_sizes(n)
     starts = np.cumsum(sizes) - sizes

@@ -156,7 +156,7 @@ class ProjectionLearner:
     Attributes
     ----------
     components_ : ndarray of shape (n_columns, d)
-        The projection.
+        The projection, in single precision.
     """
 
     components_: Array
@@ -178,7 +178,7 @@ class ProjectionLearner:
         pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
         training = TrainingRows(rows)
         directions = ratio_directions(training, *pairs)
-        self.components_ = training.in_features(directions)
+        self.components_ = training.in_features(directions).astype(np.float32)
         outside = np.setdiff1d(np.arange(n), self.bag)
         scores = self.regression.fit_scores(
             training.project(directions),

@@ -30,18 +30,24 @@ class Cost:
     bytes: float
     """In the fitted model."""
     divisible: bool = False
-    """Whether it is the cost of one of several equal learners."""
+    """Whether it is the cost of one of several equal learners..."""
+    shared_bytes: float = 0.0
+    """... which also have this in common."""
 
     def times_in(self, budget: "Cost") -> int:
         """Return how many times a budget suffices for this cost."""
         # Rows of zeros cost nothing.
         seconds, bytes = max(self.seconds, 1e-9), max(self.bytes, 1.0)
-        return int(min(budget.seconds / seconds, budget.bytes / bytes))
+        left = max(budget.bytes - self.shared_bytes, 0.0)
+        return int(min(budget.seconds / seconds, left / bytes))
 
-    def less(self, cost: "Cost", times: int) -> "Cost":
+    def times(self, count: int) -> "Cost":
+        """Return the cost of several such learners."""
+        return Cost(count * self.seconds, self.shared_bytes + count * self.bytes)
+
+    def less(self, cost: "Cost") -> "Cost":
         """Return what is left of a budget, at least nothing."""
-        seconds, bytes = self.seconds - times * cost.seconds, self.bytes - times * cost.bytes
-        return Cost(max(seconds, 0.0), max(bytes, 0.0))
+        return Cost(max(self.seconds - cost.seconds, 0.0), max(self.bytes - cost.bytes, 0.0))
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,9 @@ class Limits:
     """Operations per second of a product of matrices in double precision; twice in single."""
     eigen_work: float = 8.0
     """Such operations, in units of n³, that eigenvectors take."""
+    ridge_products: int = 10
+    """Products of eigenvectors and labels for their ridges: the errors of eight ridges, between
+    which others are interpolated, the labels in the eigenvectors, and the scores."""
     sparse_second: float = 5e7
     """Stored values times labels that one fit of logistic regression takes in a second."""
 
@@ -204,10 +213,9 @@ class Limits:
         """Return the cost of a kernel; `columns` is the mean number of values of a row not zero."""
         n, q = shape.n_samples, shape.n_labels
         parts = self.n_parts_of_kernel(n)
-        distances = 2.0 * n * n * min(columns, 500)
+        distances = 2.0 * n * n * columns
         if n <= self.max_eigen:
-            # Eigenvectors; the errors of 22 ridges for each label.
-            flops = self.eigen_work * n**3 + 60.0 * n * n * q + distances
+            flops = self.eigen_work * n**3 + 2.0 * self.ridge_products * n * n * q + distances
             return Cost(flops / self.flops, 8.0 * n * (columns + q))
         if parts:
             m = n / parts
@@ -217,20 +225,29 @@ class Limits:
             search = self.eigen_work * min(n, RIDGE_ROWS) ** 3
             return Cost((flops + parts * search) / self.flops, n * (width * columns + 2.0 * q))
         m = self.n_landmarks(n)
-        flops = 6.0 * n * m * m + self.eigen_work * m**3 + 50.0 * n * m * q
+        # Three products of (n, m) and (m, m): whitened rows, their scatter, their eigenvectors.
+        flops = 3 * 2.0 * n * m * m + self.eigen_work * m**3 + 2.0 * self.ridge_products * n * m * q
         return Cost(flops / self.flops, 8.0 * m * (columns + q))
 
-    def topics_bytes(self, shape: Shape) -> float:
-        """Return what the directions of the view "topics" take."""
-        return 2.0 * shape.n_features * self.topics
+    def directions_bytes(self, shape: Shape, columns: int) -> float:
+        """Return what directions of the features take, in half precision."""
+        return 2.0 * shape.n_features * columns
 
-    def projection_cost(self, shape: Shape, columns: int) -> Cost:
-        """Return the cost of a kernel behind a projection of a view with `columns` columns."""
+    def projection_cost(self, shape: Shape, columns: int, reduced: bool = False) -> Cost:
+        """Return the cost of a kernel behind a projection of a view with `columns` columns.
+
+        All projections share the directions of a view that was reduced to these columns.
+        """
         kept = (1 - DROPPED) * columns
         kernel = self.kernel_cost(shape, kept)
+        # The scatters of two kinds of pairs, and their common eigenvectors.
         flops = 4.0 * shape.n_samples * columns**2 + self.eigen_work * columns**3
-        stored = kernel.bytes + 8.0 * columns * kept
-        return Cost(kernel.seconds + flops / self.flops, stored, divisible=True)
+        return Cost(
+            kernel.seconds + flops / self.flops,
+            kernel.bytes + 4.0 * columns * kept,
+            divisible=True,
+            shared_bytes=self.directions_bytes(shape, columns) if reduced else 0.0,
+        )
 
     def affords_projections(self, shape: Shape) -> bool:
         """Return whether a projection of reduced columns may fit into the time."""
@@ -244,10 +261,6 @@ class Limits:
             return 1
         cheap = self.linear_cost(shape, self.linear_groups).seconds <= 0.1 * self.seconds
         return self.linear_groups if cheap else self.few_linear_groups
-
-    def linear_tol(self, shape: Shape) -> float:
-        """Return the tolerance of logistic regression: with very many rows one digit is enough."""
-        return 5e-2 if self.is_large(shape) else 1e-2
 
     def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
         """Return the cost of logistic regression."""

@@ -31,8 +31,8 @@ class LogisticLearner:
     n_jobs : int, optional
         Threads over batches of labels.
     tol : float
-        Distance of the weights to their optimum, relative to their length: metrics do not depend
-        on the third digit.
+        Bound on the distance of the weights to their optimum, relative to their length. Metrics
+        do not depend on the second digit.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class LogisticLearner:
     intercept_: Array
     own_threads = True
 
-    def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 1e-2) -> None:
+    def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 5e-2) -> None:
         self.n_groups, self.n_jobs, self.tol = n_groups, n_jobs, tol
 
     def fit_scores(

@@ -24,8 +24,9 @@ from labelkin.kin._views import word_view
 BAG = 0.55
 # ... by one of these thresholds Θ in turn.
 THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
-# Fewer projections than this do not average out what depends on a bag.
-_FEWEST_PROJECTIONS = 2
+# With fewer projections than this, some rows are in all bags and have no out-of-sample scores, by
+# which the weights of the members are learned.
+_FEWEST_PROJECTIONS = 3
 
 
 @dataclass
@@ -98,16 +99,17 @@ class Planner:
             wanted = len(member.learners) if one.divisible else 1
             affordable = min(wanted, one.times_in(budget))
             if affordable < fewest and plan.members:
+                least = one.times(fewest)
                 plan.left_out[member.name] = (
-                    f"it would take about {fewest * one.seconds:.0f} s of one processor and "
-                    f"{fewest * one.bytes / 1e6:.0f} MB of the model, and {budget.seconds:.0f} s "
+                    f"it would take about {least.seconds:.0f} s of one processor and "
+                    f"{least.bytes / 1e6:.0f} MB of the model, and {budget.seconds:.0f} s "
                     f"and {budget.bytes / 1e6:.0f} MB are left"
                 )
                 continue
             count = max(affordable, fewest)
             if one.divisible:
                 member.learners = member.learners[:count]
-            budget = budget.less(one, count)
+            budget = budget.less(one.times(count))
             plan.members.append(member)
         if self.limits.is_large(self.shape):
             plan.left_out["others"] = "rows times labels are too many for out-of-sample scores"
@@ -140,7 +142,7 @@ class Planner:
 
     def _linear(self) -> tuple[LearnerGroup, Cost]:
         n_groups = self.limits.n_linear_groups(self.shape)
-        learner = LogisticLearner(n_groups, self.n_jobs, self.limits.linear_tol(self.shape))
+        learner = LogisticLearner(n_groups, self.n_jobs)
         view = word_view(self.names, self.weighted)
         reason = f"logistic regression on the view {view!r}"
         group = LearnerGroup("linear", view, reason, [learner], log_odds=True)
@@ -156,7 +158,8 @@ class Planner:
         columns, stored = self.views[view]
         cost = self.limits.kernel_cost(self.shape, stored, dense=stored > columns / 2)
         if view == "topics":
-            cost = replace(cost, bytes=cost.bytes + self.limits.topics_bytes(self.shape))
+            directions = self.limits.directions_bytes(self.shape, columns)
+            cost = replace(cost, bytes=cost.bytes + directions)
         return LearnerGroup(name, view, reason, learners), cost
 
     def _kernel_learners(self, kernel: str, scale: bool | str) -> tuple[list[Any], str]:
@@ -201,7 +204,8 @@ class Planner:
         ]
         reason = f"distances in the view {view!r} that separate label sets"
         group = LearnerGroup("projections", view, reason, learners)
-        return group, self.limits.projection_cost(self.shape, self.views[view][0])
+        columns = self.views[view][0]
+        return group, self.limits.projection_cost(self.shape, columns, view == "reduced")
 
     def _add_trees(self, plan: Plan, n_trees: int | None) -> None:
         """Add forests whose leaves fit into memory."""

@@ -92,29 +92,26 @@ class Words:
 
 
 class Reduced:
-    """A view in fewer, orthonormal directions."""
-
-    def __init__(self, view: View, basis: Array) -> None:
-        self.view, self.basis = view, basis
-
-    def __call__(self, X: Matrix) -> Array:
-        """Return the view of rows."""
-        return self.view(X) @ self.basis.T
-
-
-class Topics:
-    """Directions of words that occur together, in rows of length 1.
-
-    Words of the same meaning are near each other there: the leading singular directions of
-    weighted words (latent semantic analysis), which are stored in half precision.
-    """
+    """A view in fewer, orthonormal directions, which are stored in half precision."""
 
     def __init__(self, view: View, basis: Array) -> None:
         self.view, self.basis = view, basis.astype(np.float16)
 
     def __call__(self, X: Matrix) -> Array:
         """Return the view of rows."""
-        return unit_rows(np.asarray(self.view(X) @ self.basis.T.astype(np.float64)))
+        return np.asarray(self.view(X) @ self.basis.T.astype(np.float64))
+
+
+class Topics(Reduced):
+    """Directions of words that occur together, in rows of length 1.
+
+    Words of the same meaning are near each other there: the leading singular directions of
+    weighted words (latent semantic analysis).
+    """
+
+    def __call__(self, X: Matrix) -> Array:
+        """Return the view of rows."""
+        return unit_rows(super().__call__(X))
 
 
 def learn_views(
