@@ -81,18 +81,10 @@ def validate_rows(
 ) -> Matrix:
     """Return samples as an array or a CSR matrix without duplicate entries; finite numbers.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set or compared.
-    X : array-like or sparse matrix
-        Samples. They are not changed: a matrix with duplicate or unsorted entries is copied.
-    reset : bool, default=True
-        Whether the samples are those of ``fit``.
-    dtype : dtype, optional
-        Of the result; by default double or single precision, as given.
-    distances : bool, default=True
-        Whether the estimator squares its values; if so, they must be of a size that allows it.
+    The given samples are not changed: a matrix with duplicate or unsorted entries is copied. With
+    `reset`, the samples are those of ``fit`` and set ``n_features_in_``. With `distances`, values
+    must be of a size that can be squared. The dtype is double or single precision, as given, unless
+    one is named.
     """
     X = validate_data(
         estimator, X, accept_sparse="csr", dtype=floats(X) if dtype is None else dtype, reset=reset

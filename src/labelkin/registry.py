@@ -254,13 +254,8 @@ class ImportedFactory:
 def user_method(text: str, known: Container[str] = METHODS) -> Method:
     """Return the method that ``name=module:factory`` describes; its factory is called once.
 
-    Parameters
-    ----------
-    text : str
-        Name and factory, as in ``forest=sklearn.ensemble:RandomForestClassifier``. The module may
-        be a file, and the name may be left out: ``mine.py:MyClassifier``.
-    known : container of str
-        Names of other methods, which it may not have.
+    The module may be a file, and the name may be left out: ``mine.py:MyClassifier``. The method may
+    not have the name of a known one.
     """
     before, equals, after = (part.strip() for part in text.partition("="))
     spec = after if equals else before

@@ -385,14 +385,26 @@ def test_cut_connection(server, no_cache, tmp_path):
 
 
 def test_without_a_known_sum_only_if_trusted(server, no_cache, tmp_path):
-    info = tiny(server, sha256=None)
-    message = refused(info, ValueError, "no checksum is known for tiny.mat", tmp_path)
+    server.files["tiny.arff"] = (
+        b"@relation 't: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n@attribute x numeric\n"
+        b"@attribute z numeric\n@data\n1,0,1,0\n0,0,0,2\n1,1,3,0\n"
+    )
+    info = dataclasses.replace(tiny(server, urls=("tiny.arff",), sha256=None), rows="all")
+    message = refused(info, ValueError, "no checksum is known for tiny.arff", tmp_path)
     assert "labelkin datasets fetch tiny --trust" in message
     assert server.asked == []
-    with pytest.warns(UserWarning, match=r"tiny\.mat; .*expected statistics, no more"):
+    with pytest.warns(UserWarning, match=r"tiny\.arff; .*expected statistics, no more"):
         bunch = load_dataset(info, data_home=tmp_path, trust=True)
     assert bunch.target.shape == (3, 2)
     load_dataset(info, data_home=tmp_path)  # it is on disk now
+
+
+@pytest.mark.filterwarnings("ignore:tiny. no checksum is known")
+def test_a_matlab_file_without_a_known_sum_is_never_read(server, no_cache, tmp_path):
+    info = tiny(server, sha256=None)
+    with pytest.raises(ValueError, match=r"tiny\.mat is read only if its sha256 is known"):
+        load_dataset(info, data_home=tmp_path, trust=True)
+    assert server.asked == []
 
 
 def test_wrong_sum(server, no_cache, tmp_path):

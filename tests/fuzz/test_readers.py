@@ -5,11 +5,9 @@ import io
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.io import savemat
 
 from labelkin.datasets import FormatError, read, write
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
-from labelkin.datasets.registry._mat import read_mat
 from support.mutations import inputs
 
 
@@ -76,13 +74,3 @@ ENTITY = b"<!DOCTYPE l [<!ENTITY e SYSTEM 'file:///etc/passwd'><!ENTITY f '&f;&f
 def test_label_files(tmp_path):
     corpus = [XML, b'<?xml version="1.0" encoding="utf-16"?>' + XML, ENTITY + XML]
     assert_read_or_refused(tmp_path / "labels.xml", corpus, read_labels_xml)
-
-
-def test_matlab_files(tmp_path):
-    content = {"x": np.eye(3), "y": sparse.csc_matrix(np.eye(3))}
-    corpus = []
-    for compressed in (False, True):
-        buffer = io.BytesIO()
-        savemat(buffer, content, do_compression=compressed)
-        corpus.append(buffer.getvalue())
-    assert_read_or_refused(tmp_path / "set.mat", corpus, lambda path: read_mat(path, ["x", "y"]))

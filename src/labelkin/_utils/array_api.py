@@ -192,15 +192,6 @@ def to_host(estimator: Any) -> Any:
     """Return a copy of a fitted estimator with all its arrays as NumPy arrays.
 
     A model fitted on a GPU is saved and exported this way, and predicts without one.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-        Any of labelkin's.
-
-    Returns
-    -------
-    A copy that predicts NumPy arrays.
     """
 
     def to_host_array(array: Any) -> np.ndarray:
@@ -231,19 +222,7 @@ def array_api_dispatch() -> Iterator[None]:
 def move_to_device(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
     """Move samples and labels to a device, by torch where it is installed, else by CuPy.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Samples; a sparse matrix becomes dense.
-    Y : ndarray or sparse matrix of shape (n_samples, n_labels), or None
-        Labels.
-    device : str
-        "cpu" leaves them as they are; "cuda", or "cuda:1" for the second GPU.
-
-    Returns
-    -------
-    X, Y
-        On the device.
+    "cpu" leaves them as they are; "cuda:1" is the second GPU. Sparse matrices become dense.
     """
     if device == "cpu":
         return X, Y

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 class ArgumentError(ValueError):
     """An argument cannot be used as it was given.
 
-    Parameters
-    ----------
-    message : str
-        What is wrong, and the cure. Each argument is written as ``name=``.
-    *arguments : str
-        Names of the arguments that the message mentions.
+    The message writes each of `arguments` as ``name=``, so that `rename_arguments` can translate
+    it.
     """
 
     def __init__(self, message: str, *arguments: str) -> None:
@@ -27,13 +23,7 @@ class ArgumentError(ValueError):
 def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
     """Return an error's message with its arguments renamed, such as ``labels=`` to ``--labels``.
 
-    Parameters
-    ----------
-    error : Exception
-        An error; only one with an attribute `arguments` (an `ArgumentError` or a `FormatError`)
-        has names to replace.
-    names : mapping of str to str
-        For each argument, what replaces ``name=``. Other arguments stay as they are.
+    Only an `ArgumentError` or a `FormatError` has names to replace.
     """
     message = str(error)
     for argument in getattr(error, "arguments", ()):

@@ -27,17 +27,7 @@ _LOCKED_WITHIN_SECONDS = 60
 class FormatError(ValueError):
     """A file does not follow its format; the message names the file and the line.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    message : str
-        What is wrong, and the cure.
-    line : int, optional
-        The line, counted from 1, where the format has lines.
-    *arguments : str
-        Names of the arguments that the message mentions as ``name=``.
-
+    `arguments` are those that the message mentions as ``name=``.
     """
 
     def __init__(

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Guess:
-    """One guess.
-
-    Parameters
-    ----------
-    text : str
-        What was guessed, in a few words.
-    arguments : tuple of str
-        Names of the arguments that override it; none where the cells leave no doubt.
-    """
+    """What was guessed, in a few words, and the arguments that override it, if any can."""
 
     text: str
     arguments: tuple[str, ...]

@@ -14,15 +14,7 @@ _RARELY_USED = ("scipy.stats", "pandas")
 def lazy_exports(
     package: str, modules: dict[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562).
-
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    modules : dict of str to str
-        For each public name, the module below the package that defines it.
-    """
+    """Return a package's ``__getattr__`` and ``__dir__`` (PEP 562), given each name's module."""
 
     def __getattr__(name: str) -> Any:
         if name in modules:

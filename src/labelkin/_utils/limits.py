@@ -16,18 +16,10 @@ _MAX_RATIO = 100
 
 
 def max_unpacked(packed: int, chosen: int | None = None) -> int:
-    """Return the most bytes that a compressed file may unpack to.
+    """Return the most bytes that a compressed file of `packed` bytes may unpack to.
 
-    By default 256 MiB or 100 times the file's size, whichever is more, and at most half of the
-    memory that is available.
-
-    Parameters
-    ----------
-    packed : int
-        Size of the file in bytes.
-    chosen : int, optional
-        The caller's own limit; None: that of the environment variable ``LABELKIN_MAX_UNPACKED``,
-        else the default.
+    That is `chosen`, or the environment variable ``LABELKIN_MAX_UNPACKED``, or 256 MiB or 100 times
+    the file's size, whichever is more, and at most half of the memory that is available.
     """
     if chosen is None and (text := os.environ.get(SIZE_VARIABLE)):
         if not text.isascii() or not text.isdigit():

@@ -10,20 +10,12 @@ from labelkin._utils.optional import import_optional
 
 
 def render_page(package: str, name: str, extra: str, **content: Any) -> str:
-    """Fill the template ``name.html.j2``; all content is escaped.
+    """Fill the template ``name.html.j2`` of a package's folder ``templates``; content is escaped.
 
-    Parameters
-    ----------
-    package : str
-        The package whose folder ``templates`` holds ``name.html.j2``, ``name.css`` and ``name.js``.
-    name : str
-        Name of these files.
-    extra : str
-        The extra that installs Jinja, for the error without it.
-    **content
-        What the template names. It also gets ``style``, ``script``, ``script_hash`` (with it in
-        the page's policy the browser runs this script and no other), ``svg``, a function that
-        inserts a drawing as it is, and ``data``, a function that writes a value as JSON.
+    The template also gets the files ``name.css`` and ``name.js`` as ``style`` and ``script``,
+    ``script_hash`` (with it in the page's policy the browser runs this script and no other),
+    ``svg``, a function that inserts a drawing as it is, and ``data``, a function that writes a
+    value as JSON. `extra` installs Jinja, for the error without it.
     """
     jinja2 = import_optional("jinja2", extra)
     markup = import_optional("markupsafe", extra).Markup

@@ -131,16 +131,8 @@ def map_threads(
 ) -> list[T]:
     """Return ``[function(item) for item in items]``, computed in threads, one BLAS thread each.
 
-    Parameters
-    ----------
-    function : callable
-        Called once per item; after an error no further item is started.
-    items : iterable
-        The arguments.
-    n_jobs : int, optional
-        Number of threads; None: as in `effective_n_threads`.
-    callback : callable, optional
-        Called in this thread with each result, in the order of the items.
+    After an error no further item is started. The callback is called in this thread with each
+    result, in the order of the items. `n_jobs`: see `effective_n_threads`.
     """
     items = list(items)
     n_threads = min(effective_n_threads(n_jobs), len(items))
@@ -178,16 +170,8 @@ def map_parallel(
 ) -> list[T]:
     """Return what `map_threads` does, computed by the joblib backend that the user has chosen.
 
-    Parameters
-    ----------
-    function : callable
-        Must be free of side effects: it may run on a copy in another process.
-    items : iterable
-        The arguments.
-    n_jobs : int, optional
-        Number of jobs; None: the backend's number; without a backend, as in `map_threads`.
-    callback : callable, optional
-        Called in this thread with each result, in the order of the items.
+    The function must be free of side effects: it may run on a copy in another process. Without
+    `n_jobs` the backend decides their number; without a backend, this is `map_threads`.
     """
     n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
     if n_jobs_elsewhere is None:

@@ -12,16 +12,7 @@ LONG_FIT = 180.0
 def warn_if_long(n_left: int, unit: str, seconds: float, cure: str) -> None:
     """Warn, in one sentence, when the rest of a fit will take more than a few minutes.
 
-    Parameters
-    ----------
-    n_left : int
-        Number of steps that are left.
-    unit : str
-        What they are, in the plural.
-    seconds : float
-        What each takes, as measured so far.
-    cure : str
-        What takes less time, an end of the sentence.
+    `n_left` steps, named by `unit` in the plural, take `seconds` each; `cure` ends the sentence.
     """
     if n_left * seconds > LONG_FIT:
         minutes = n_left * seconds / 60
@@ -32,18 +23,10 @@ def warn_if_long(n_left: int, unit: str, seconds: float, cure: str) -> None:
 
 
 class FitProgress:
-    """Counts and prints finished steps; safe to use from any thread.
+    """Counts and prints finished steps of a fit; safe to use from any thread.
 
-    Parameters
-    ----------
-    owner : object
-        The estimator that is being fitted.
-    unit : str
-        What is counted, in the plural.
-    total : int
-        How many steps there are.
-    verbose : int
-        0: silent; 1: about ten lines; more: one line per step.
+    `unit` names the steps in the plural. `verbose` is 0 for silence, 1 for about ten lines, more
+    for one line per step.
     """
 
     def __init__(self, owner: Any, unit: str, total: int, verbose: int) -> None:

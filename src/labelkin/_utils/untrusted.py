@@ -50,12 +50,7 @@ def check_json(value: Any, form: Any) -> None:
 def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
     """Return an array in NumPy's format; the header must fit the content to the byte.
 
-    Parameters
-    ----------
-    raw : bytes
-        Content of an ``.npy`` file.
-    kinds : str, default="biufUS"
-        Kinds of dtype to accept; ``V`` stands for records of numbers.
+    `kinds` are the kinds of dtype to accept; ``V`` stands for records of numbers.
     """
     stream = io.BytesIO(raw)
     version = np.lib.format.read_magic(stream)
@@ -83,14 +78,7 @@ def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
 def read_npz(raw: bytes, names: Iterable[str], chosen: int | None = None) -> dict[str, np.ndarray]:
     """Return those arrays of an ``.npz`` archive that have one of some names.
 
-    Parameters
-    ----------
-    raw : bytes
-        Content of the file.
-    names : iterable of str
-        The arrays to read; others are ignored.
-    chosen : int, optional
-        The most bytes that the file may unpack to; see `max_unpacked`.
+    `chosen`: the most bytes that the file may unpack to; see `max_unpacked`.
     """
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         check_archive(archive, len(raw), chosen)
@@ -145,16 +133,9 @@ _FORMATS = {
 
 
 def read_sparse(raw: bytes, name: str, chosen: int | None = None) -> Any:
-    """Return a matrix that `scipy.sparse.save_npz` wrote, as the class that is expected.
+    """Return a matrix that `scipy.sparse.save_npz` wrote, as the SciPy class that is expected.
 
-    Parameters
-    ----------
-    raw : bytes
-        Content of the file.
-    name : {"csr_array", "csr_matrix", "csc_array", "csc_matrix"}
-        Name of the class.
-    chosen : int, optional
-        The most bytes that the file may unpack to; see `max_unpacked`.
+    `chosen`: the most bytes that the file may unpack to; see `max_unpacked`.
     """
     cls = {kind.__name__: kind for kind in _FORMATS}[name]
     keys = ("data", "indices", "indptr", "shape", "format")

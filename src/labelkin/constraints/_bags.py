@@ -15,37 +15,19 @@ from labelkin.constraints._sampler import ConstraintSampler
 
 
 def draw_bag(n_samples: int, share: float, seed: int) -> Array:
-    """Draw the rows of a bag, without replacement, in order.
+    """Draw the rows of a bag, a share of the samples, without replacement, in order.
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    share : float
-        Share of them in the bag. It holds at least two samples, to make a pair, and leaves
-        one outside, where there are enough.
-    seed : int
-        Seed of a separate stream: the bag depends on no other draw of a member.
-
-    Returns
-    -------
-    ndarray of int
+    It holds at least two samples, to make a pair, and leaves one outside, where there are enough.
+    The seed is that of a separate stream: the bag depends on no other draw of a member.
     """
     size = min(max(round(share * n_samples), 2), max(n_samples - 1, 2), n_samples)
     return np.sort(np.random.default_rng(seed).permutation(n_samples)[:size])
 
 
 class BagSampler(ConstraintSampler):
-    """Draws pairs inside a bag, as `ConstraintSampler` does among all samples.
+    """Draws pairs inside a bag of rows, as `ConstraintSampler` does among all samples.
 
     Labels outside the bag cannot change a pair.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels)
-        Label sets of all samples.
-    rows : ndarray of int
-        The bag. `n_samples` is its size.
     """
 
     def __init__(self, Y: Array, rows: Array) -> None:

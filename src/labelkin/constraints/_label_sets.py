@@ -39,15 +39,7 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
 
 
 class LabelSets:
-    """The label sets of all samples: the distinct ones, and which of them each sample has.
-
-    Parameters
-    ----------
-    distinct : CSR array of shape (n_sets, n_labels)
-        The distinct label sets, every stored entry 1.
-    set_of_sample : ndarray of shape (n_samples,)
-        The row of each sample's label set.
-    """
+    """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's."""
 
     def __init__(self, distinct: sparse.csr_array, set_of_sample: Array) -> None:
         self.distinct = distinct

@@ -51,21 +51,9 @@ def draw_constraints(
 
 
 class ConstraintSampler:
-    """Draws must-link and cannot-link pairs from given label sets.
+    """Draws must-link and cannot-link pairs from given label sets: a matrix, or `LabelSets`.
 
-    Parameters
-    ----------
-    Y : LabelSets, or {array-like, sparse matrix} of shape (n_samples, n_labels)
-        Label sets, 0 and 1.
-    limits : SearchLimits, optional
-        What a draw may cost where label sets are many.
-
-    Attributes
-    ----------
-    n_samples : int
-        Number of samples.
-    label_sets : LabelSets
-        The distinct label sets, and which of them each sample has.
+    `limits`: what a draw may cost where label sets are many.
     """
 
     def __init__(self, Y: Any, limits: SearchLimits | None = None) -> None:

@@ -37,15 +37,7 @@ class SearchLimits:
 
 
 class PairSearch:
-    """Finds must-links or cannot-links between two lists of label sets.
-
-    Parameters
-    ----------
-    label_sets : LabelSets
-        The label sets.
-    limits : SearchLimits
-        What a search may cost.
-    """
+    """Finds must-links or cannot-links between two lists of label sets."""
 
     def __init__(self, label_sets: LabelSets, limits: SearchLimits) -> None:
         self._label_sets = label_sets

@@ -43,20 +43,9 @@ def agreement(predicted: Any, shared: Any, true: Any, q: int) -> Array:
 def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Array]:
     """Return all scores in decreasing order, and the value of predicting those before each cut.
 
-    Parameters
-    ----------
-    Y, scores : ndarray of shape (n, q)
-        Label sets and scores.
-    value : callable
-        ``value(predicted, shared, true, q)``, the value of a row.
-
-    Returns
-    -------
-    ordered : ndarray of shape (n q,)
-        The scores, decreasing.
-    values : ndarray of shape (n q + 1,)
-        Sum of the row values with the first j scores predicted. Meaningful at j where a cut is
-        possible: where the score before j differs from the one at j.
+    ``value(predicted, shared, true, q)`` is the value of a row. The second result, of n q + 1
+    entries, is the sum of the row values with the first j scores predicted. It is meaningful at j
+    where a cut is possible: where the score before j differs from the one at j.
     """
     n, q = Y.shape
     order = np.argsort(-scores, axis=1, kind="stable")
@@ -73,18 +62,10 @@ def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Arr
 def best_cut(ordered: Array, values: Array, reference: float) -> float:
     """Return the threshold t of the best cut: scores above t are predicted.
 
-    Of equally good cuts the one nearest to the reference is chosen, and of the thresholds that
-    make the same cut the reference itself if it is one, else the middle between two scores.
-    Scores of ∞ are always predicted.
-
-    Parameters
-    ----------
-    ordered : ndarray of shape (m,)
-        Scores, decreasing.
-    values : ndarray of shape (m + 1,)
-        Value of predicting the first j.
-    reference : float
-        The threshold that is kept unless another is better.
+    Of equally good cuts the one nearest to the reference is chosen, and of the thresholds that make
+    the same cut the reference itself if it is one, else the middle between two scores. Scores of ∞
+    are always predicted. `ordered` are m decreasing scores, `values` the m + 1 values of predicting
+    the first j.
     """
     possible = np.append(ordered < np.insert(ordered[:-1], 0, np.inf), True)
     best = values[possible].max()

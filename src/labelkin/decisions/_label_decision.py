@@ -267,18 +267,9 @@ def _top_first(scores: Array) -> Array:
 
 
 def label_sets(scores: Array, thresholds: Array, at_least_one: bool = False) -> Array:
-    """Return which labels score above their threshold.
+    """Return which labels of (n, q) scores are above their threshold, as booleans.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_labels)
-    thresholds : ndarray of shape (n_labels,)
-    at_least_one : bool, default=False
-        Whether a row without such a label gets the label of its top score.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_samples, n_labels)
+    With `at_least_one`, a row without such a label gets the label of its top score.
     """
     return _fill(scores > thresholds, scores, at_least_one, ~np.isposinf(thresholds))
 

@@ -17,19 +17,9 @@ _QUERY_ROWS = 2**14
 class RowBlocks:
     """Rows in blocks, each a lazy Dask object, projected by W or as they are.
 
-    Parameters
-    ----------
-    blocks : sequence of dask.delayed.Delayed
-        Each an ndarray or a CSR matrix, from top to bottom.
-    sizes : ndarray of int of shape (n_blocks,)
-        Their numbers of rows.
-    n_features : int
-        Their number of columns.
-    dtype : numpy.dtype
-        float64 or float32.
-    W : ndarray of shape (n_features, d), optional
-        Projection. It is applied inside the tasks that need it, so that any number of
-        projections of the same blocks take no memory.
+    A block is an ndarray or a CSR matrix of floats. The projection, (n_features, d), is applied
+    inside the tasks that need it, so that any number of projections of the same blocks take no
+    memory.
     """
 
     def __init__(

@@ -32,25 +32,13 @@ def occlude_features(
 ) -> tuple[Array, Array]:
     """Replace one feature after the other by its median, and predict again.
 
-    Parameters
-    ----------
-    log_odds : callable
-        From rows, of the type of `row`, to log odds of shape (n_rows, n_labels).
-    row : ndarray or CSR matrix of shape (1, n_features)
-        The sample.
-    typical : ndarray of shape (2, n_features)
-        As `typical_values` returns them.
-    max_features : int
-        Features that are tried at most, those furthest from their median in units of the
-        standard deviation: the time is that of as many predictions.
+    `log_odds` takes rows of the type of `row`, the sample. At most `max_features` are tried, those
+    furthest from their median in units of the standard deviation (`typical`: see `typical_values`):
+    the time is that of as many predictions.
 
-    Returns
-    -------
-    features : ndarray of int of shape (n_tried,)
-        Features that differ from their median.
-    effects : ndarray of shape (n_labels, n_tried)
-        Log odds of the sample less those without the feature. Of a linear model they are exact:
-        its weights times the differences from the medians.
+    Returned are the features that differ from their median, and for each label the log odds of the
+    sample less those without the feature. Of a linear model they are exact: its weights times the
+    differences from the medians.
     """
     median, spread = typical
     is_sparse = sparse.issparse(row)

@@ -7,7 +7,7 @@ import numpy as np
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
-from labelkin.explain._tables import SHOWN, SHOWN_FEATURES, as_html, as_text, title
+from labelkin.explain._tables import SHOWN, SHOWN_FEATURES, PrintedTables, Table, title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ _SHOWN_COLUMNS = 5
 
 
 @dataclass(frozen=True, repr=False)
-class KernelExplanation:
+class KernelExplanation(PrintedTables):
     """What members, training samples and features add to each label, for one sample.
 
     ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. A kernel ridge
@@ -92,17 +92,8 @@ class KernelExplanation:
     feature_effects: Array
 
     def __repr__(self) -> str:
-        names = ", ".join(self._names(self.predicted)) or "no label"
         n = len(self.member_names)
-        return f"<KernelExplanation: {names}; {n} member{'s'[: n > 1]}>"
-
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{heading}\n{as_text(header, rows)}" for heading, header, rows in self._tables()
-        )
-
-    def _repr_html_(self) -> str:
-        return "".join(as_html(*table) for table in self._tables())
+        return f"<KernelExplanation: {self._predicted_names()}; {n} member{'s'[: n > 1]}>"
 
     def to_frame(self, part: str = "labels") -> Any:
         """Return one part of the explanation as a DataFrame.
@@ -193,23 +184,15 @@ class KernelExplanation:
 
         return plot_effects(self, self._by_probability()[:n_labels].tolist())
 
-    def _by_probability(self) -> Array:
-        return np.argsort(-self.probability, kind="stable")
-
-    def _names(self, mask: Array) -> list[str]:
-        return [name for name, present in zip(self.label_names, mask, strict=True) if present]
-
-    def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Return title, header and rows of each table, as text."""
-        # All predicted labels are shown.
-        order = self._by_probability()[: max(SHOWN, self.predicted.sum())].tolist()
+    def _tables(self) -> list[Table]:
+        order = self._shown_labels().tolist()
         return [
             self._label_table(order),
             self._member_table(order[:_SHOWN_COLUMNS]),
             *([self._row_table(order), self._similar_table()] if len(self.row_effects) else []),
         ]
 
-    def _label_table(self, order: list[int]) -> tuple[str, list[str], list[list[str]]]:
+    def _label_table(self, order: list[int]) -> Table:
         rows = []
         for label in order:
             found = [f"{name} {effect:+.2f}" for name, effect in self.strongest_features(label)]
@@ -224,7 +207,7 @@ class KernelExplanation:
         heading = title("labels", rows, len(self.label_names))
         return heading, ["label", "predicted", "probability", "features"], rows
 
-    def _member_table(self, order: list[int]) -> tuple[str, list[str], list[list[str]]]:
+    def _member_table(self, order: list[int]) -> Table:
         rows = [
             [
                 name,
@@ -243,7 +226,7 @@ class KernelExplanation:
         header = ["member", "weight", *(self.label_names[label] for label in order)]
         return "members: probability, and what it adds to the log odds", header, rows
 
-    def _row_table(self, order: list[int]) -> tuple[str, list[str], list[list[str]]]:
+    def _row_table(self, order: list[int]) -> Table:
         rows = [
             [self.label_names[label], *(self._listed(label, sign) for sign in (1, -1))]
             for label in order
@@ -254,7 +237,7 @@ class KernelExplanation:
         found = self.strongest_rows(label, sign)
         return ", ".join(f"{i} {self.row_effects[i, label]:+.3f}" for i in found) or "none"
 
-    def _similar_table(self) -> tuple[str, list[str], list[list[str]]]:
+    def _similar_table(self) -> Table:
         found = [
             [
                 str(row),
@@ -285,16 +268,8 @@ def sum_terms(
 ) -> dict[str, Array]:
     """Return the fields of an explanation that are about training samples.
 
-    Parameters
-    ----------
-    terms : list of KernelTerms
-        Of each kernel.
-    shares : list of float
-        Their shares in the mean score, adding up to 1.
-    labels : ndarray of shape (n_samples, n_labels)
-        Labels of the training samples, 0 or 1.
-    probability : ndarray of shape (n_labels,)
-        Training samples of the most probable labels are selected.
+    `shares` are those of the kernels in the mean score, adding up to 1. Training samples of the
+    most probable labels are selected.
     """
     q = len(probability)
     n = len(labels) if terms else 0

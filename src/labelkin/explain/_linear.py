@@ -10,11 +10,11 @@ from labelkin._utils.labels import label_names
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 from labelkin.explain._rows import feature_names_of, validate_one_row
-from labelkin.explain._tables import SHOWN, SHOWN_FEATURES, as_html, as_text, title
+from labelkin.explain._tables import SHOWN_FEATURES, PrintedTables, Table, title
 
 
 @dataclass(frozen=True, repr=False)
-class LinearExplanation:
+class LinearExplanation(PrintedTables):
     """What each feature adds to the log odds of each label, for one sample.
 
     ``print`` it, display it in a notebook, or read the arrays.
@@ -44,16 +44,7 @@ class LinearExplanation:
     contributions: Array
 
     def __repr__(self) -> str:
-        pairs = zip(self.label_names, self.predicted, strict=True)
-        names = ", ".join(name for name, present in pairs if present) or "no label"
-        return f"<LinearExplanation: {names}; {len(self.features)} features>"
-
-    def __str__(self) -> str:
-        heading, header, rows = self._table()
-        return f"{heading}\n{as_text(header, rows)}"
-
-    def _repr_html_(self) -> str:
-        return as_html(*self._table())
+        return f"<LinearExplanation: {self._predicted_names()}; {len(self.features)} features>"
 
     def to_frame(self) -> Any:
         """Return the contributions as a DataFrame: one row per label, the most probable first.
@@ -73,13 +64,11 @@ class LinearExplanation:
         names = [self.feature_names[i] for i in self.features]
         added = pandas.DataFrame(self.contributions, index=index, columns=names)
         frame = pandas.concat([pandas.DataFrame(columns, index=index), added], axis=1)
-        return frame.iloc[np.argsort(-self.probability, kind="stable")]
+        return frame.iloc[self._by_probability()]
 
-    def _table(self) -> tuple[str, list[str], list[list[str]]]:
-        order = np.argsort(-self.probability, kind="stable")
-        order = order[: max(SHOWN, self.predicted.sum())]
+    def _tables(self) -> list[Table]:
         rows = []
-        for label in order:
+        for label in self._shown_labels():
             added = self.contributions[label]
             largest = np.argsort(-np.abs(added), kind="stable")[:SHOWN_FEATURES]
             words = [
@@ -97,25 +86,11 @@ class LinearExplanation:
                 ]
             )
         header = ["label", "predicted", "probability", "intercept", "features"]
-        return title("labels", rows, len(self.label_names)), header, rows
+        return [(title("labels", rows, len(self.label_names)), header, rows)]
 
 
 def explain_linear(model: Any, x: Any, feature_names: Any = None) -> LinearExplanation:
-    """Explain the prediction of a linear classifier by the contributions of the features.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with ``coef_`` and ``intercept_``.
-    x : array-like of shape (n_features,), or one row
-        The sample.
-    feature_names : sequence of str, optional
-        Names of the features; None: those seen in ``fit``, else numbers.
-
-    Returns
-    -------
-    LinearExplanation
-    """
+    """Explain the prediction of a linear classifier by the contributions of the features."""
     model, row = validate_one_row(model, x)
     names = feature_names_of(model, feature_names)
     values = row.toarray()[0] if sparse.issparse(row) else row[0]

@@ -10,11 +10,11 @@ from labelkin._utils.labels import label_names
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
 from labelkin.explain._rows import validate_one_row
-from labelkin.explain._tables import SHOWN, as_html, as_text, title
+from labelkin.explain._tables import SHOWN, PrintedTables, Table, title
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(PrintedTables):
     """The neighbours and votes behind the prediction of one sample.
 
     ``print`` it, display it in a notebook, or read the arrays. One member is an ML-kNN in its
@@ -74,16 +74,8 @@ class Explanation:
         return len(self.counts)
 
     def __repr__(self) -> str:
-        names = ", ".join(self._names(self.predicted)) or "no label"
-        return f"<Explanation: {names}; {self.n_members} member{'s'[: self.n_members > 1]}>"
-
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{heading}\n{as_text(header, rows)}" for heading, header, rows in self._tables()
-        )
-
-    def _repr_html_(self) -> str:
-        return "".join(as_html(*table) for table in self._tables())
+        n = self.n_members
+        return f"<Explanation: {self._predicted_names()}; {n} member{'s'[: n > 1]}>"
 
     def to_frame(self, part: str = "labels") -> Any:
         """Return all labels, or all neighbours, as a DataFrame.
@@ -103,7 +95,6 @@ class Explanation:
             raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
         pandas = import_optional("pandas")
         if part == "labels":
-            order = self._by_probability()
             columns = {
                 "predicted": self.predicted,
                 "probability": self.probability,
@@ -111,7 +102,7 @@ class Explanation:
                 "neighbors": self.counts.mean(axis=0),
             }
             index = pandas.Index(self.label_names, name="label")
-            return pandas.DataFrame(columns, index=index).iloc[order]
+            return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
         found = {
             "members": self.neighbor_members,
             "rank": self.neighbor_rank,
@@ -121,17 +112,8 @@ class Explanation:
         labels = pandas.DataFrame(self.neighbor_labels, index=index, columns=self.label_names)
         return pandas.concat([pandas.DataFrame(found, index=index), labels], axis=1)
 
-    def _by_probability(self) -> Array:
-        return np.argsort(-self.probability, kind="stable")
-
-    def _names(self, mask: Array) -> list[str]:
-        return [name for name, present in zip(self.label_names, mask, strict=True) if present]
-
-    def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Return title, header and rows of the two tables, as text."""
+    def _tables(self) -> list[Table]:
         one = self.n_members == 1
-        # All predicted labels are shown.
-        order = self._by_probability()[: max(SHOWN, self.predicted.sum())]
         mean_counts = self.counts.mean(axis=0)
         label_rows = [
             [
@@ -141,7 +123,7 @@ class Explanation:
                 *([] if one else [f"{self.votes[l]} of {self.n_members}"]),
                 f"{mean_counts[l]:.{0 if one else 1}f} of {self.n_neighbors}",
             ]
-            for l in order  # noqa: E741
+            for l in self._shown_labels()  # noqa: E741
         ]
         label_header = ["label", "predicted", "probability", "votes", "neighbours with it"]
         found = [
@@ -167,17 +149,8 @@ class Explanation:
 def explain(model: Any, x: Any) -> Explanation:
     """Explain the prediction of a fitted ML-kNN for one sample.
 
-    Parameters
-    ----------
-    model : MLkNNClassifier
-        Fitted. One fitted on a device is copied to the host first: to explain many samples, do
-        that once, with `labelkin._utils.array_api.to_host`.
-    x : array-like of shape (n_features,) or (1, n_features)
-        The sample.
-
-    Returns
-    -------
-    Explanation
+    One fitted on a device is copied to the host first: to explain many samples, do that once, with
+    `labelkin._utils.array_api.to_host`.
     """
     model, row = validate_one_row(model, x)
     return explain_members(
@@ -194,19 +167,10 @@ def explain_members(
     weights: Array,
     combine: Callable[[Array], tuple[Array, Array]],
 ) -> Explanation:
-    """Explain a prediction by the neighbours that members find.
+    """Explain a prediction by the neighbours that members find, each in its own space.
 
-    Parameters
-    ----------
-    model : classifier
-        Names the labels.
-    members : list of (classifier, row)
-        Neighbour-based classifiers, each with the sample in its own space.
-    weights : ndarray of shape (n_members,)
-        Their weights.
-    combine : callable
-        From the members' probabilities, (n_members, n_labels), to the probabilities and
-        labels that the model predicts.
+    `combine` turns the members' probabilities, (n_members, n_labels), into the probabilities and
+    labels that the model predicts.
     """
     nearest = [member._counts.search.query(z, member.n_jobs)[0] for member, z in members]
     distances = [

@@ -1,5 +1,15 @@
 """Tables of an explanation, as text and as HTML."""
 
+from abc import abstractmethod
+from html import escape
+
+import numpy as np
+
+from labelkin.base import Array
+
+Table = tuple[str, list[str], list[list[str]]]
+"""Title, header and rows, as text."""
+
 # Rows of a printed table; the arrays hold all.
 SHOWN = 10
 # Features printed for each label.
@@ -7,6 +17,39 @@ SHOWN_FEATURES = 5
 
 # Columns of words, which are flush left.
 _WORDS = ("label", "labels", "features", "member", "for", "against")
+
+
+class PrintedTables:
+    """Base of explanations: their tables as text for ``print``, and as HTML for notebooks."""
+
+    label_names: list[str]
+    predicted: Array
+    probability: Array
+
+    @abstractmethod
+    def _tables(self) -> list[Table]:
+        """Return the tables."""
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{heading}\n{as_text(header, rows)}" for heading, header, rows in self._tables()
+        )
+
+    def _repr_html_(self) -> str:
+        return "".join(as_html(*table) for table in self._tables())
+
+    def _by_probability(self) -> Array:
+        return np.argsort(-self.probability, kind="stable")
+
+    def _shown_labels(self) -> Array:
+        """Return the most probable labels, all predicted ones among them."""
+        return self._by_probability()[: max(SHOWN, self.predicted.sum())]
+
+    def _names(self, mask: Array) -> list[str]:
+        return [name for name, present in zip(self.label_names, mask, strict=True) if present]
+
+    def _predicted_names(self) -> str:
+        return ", ".join(self._names(self.predicted)) or "no label"
 
 
 def title(name: str, shown: list[list[str]], total: int) -> str:
@@ -29,7 +72,6 @@ def as_text(header: list[str], rows: list[list[str]]) -> str:
 
 def as_html(title: str, header: list[str], rows: list[list[str]]) -> str:
     """Return a table in HTML."""
-    from html import escape
 
     def row(cells: list[str], kind: str) -> str:
         return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"

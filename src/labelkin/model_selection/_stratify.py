@@ -25,22 +25,10 @@ _MAX_CANDIDATES = 4096
 def stratify(
     Y: sparse.csr_array, shares: np.ndarray, rng: np.random.RandomState | None
 ) -> np.ndarray:
-    """Assign each row to a part.
+    """Return the number of the part that each row of a CSR matrix of labels is assigned to.
 
-    Parameters
-    ----------
-    Y : csr_array of shape (n, q)
-        Indicator matrix of floats, without stored zeros.
-    shares : ndarray of shape (n_parts,)
-        Share of the rows each part gets; they sum to 1. A part's size is its share of n,
-        rounded down or up.
-    rng : RandomState or None
-        Shuffles rows and breaks ties; None keeps the given order and prefers earlier parts.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The number of each row's part.
+    A part's size is its share of n, rounded down or up. `rng` shuffles rows and breaks ties; None
+    keeps the given order and prefers earlier parts.
     """
     n = Y.shape[0]
     order = np.arange(n) if rng is None else rng.permutation(n)

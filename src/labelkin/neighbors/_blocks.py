@@ -36,15 +36,6 @@ class BlockCounts:
     """How often each label occurs among the k nearest training rows; see `NeighborCounts`.
 
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
-
-    Parameters
-    ----------
-    rows : RowBlocks
-        Training rows.
-    labels : BlockLabelSets
-        Their labels.
-    n_neighbors : int
-        k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
     """
 
     def __init__(self, rows: RowBlocks, labels: BlockLabelSets, n_neighbors: int) -> None:
@@ -100,24 +91,11 @@ def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
 def predict_blocks(
     model: Any, members: list[Any], X: Any, answer: Callable[[Any, list[Array]], Array]
 ) -> Any:
-    """Predict a Dask array by ML-kNN members that were fitted to the same rows in blocks.
+    """Predict a Dask array by ML-kNN members fitted to projections of the same rows in blocks.
 
-    Parameters
-    ----------
-    model : classifier
-        Sent to the workers; it must not hold training rows.
-    members : list of MLkNNClassifier
-        Each fitted to a projection of the rows.
-    X : Dask array of shape (n_samples, n_features)
-        Samples.
-    answer : callable
-        ``answer(model, probabilities)`` turns the probabilities of the members, an (n, q)
-        array each, into the prediction.
-
-    Returns
-    -------
-    dask.array.Array
-        Lazy, in the blocks of X.
+    The model is sent to the workers and must not hold training rows. ``answer(model,
+    probabilities)`` turns the probabilities of the members, an (n, q) array each, into the
+    prediction. The result is lazy, in the blocks of X.
     """
     queries = validate_queries(model, X)
     counts = [member._counts for member in members]
@@ -144,25 +122,11 @@ def _nearest(
     spaces: list[Any],
     project_queries: bool,
 ) -> list[Any]:
-    """Find the k nearest rows of queries, or of the rows themselves, in each of some spaces.
+    """Find the k nearest rows of queries in each of some spaces, projections of the rows.
 
-    Parameters
-    ----------
-    queries : RowBlocks or None
-        None: each row, left out of its own neighbours.
-    rows, labels
-        The rows that are searched, and their labels.
-    k : int
-        Number of neighbours.
-    spaces : list of ndarray or None
-        Projections of the rows as they are in their blocks.
-    project_queries : bool
-        Whether queries are projected too.
-
-    Returns
-    -------
-    list of Delayed
-        For each block of queries, a list of `Neighbors`, one per space.
+    Without queries each row is one, left out of its own neighbours. `project_queries`: whether
+    queries are projected too. For each block of queries, the lazy result is a list of `Neighbors`,
+    one per space.
     """
     search, merge = task(_nearest_in_block), task(_merge)
     shared = constant(spaces)

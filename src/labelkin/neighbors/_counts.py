@@ -33,18 +33,7 @@ def make_counts(
 ) -> "NeighborCounts":
     """Return the counts around any sample by the labels of the training samples.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Training samples.
-    Y : array or CSR array of shape (n_samples, n_labels)
-        Their labels, 0 or 1, on the host or on the device of X.
-    n_neighbors : int
-        k. With k ≥ n every other sample is a neighbour: k becomes n − 1.
-    n_jobs : int, optional
-        Threads of the search.
-    **search
-        See `make_search`.
+    With k ≥ n every other sample is a neighbour: k becomes n − 1. `search`: see `make_search`.
     """
     k = min(n_neighbors, X.shape[0] - 1)
     Y = to_device_of(Y, X) if isinstance(Y, np.ndarray) else Y
@@ -52,17 +41,7 @@ def make_counts(
 
 
 class NeighborCounts:
-    """Counts by a search among the training samples and their labels.
-
-    Parameters
-    ----------
-    search : Search
-        Finds the nearest training samples.
-    Y : array or CSR array of shape (n_samples, n_labels)
-        Labels of the training samples, on the device of the search.
-    n_jobs : int, optional
-        Threads of the search.
-    """
+    """Counts by a search among the training samples, and their labels on the search's device."""
 
     def __init__(self, search: Search, Y: Matrix, n_jobs: int | None = None) -> None:
         self.search: Any = search
@@ -119,20 +98,9 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
 
 
 def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
-    """Count the rows by (label present, label, count).
+    """Count the rows by (label present, label, count): (2, q, width) from two (n, q) arrays.
 
-    Parameters
-    ----------
-    counts : array or CSR array of int of shape (n, q)
-        From 0 to ``width - 1``.
-    Y : array or CSR array of shape (n, q)
-        0 and 1.
-    width : int
-        Number of different counts.
-
-    Returns
-    -------
-    array of int of shape (2, q, width)
+    Counts are from 0 to ``width - 1``.
     """
     n, q = Y.shape
     xp, device = namespace_and_device(counts)
@@ -179,12 +147,7 @@ def look_up(table: Array, counts: Matrix) -> Array:
 def likely_labels(posterior: Array, counts: Matrix) -> Matrix:
     """Return where P(label | count) is above one half: booleans; sparse counts: a CSR array of 1.
 
-    Parameters
-    ----------
-    posterior : array of shape (q, k + 1)
-        P(label | count).
-    counts : array or CSR array of int of shape (m, q)
-        Counts.
+    `posterior` has the shape (q, k + 1).
     """
     if not sparse.issparse(counts):
         if is_device_array(counts):

@@ -15,18 +15,10 @@ _JOINT_DISTANCES = 2**20
 
 
 class DeviceSearch:
-    """The k nearest rows of an array on a device, in Euclidean distance.
+    """The k nearest rows of an array on a device, in Euclidean distance; see `ExactSearch`.
 
-    Parameters
-    ----------
-    columns : array of shape (n_features + 1, at least n_samples)
-        The rows less `offset`, as `distance_columns` stores them.
-    offset : array of shape (n_features,)
-        What has been subtracted from the rows.
-    n_rows : int
-        Number of rows; further columns are padding.
-    n_neighbors : int
-        k; see `ExactSearch`.
+    `columns` are the rows less `offset`, as `distance_columns` stores them; those beyond `n_rows`
+    are padding.
     """
 
     def __init__(self, columns: Array, offset: Array, n_rows: int, n_neighbors: int) -> None:
@@ -117,19 +109,10 @@ def joint_query_rows(searches: list[DeviceSearch], n_searches: int) -> int:
 
 
 def query_jointly(searches: list[DeviceSearch], queries: list[Array]) -> Array | None:
-    """Query several searches among equally many rows at once.
+    """Query several searches among equally many rows at once; their numbers of features may differ.
 
-    Parameters
-    ----------
-    searches : list of S DeviceSearch
-        With the same number of neighbours; the number of features may differ.
-    queries : list of S arrays of shape (n_queries, n_features)
-        The queries of each search.
-
-    Returns
-    -------
-    array of int of shape (S, n_queries, n_neighbors) or None
-        None where all distances together would be too large.
+    The result has the shape (S, n_queries, n_neighbors); None where all distances together would be
+    too large.
     """
     columns = [search.columns for search in searches]
     xp, device = namespace_and_device(*columns)

@@ -208,13 +208,8 @@ class MLkNNClassifier(MultiLabelClassifier):
     def _estimate(self, histogram: Array, dtype: Any) -> None:
         """Set priors, likelihoods and posteriors.
 
-        Parameters
-        ----------
-        histogram : array of int of shape (2, n_labels, k + 1)
-            Number of training samples without and with each label, by the number of their
-            neighbours that have it.
-        dtype : dtype
-            Of the estimates.
+        The histogram, (2, n_labels, k + 1), is the number of training samples without and with each
+        label, by the number of their neighbours that have it.
         """
         s, n_counts = self.smoothing, histogram.shape[2]
         histogram = astype(histogram, "float64")
@@ -299,18 +294,9 @@ class MLkNNClassifier(MultiLabelClassifier):
 
     @staticmethod
     def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
-        """Return the probabilities of several models fitted to the same labels, on a device.
+        """Return the probabilities of models fitted to the same labels, (S, n, q), on a device.
 
-        Parameters
-        ----------
-        models : list of S MLkNNClassifier
-        queries : list of S arrays of shape (n_queries, n_features)
-            The queries of each model.
-
-        Returns
-        -------
-        array of shape (S, n_queries, n_labels) or None
-            None where the distances would be too large together.
+        None where the distances would be too large together.
         """
         neighbors = query_jointly([model._counts.search for model in models], queries)
         if neighbors is None:

@@ -34,16 +34,7 @@ def make_search(
 ) -> Search:
     """Return a search of the nearest rows of `X`, which runs where `X` lies.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        The rows.
-    n_neighbors : int
-        k; see `ExactSearch`.
-    method : {"exact", "approximate"}
-        "approximate" searches exactly up to 16,000 rows.
-    n_candidates, n_jobs
-        See `ApproximateSearch`.
+    "approximate" searches exactly up to 16,000 rows; `n_candidates`: see `ApproximateSearch`.
     """
     if method == "approximate":
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):

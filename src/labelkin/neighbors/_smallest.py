@@ -20,16 +20,7 @@ _SORTED_WIDTH = 256
 def k_smallest(values: Array, k: int) -> Array:
     """Return the positions of the k smallest values of each row, smallest first.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, width)
-        Padded with infinity to a multiple of `N_GROUPED` columns.
-    k : int
-        At least 1, at most `width`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, k)
+    The rows are padded with infinity to a multiple of `N_GROUPED` columns.
     """
     n_rows, width = values.shape
     positions = np.flatnonzero(values <= kth_smallest_bound(values, k))
@@ -53,20 +44,9 @@ def kth_smallest(values: Array, k: int) -> Array:
 def k_smallest_on_device(values: Array, k: int) -> Array:
     """Return what `k_smallest` does for device arrays, in shapes that do not depend on the data.
 
-    A group is a run of columns. The k groups that come first by minimum, ties by position, hold
-    the k smallest values, ties by position: a value in any other group has k minima before it,
-    each smaller, or equal and further left.
-
-    Parameters
-    ----------
-    values : array of shape (..., n_rows, width)
-        The last axis is searched.
-    k : int
-        At least 1, at most `width`.
-
-    Returns
-    -------
-    array of shape (..., n_rows, k)
+    A group is a run of columns. The k groups that come first by minimum, ties by position, hold the
+    k smallest values, ties by position: a value in any other group has k minima before it, each
+    smaller, or equal and further left.
     """
     xp, device = namespace_and_device(values)
     *rows, n = values.shape

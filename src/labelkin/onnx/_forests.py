@@ -22,14 +22,7 @@ _NODE_BYTES = 40
 def mean_of_trees(trees: list[Any], graph: Graph, rows: Tensor) -> str:
     """Add the mean of the predictions of fitted scikit-learn regression trees, in double.
 
-    Parameters
-    ----------
-    trees : list of DecisionTreeRegressor
-        With one or several outputs.
-    graph : Graph
-        To which nodes are added.
-    rows : Tensor
-        The samples; as in scikit-learn, trees see them in single precision.
+    As in scikit-learn, trees see the samples in single precision.
     """
     fitted = [tree.tree_ for tree in trees]
     is_leaf = [tree.children_left < 0 for tree in fitted]

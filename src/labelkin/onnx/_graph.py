@@ -41,14 +41,8 @@ class Columns(NamedTuple):
 class Graph:
     """An ONNX graph to which nodes are added.
 
-    Equal arrays are stored once: the members of an ensemble have the same label matrix.
-
-    Parameters
-    ----------
-    inputs : sequence of str
-        Names of the graph's inputs; generated names differ from them.
-    max_bytes : int
-        Limit on the size of all constants.
+    Equal arrays are stored once: the members of an ensemble have the same label matrix. Generated
+    names differ from those of the inputs. `max_bytes` bounds the size of all constants.
     """
 
     def __init__(self, inputs: Sequence[str] = (), max_bytes: int = _LIMIT) -> None:

@@ -14,13 +14,8 @@ from labelkin.projection._scatter import scaling_coefficient
 class BlockRows:
     """Training rows in blocks, with the methods of `TrainingRows`.
 
-    The coordinates are the features: the row space would be smaller only where there are fewer
-    rows than features, and such data need no blocks.
-
-    Parameters
-    ----------
-    rows : RowBlocks
-        Samples.
+    The coordinates are the features: the row space would be smaller only where there are fewer rows
+    than features, and such data need no blocks.
     """
 
     def __init__(self, rows: RowBlocks) -> None:

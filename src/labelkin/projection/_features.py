@@ -25,18 +25,9 @@ from labelkin.projection._scatter import TrainingRows
 
 
 def feature_shares(projection: Any) -> Array:
-    """Return the share of each feature in the value of a fitted projection.
+    """Return the share of each feature in the value of a fitted projection, adding up to 1.
 
-    Parameters
-    ----------
-    projection : PairwiseConstraintProjection
-        Fitted; ``components_`` and ``eigenvalues_`` are used.
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-        Non-negative, adding up to 1. All equal where the projection has no value: without
-        cannot-links it is the identity.
+    All are equal where the projection has no value: without cannot-links it is the identity.
     """
     weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
     shares = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
@@ -79,15 +70,7 @@ def feature_importances(ensemble: Any) -> Array:
 
 
 def subset_size(size: int | float | None, n_features: int) -> int:
-    """Return how many features a parameter stands for.
-
-    Parameters
-    ----------
-    size : int, float or None
-        A number, at most all; a share, at least one feature; None: all.
-    n_features : int
-        Number of features.
-    """
+    """Return how many features a number, a share (at least one) or None (all) stands for."""
     if size is None:
         return n_features
     if isinstance(size, Integral):
@@ -144,13 +127,6 @@ class FeatureSubset:
     """Training rows with some of their features, with the methods of `TrainingRows`.
 
     Directions have zeros for the other features, so that they project all of them.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Samples.
-    columns : ndarray of int
-        The features, increasing.
     """
 
     def __init__(self, X: Matrix, columns: Array) -> None:

@@ -170,17 +170,8 @@ class PairwiseConstraintProjection(LinearProjection):
     def _learn(self, training: Any, must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7).
 
-        Parameters
-        ----------
-        training : TrainingRows, or what offers the same methods
-            The rows.
-        must_link, cannot_link : ndarray of shape (n_pairs, 2)
-            Row indices.
-
-        Returns
-        -------
-        array of shape (p, d)
-            W in the coordinates of the training rows; ``components_`` are those of features.
+        `training` is a `TrainingRows`, or what offers the same methods. W, (p, d), is returned in
+        its coordinates; ``components_`` are those of features.
         """
         rows = training.rows
         self.must_link_, self.cannot_link_ = (
@@ -220,23 +211,10 @@ class PairwiseConstraintProjection(LinearProjection):
 def positive_eigenvectors(
     difference: Array, n_components: int | None = None, dtype: Any = None
 ) -> tuple[Array, Array]:
-    """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5).
+    """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5), and the values.
 
-    Parameters
-    ----------
-    difference : array of shape (k, k)
-        S_C − r·S_M.
-    n_components : int, optional
-        Maximal number of eigenvectors.
-    dtype : dtype, optional
-        Precision of the samples, when it is less than that of `difference`.
-
-    Returns
-    -------
-    vectors : array of shape (k, d)
-        Orthonormal columns, d ≥ 1.
-    values : array of shape (d,)
-        Their eigenvalues.
+    At least one is returned. `dtype` is the precision of the samples, when it is less than that of
+    the matrix.
     """
     xp, _ = namespace_and_device(difference)
     # NumPy's eigh, not SciPy's: each brings its own BLAS, and idle threads of one slow the

@@ -128,25 +128,11 @@ class TrainingRows:
 def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
     """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
 
-    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
-    pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
-    gathering rows is cheap, and the differences are multiplied block by block. Without
-    must-links the result is S_C alone.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Samples.
-    must_link, cannot_link : array of shape (n_pairs, 2)
-        Row indices. On a device they may be those of several projections, (S, n_pairs, 2);
-        then so are the results.
-
-    Returns
-    -------
-    difference : array of shape (n_features, n_features)
-        Symmetric.
-    scaling : float
-        r; on a device an array without dimensions, so as not to wait for it.
+    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the pairs
+    of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device gathering
+    rows is cheap, and the differences are multiplied block by block; the pairs may be those of
+    several projections, (S, n_pairs, 2), and so are then the results; r is an array without
+    dimensions, so as not to wait for it. Without must-links the result is S_C alone.
     """
     if is_device_array(X):
         return _scatter_on_device(X, must_link, cannot_link)

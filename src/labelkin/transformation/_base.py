@@ -155,26 +155,10 @@ def fit_member(
     weight: Array | None = None,
     seed: int = 0,
 ) -> Any:
-    """Fit one single-label classifier.
+    """Fit a clone of one single-label classifier to what `presort_for` returns.
 
-    Parameters
-    ----------
-    base : estimator
-        Cloned, not changed.
-    X : ndarray, CSR matrix or PresortedMatrix of shape (n_samples, n_features)
-        What `presort_for` returns.
-    y : ndarray of int of shape (n_samples,)
-        Class of every row.
-    rows : ndarray of int, optional
-        Rows to train on, some perhaps more than once; None: all.
-    weight : ndarray of shape (n_samples,), optional
-        Sample weights.
-    seed : int
-        For a base with a ``random_state`` that is None.
-
-    Returns
-    -------
-    A fitted classifier; a `DummyClassifier` where all rows have one class.
+    `rows` are those to train on, some perhaps more than once. The seed is for a base with a
+    ``random_state`` that is None. Where all rows have one class, a `DummyClassifier` is returned.
     """
     target = y if rows is None else y[rows]
     if (target == target[0]).all():

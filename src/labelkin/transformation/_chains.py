@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -189,9 +190,17 @@ class ChainClassifier(WeightRoutingClassifier):
         links = self.estimators_[chain]
         proba = np.empty((X.shape[0], len(links)))
         labels = np.empty(proba.shape, dtype=bool)
+        # Dense rows are copied once, and the labels written into the copy.
+        wide: Any = None if sparse.issparse(X) else add_columns(X, np.zeros(proba.shape))
         for place, link in enumerate(links):
-            proba[:, place] = positive_proba(link, add_columns(X, labels[:, :place]))
+            if wide is None:
+                inputs = add_columns(X, labels[:, :place])
+            else:
+                inputs = wide[:, : X.shape[1] + place]
+            proba[:, place] = positive_proba(link, inputs)
             labels[:, place] = proba[:, place] >= 0.5
+            if wide is not None:
+                wide[:, X.shape[1] + place] = labels[:, place]
         natural = np.argsort(self.orders_[chain])
         return proba[:, natural], labels[:, natural]
 

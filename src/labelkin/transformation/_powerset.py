@@ -169,23 +169,12 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
 def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
     """Find the distinct rows of 0 and 1, the most frequent first, ties in ascending order.
 
-    Parameters
-    ----------
-    Y : ndarray of uint8 of shape (n_samples, n_labels)
-        0 and 1.
-    weight : ndarray of shape (n_samples,), optional
-        Weight of each row, more than 0.
-
-    Returns
-    -------
-    sets : ndarray of uint8 of shape (n_sets, n_labels)
-        The distinct rows.
-    codes : ndarray of shape (n_samples,)
-        Row number in `sets` of each sample.
+    Returned are these rows, and each sample's row number among them. `weight` are positive weights
+    of the samples.
     """
     # Rows packed into bit strings sort many times faster than rows of numbers.
     bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
-    strings = bits.view(f"S{bits.shape[1]}").ravel()
+    strings = bits.view(f"S{bits.shape[1]}" if bits.shape[1] > 1 else np.uint8).ravel()
     _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
     order = np.argsort(-np.bincount(codes, weight), kind="stable")
     return Y[first[order]], np.argsort(order)[codes]

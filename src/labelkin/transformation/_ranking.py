@@ -153,18 +153,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
 
 
 def pairs_with_samples(Y: Array) -> Array:
-    """Return the label pairs (a, b), a < b, of which some sample has exactly one.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels)
-        0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n_pairs, 2)
-        In lexicographic order.
-    """
+    """Return the label pairs (a, b), a < b, of which some sample has exactly one, in order."""
     labels = Y.astype(np.float64)  # exact for counts, and multiplied by BLAS
     both = labels.T @ labels
     size = np.diag(both)

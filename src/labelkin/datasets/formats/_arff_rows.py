@@ -39,17 +39,8 @@ _PAIR = np.dtype([("column", np.int64), ("value", np.float64)])
 class RowReader:
     """Decode the rows below ``@data`` into features and labels.
 
-    Parameters
-    ----------
-    attributes : list of Attribute
-        All columns of the file.
-    features, labels : ndarray of int
-        Positions of the columns to keep, ascending; the values of others are not decoded.
-    path : str or Path
-        For messages.
-    encoding : str
-        Of the text.
-
+    `features` and `labels` are the positions of the columns to keep, ascending; the values of
+    others are not decoded.
     """
 
     def __init__(

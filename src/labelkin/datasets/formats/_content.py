@@ -76,19 +76,9 @@ def check_content(
 ) -> Content:
     """Validate a dataset before any file is written.
 
-    Parameters
-    ----------
-    path : str or Path
-        For messages.
-    data, target : array-like, sparse matrix or DataFrame
-        A DataFrame's column names are used where no names are given.
-    feature_names, label_names : iterable of str, optional
-        Otherwise ``x1, x2, …`` and ``y1, y2, …``.
-    feature_n_values : array-like of int, optional
-        0 for a numeric feature, k for a nominal one coded 0..k-1.
-    one_table : bool, default=True
-        Features and labels share one set of column names, which must not clash.
-
+    A DataFrame's column names are used where no names are given, else ``x1, x2, …`` and ``y1, y2,
+    …``. `feature_n_values` is 0 for a numeric feature, k for a nominal one coded 0..k-1. With
+    `one_table`, features and labels share one set of column names, which must not clash.
     """
     feature_names = _names_of(data, feature_names)
     label_names = _names_of(target, label_names)

@@ -82,13 +82,8 @@ def read_csv_table(
 ) -> tuple[Any, CsvDialect]:
     """Return a file as an Arrow table with unique column names, and how it is written.
 
-    Parameters
-    ----------
-    path : str or Path
-    delimiter, encoding, decimal : str, optional
-        By default guessed from the file.
-    as_strings : iterable of str, default=()
-        Columns kept as they are written, such as numbers with leading zeros.
+    Delimiter, encoding and decimal mark are guessed from the file unless they are given. Columns
+    `as_strings` are kept as they are written, such as numbers with leading zeros.
     """
     import_optional("pyarrow")  # a missing extra is reported before a missing file
     with open_for_reading(path) as file:

@@ -18,7 +18,6 @@ from labelkin.datasets._describe import describe
 from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._npz import write_npz
 from labelkin.datasets.registry._known import DatasetInfo, SourceFile
-from labelkin.datasets.registry._mat import read_mat
 
 _PARTS = ("train", "test")
 
@@ -26,20 +25,11 @@ _PARTS = ("train", "test")
 def fetch(
     info: DatasetInfo, folder: Path, *, progress: bool = False, timeout: float = 30.0
 ) -> Path:
-    """Download, convert and check one dataset; return the path of its ``.npz``.
+    """Download, convert and check one dataset; return the path of its ``.npz`` in a folder.
 
     The downloads go to a temporary folder and `write_npz` ends with a rename, so that no partial
-    file is ever visible, also when several processes fetch at once.
-
-    Parameters
-    ----------
-    info : DatasetInfo
-    folder : Path
-        Where the ``.npz`` is kept.
-    progress : bool, default=False
-        Whether to show a progress bar per file.
-    timeout : float, default=30.0
-        Seconds without a byte after which the next address is tried.
+    file is ever visible, also when several processes fetch at once. After `timeout` seconds without
+    a byte the next address is tried.
     """
     path = folder / f"{info.name}.npz"
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
@@ -70,6 +60,13 @@ def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
 
 
 def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float) -> Bunch:
+    for file in info.files:
+        # SciPy builds whatever a MATLAB file describes, indices out of range included.
+        if file.name.endswith(".mat") and file.sha256 is None:
+            raise ValueError(
+                f"{info.name}: {file.name} is read only if its sha256 is known; add it to the "
+                "SourceFile."
+            )
     paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
     try:
         return _read(info, paths)
@@ -147,11 +144,13 @@ def _reason(error: Exception) -> str:
 
 def _from_mat(path: Path) -> Bunch:
     """Read the Yahoo sets: train_data, train_target, ... of a MATLAB file, targets −1 and 1."""
-    content = read_mat(path, [f"{part}_{kind}" for part in _PARTS for kind in ("data", "target")])
+    from scipy.io import loadmat  # slow to import
+
+    content = loadmat(path)
     parts = []
     for part in _PARTS:
         X = sp.csr_array(content[f"{part}_data"])
-        Y = content[f"{part}_target"]
+        Y = sp.csr_array(content[f"{part}_target"]).toarray()
         Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
         parts.append(
             Bunch(

@@ -47,12 +47,7 @@ def _near(comparison: Comparison, measure: Measure, found: "DataFrame") -> "Data
 def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:
     """Return measured minus published by method and metric; None where nothing is published.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods and datasets.
-    rule : {"against", "index"}
-        The rule for tied labels by which the figures were made.
+    `rule`: the rule for tied labels by which the figures were made.
     """
     entries, columns = {}, {}
     for key, measure in MEASURES.items():

@@ -116,17 +116,10 @@ class Comparison:
         *,
         components: bool | None = False,
     ) -> "Comparison":
-        """Choose from checked results what is compared.
+        """Choose from checked results what is compared; a reference that was not run is ignored.
 
-        Parameters
-        ----------
-        results : DataFrame
-            From :func:`~labelkin.experiments.report.results.check_results`.
-        reference : str or None
-            The method that marks refer to; ignored where it was not run.
-        components : bool or None
-            Choose Group 4 (its methods and the reference, on the datasets where any of
-            them was run) instead of all methods but Group 4's. None: all methods.
+        With `components` Group 4 is chosen (its methods and the reference, on the datasets where
+        any of them was run) instead of all methods but Group 4's. None: all methods.
         """
         plain = results[~results["method"].str.contains("@", regex=False)]
         chosen = plain["method"].isin(COMPONENTS)

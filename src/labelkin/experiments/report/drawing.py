@@ -85,14 +85,8 @@ def to_svg(figure: "Figure") -> str:
 def inline_svg(svg: str, name: str, label: str) -> str:
     """Return an SVG to be part of a page, with its own ids and the page's text colour.
 
-    Parameters
-    ----------
-    svg : str
-        From :func:`save`.
-    name : str
-        Makes the ids unique in the page.
-    label : str
-        Description for readers who cannot see the figure, already escaped.
+    `name` makes the ids unique. `label`, already escaped, describes the figure for readers who
+    cannot see it.
     """
     prefix = re.sub(r"\W", "-", name)
     svg = svg[svg.index("<svg") :]

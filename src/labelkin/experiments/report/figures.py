@@ -56,14 +56,7 @@ def draw_overall(
 ) -> "Figure | None":
     """Draw the average ranks over datasets and the paper's five metrics together.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods and datasets.
-    by_dataset : bool
-        Whether a dataset counts once, with its mean ranks, instead of once for each metric.
-    narrow : bool
-        Whether the figure is for a phone.
+    With `by_dataset`, a dataset counts once, with its mean ranks, instead of once for each metric.
     """
     overall = Overall(comparison)
     if overall.block.empty:

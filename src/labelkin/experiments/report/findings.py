@@ -29,16 +29,9 @@ def p_phrase(p: float) -> str:
 
 
 def nemenyi_phrase(block: "DataFrame", order: Sequence[str], subject: str = "it") -> str:
-    """Return over which methods the first of `order` leads by Nemenyi's test.
+    """Return over which methods the first of `order`, the best first, leads by Nemenyi's test.
 
-    Parameters
-    ----------
-    block : DataFrame
-        Values or ranks, one row per dataset and one column per method, without gaps.
-    order : sequence of str
-        Methods, the best first.
-    subject : str
-        What the first is called.
+    `block` has values or ranks, one row per dataset and one column per method, without gaps.
     """
     p = nemenyi(block).loc[order[0]]
     others = [name for name in order[1:] if name in block]

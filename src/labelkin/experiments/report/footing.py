@@ -19,13 +19,8 @@ Unit = Literal["runs", "folds"]
 def keep_common_folds(frame: "DataFrame") -> "DataFrame":
     """Return the cells of those folds that all methods of a dataset have, failed ones left out.
 
-    Of a dataset where some repeats are complete, only these are kept. A method without any
-    result on a dataset does not count there.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Checked results, of the methods that are compared.
+    Of a dataset where some repeats are complete, only these are kept. A method without any result
+    on a dataset does not count there.
     """
     ok = frame[frame["status"] == "ok"]
     methods = ok.groupby("dataset")["method"].transform("nunique")
@@ -39,13 +34,7 @@ def keep_common_folds(frame: "DataFrame") -> "DataFrame":
 
 
 def units(values: "Series") -> tuple[Unit, "Series"]:
-    """Return what a spread or a paired test counts, and the values of these.
-
-    Parameters
-    ----------
-    values : Series
-        One value for each (repeat, fold).
-    """
+    """Return what a spread or a paired test counts, and its values, from those by fold."""
     repeats = values.groupby(level="repeat")
     sizes = repeats.size()
     if len(sizes) >= LEAST_RUNS and sizes.nunique() == 1 and sizes.iloc[0] > 1:

@@ -74,11 +74,7 @@ class Flattery:
 def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
     """Return one row per method: ranks and average precision by folds and on test rows.
 
-    Parameters
-    ----------
-    folds, holdout : Comparison
-        The same methods on the same datasets: by cross-validation, and on the published test
-        rows. None is returned where they share no dataset or no method of another library.
+    None where the two comparisons share no dataset or no method of another library.
     """
     found = Flattery(folds, holdout)
     if not found.datasets or not set(found.methods) & set(PEERS):
@@ -122,14 +118,9 @@ def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
 def flattery_findings(
     folds: Comparison, holdout: Comparison, methods: tuple[str, ...]
 ) -> list[str]:
-    """Return in sentences which method leads on the test rows, and what the folds flatter.
+    """Return which method leads on the test rows, and by how much the folds flatter `methods`.
 
-    Parameters
-    ----------
-    folds, holdout : Comparison
-        As in :func:`flattery_table`.
-    methods : tuple of str
-        The methods for which choices were made on the folds.
+    These are the methods for which choices were made on the folds.
     """
     found = Flattery(folds, holdout)
     if flattery_table(folds, holdout) is None:

@@ -113,12 +113,7 @@ class Overall:
 def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None:
     """Return one row per method: rank over all pairs, pairs won or tied, published ones beaten.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods and datasets.
-    baseline : str
-        The method the last columns compare with; left out where it was not run.
+    The last columns compare with `baseline`; they are left out where it was not run.
     """
     overall = Overall(comparison)
     if min(overall.block.shape) < 2:

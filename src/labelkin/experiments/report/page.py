@@ -51,23 +51,9 @@ def write_report(
 ) -> Path:
     """Write ``results.csv``, ``tables/``, ``figures/`` and ``report.html`` into a folder.
 
-    Parameters
-    ----------
-    results : DataFrame or Recorded
-        One row per cell: see :mod:`labelkin.experiments.report.results`; or what
-        :func:`~labelkin.experiments.report.results.read_results` returns, with commands and
-        environment.
-    out : path
-        Folder to write into; made if absent. Files of an earlier report are replaced.
-    reference : str or None
-        The method that marks and wins refer to.
-    source : str
-        The file the results are from, for the page's section on how to run it again.
-
-    Returns
-    -------
-    Path
-        The page.
+    Files of an earlier report are replaced. Marks and wins refer to `reference`. `source`, the file
+    the results are from, is named in the page's section on how to run it again. The path of the
+    page is returned.
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
         import_optional(package, "report")

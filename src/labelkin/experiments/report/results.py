@@ -34,13 +34,7 @@ class Recorded:
 
 
 def read_results(path: Path | str) -> Recorded:
-    """Read results from a store or a ``results.csv``.
-
-    Parameters
-    ----------
-    path : path
-        A store written by ``labelkin reproduce``, or a CSV with one row per cell.
-    """
+    """Read results from a store of ``labelkin reproduce``, or a CSV with one row per cell."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
@@ -79,10 +73,7 @@ def _read_csv(path: Path) -> "DataFrame":
 def check_results(frame: "DataFrame") -> "DataFrame":
     """Return results with all columns and in a fixed order, or raise an error.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per cell. Only the columns of the cell and one metric are required.
+    Only the columns of the cell and one metric are required.
     """
     absent = [name for name in _CELL if name not in frame]
     if absent:

@@ -33,39 +33,20 @@ if TYPE_CHECKING:
 
 
 def paired_t_test(first: Any, second: Any) -> float:
-    """Return the two-sided p-value of the paired t-test, the paper's test.
+    """Return the two-sided p-value of the paired t-test over the same folds, the paper's test.
 
-    Parameters
-    ----------
-    first, second : array-like of shape (J,)
-        Values of two methods on the same J folds.
-
-    Returns
-    -------
-    float
-        The p-value: 1 where the two agree on every fold, NaN for fewer than two folds.
+    It is 1 where the two agree on every fold, NaN for fewer than two folds.
     """
     return _t_test(first, second, overlap=0.0)
 
 
 def corrected_t_test(first: Any, second: Any, n_folds: int) -> float:
-    """Return the two-sided p-value of the corrected resampled t-test.
+    """Return the two-sided p-value of the corrected resampled t-test over the same folds.
 
-    The variance of the mean difference over J folds is taken as (1/J + n_test/n_train)
-    times that of the differences, since the training sets share samples; in k-fold
-    cross-validation, repeated or not, n_test/n_train is 1/(k − 1).
-
-    Parameters
-    ----------
-    first, second : array-like of shape (J,)
-        Values of two methods on the same J folds.
-    n_folds : int
-        Number k of folds in one repeat.
-
-    Returns
-    -------
-    float
-        The p-value: 1 where the two agree on every fold, NaN for fewer than two folds.
+    The variance of the mean difference over J folds is taken as (1/J + n_test/n_train) times that
+    of the differences, since the training sets share samples; in k-fold cross-validation, repeated
+    or not, n_test/n_train is 1/(k − 1). The value is 1 where the two agree on every fold, NaN for
+    fewer than two folds.
     """
     return _t_test(first, second, overlap=1 / (n_folds - 1)) if n_folds > 1 else float("nan")
 
@@ -87,21 +68,11 @@ def _t_test(first: Any, second: Any, overlap: float) -> float:
 
 
 def complete_block(values: "DataFrame") -> "DataFrame":
-    """Return the largest part of `values` without gaps.
+    """Return the largest part without gaps of a table of datasets (rows) by methods (columns).
 
-    Tests over datasets need every method on every dataset. Methods are dropped in the
-    order of their gaps until most values (methods times datasets) are kept; of equally
-    large parts the one with more datasets is taken.
-
-    Parameters
-    ----------
-    values : DataFrame
-        One row per dataset, one column per method, NaN for gaps.
-
-    Returns
-    -------
-    DataFrame
-        Rows and columns of `values`, in its order, without NaN.
+    Tests over datasets need every method on every dataset. Methods are dropped in the order of
+    their gaps until most values (methods times datasets) are kept; of equally large parts the one
+    with more datasets is taken.
     """
     known = values.notna()
     counts = known.sum()
@@ -136,23 +107,10 @@ class Friedman:
 def friedman(
     values: "DataFrame", *, greater_is_better: bool = True, alpha: float = 0.05
 ) -> Friedman:
-    """Compare methods over datasets by their ranks.
+    """Compare methods (columns) over datasets (rows, without gaps) by their ranks.
 
-    Parameters
-    ----------
-    values : DataFrame
-        One row per dataset, one column per method, without gaps: see
-        :func:`complete_block`.
-    greater_is_better : bool
-        Whether the largest value has rank 1.
-    alpha : float
-        Level of the critical difference.
-
-    Returns
-    -------
-    Friedman
-        Average ranks with the tests. Friedman's test needs three methods and two
-        datasets; with fewer the statistics are NaN and only the ranks are valid.
+    `alpha` is the level of the critical difference. Friedman's test needs three methods and two
+    datasets; with fewer the statistics are NaN and only the ranks are valid.
     """
     n, k = values.shape
     if values.isna().to_numpy().any():
@@ -186,18 +144,7 @@ def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) ->
 
 
 def nemenyi(values: "DataFrame") -> "DataFrame":
-    """Return Nemenyi's p-values of all pairs of methods.
-
-    Parameters
-    ----------
-    values : DataFrame
-        One row per dataset, one column per method, without gaps.
-
-    Returns
-    -------
-    DataFrame
-        Square, one row and one column per method; 1 on the diagonal.
-    """
+    """Return Nemenyi's p-values of all pairs of columns, as a square table."""
     posthocs = import_optional("scikit_posthocs", "report")
     table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
     table.index = table.columns = values.columns
@@ -214,17 +161,8 @@ def holm(p_values: Iterable[float]) -> np.ndarray:
 def wilcoxon_holm(values: "DataFrame", control: str | None = None) -> "DataFrame":
     """Return p-values of Wilcoxon's signed-rank test over datasets, corrected by Holm.
 
-    Parameters
-    ----------
-    values : DataFrame
-        One row per dataset, one column per method, without gaps.
-    control : str, optional
-        Compare this method with each other one, instead of all pairs.
-
-    Returns
-    -------
-    DataFrame
-        One row per pair: ``first``, ``second``, ``p``, ``p_holm``.
+    The columns are compared in all pairs, or each with `control`. One row per pair: ``first``,
+    ``second``, ``p``, ``p_holm``.
     """
     import pandas as pd
 

@@ -42,14 +42,7 @@ def measure_table(
 ) -> Table:
     """Return one metric, or cost, of every method on every dataset (Table 3).
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods and datasets.
-    measure : Measure
-        What to show.
-    name, title : str
-        Beginning of the file's name and of the heading.
+    `name` and `title` begin the file's name and the heading.
     """
     means = comparison.means(measure)
     entries = {}

@@ -31,13 +31,8 @@ def by_index(results: "DataFrame") -> "DataFrame":
 def paper_columns(comparison: Comparison, *, as_published: bool) -> list[str]:
     """Return the six methods of the paper's Table 3 among those compared.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Methods and datasets.
-    as_published : bool
-        Whether to take the settings that the printed columns match (RAkEL with k = 3, features
-        scaled as in WEKA) instead of those that the text states.
+    With `as_published` those with the settings that the printed columns match (RAkEL with k = 3,
+    features scaled as in WEKA) instead of those that the text states.
     """
     chosen = []
     for name in COLUMNS:

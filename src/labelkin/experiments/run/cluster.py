@@ -21,17 +21,7 @@ _MOST_ATTEMPTS = 5  # submissions of a job whose data are lost
 def run_on_cluster(
     tasks: Iterable[Task], address: str, *, timeout: float = 10
 ) -> Iterator[Outcome]:
-    """Run tasks on a Dask cluster; yield each outcome as soon as there is one.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        What to run.
-    address : str
-        The scheduler, such as ``tcp://scheduler:8786``.
-    timeout : float, default=10
-        Seconds in which the scheduler must answer.
-    """
+    """Run tasks on the Dask cluster of a scheduler; yield each outcome as soon as there is one."""
     distributed = import_optional("distributed", "cluster")
     try:
         client = distributed.Client(address, timeout=timeout, set_as_default=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin._utils.scoring import labels_and_scores
 from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
@@ -90,7 +90,7 @@ def _evaluate(
     model = parse_variant(first.method).make(job.method, first.seed, max(sizes, default=None))
     fit_seconds = _fit(model, X_train, Y_train)
     if not sizes:
-        predict_seconds, scores, labels = _predict(model, X_test, Y_test.shape[1])
+        predict_seconds, scores, labels = _predict(model, X_test)
         times = {"fit_s": fit_seconds[-1], "predict_s": predict_seconds}
         yield {**_figures(Y_test, scores, labels), **times}
         return
@@ -125,12 +125,10 @@ def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:
     return [*seconds, time.perf_counter() - started]
 
 
-def _predict(model: Any, X: Any, n_labels: int) -> tuple[float, Any, np.ndarray]:
+def _predict(model: Any, X: Any) -> tuple[float, Any, np.ndarray]:
     """Return seconds, scores and labels; the labels are the scores of a model without scores."""
     started = time.perf_counter()
-    labels = estimator_labels(model, X)
-    scored = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
-    scores = estimator_scores(model, X, n_labels) if scored else labels.astype(float)
+    labels, scores = labels_and_scores(model, X)
     return time.perf_counter() - started, scores, labels
 
 

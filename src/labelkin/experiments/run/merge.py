@@ -38,24 +38,12 @@ class Merged:
 def merge(
     target: Path, sources: Iterable[Path], *, protocol: Protocol | None = None
 ) -> list[Merged]:
-    """Add the cells of stores, or of CSV files of results, to a store.
+    """Add the cells of stores, or of CSV files of results, to a store, which is made if absent.
 
-    Parameters
-    ----------
-    target : path
-        The store; made if it does not exist.
-    sources : iterable of path
-        Stores, files ending in ``.csv`` as ``labelkin report`` writes them, or files ending in
-        ``.jsonl`` with one object of the same columns per line. Of a cell that several hold,
-        the first is kept.
-    protocol : Protocol, optional
-        The folds of the CSV and JSON files, which do not name them; by default the paper's, as
-        many as are found.
-
-    Returns
-    -------
-    list of Merged
-        One for each source.
+    Sources are stores, files ending in ``.csv`` as ``labelkin report`` writes them, or files ending
+    in ``.jsonl`` with one object of the same columns per line. Of a cell that several hold, the
+    first is kept. The folds of CSV and JSON files, which do not name them, are those of `protocol`;
+    by default the paper's, as many as are found.
     """
     sources = list(sources)
     for source in sources:

@@ -54,22 +54,8 @@ def logistic_regression(seed: int | None) -> Any:
 class TunedChainsClassifier(MultiLabelClassifier):
     """Classifier chains of logistic regressions in random orders, averaged.
 
-    C is the best one of binary relevance on the inner folds: choosing it by the chains
-    themselves would cost ten times as much.
-
-    Parameters
-    ----------
-    n_estimators : int, default=10
-        Number of chains.
-    random_state : int, RandomState instance or None, default=None
-        Source of the orders and of the inner folds.
-
-    Attributes
-    ----------
-    C_ : float
-        The chosen C.
-    chains_ : ChainClassifier
-        The chains.
+    C is the best one of binary relevance on the inner folds: choosing it by the chains themselves
+    would cost ten times as much.
     """
 
     _parameter_constraints: dict = {
@@ -104,22 +90,8 @@ class CalibratedSVMClassifier(MultiLabelClassifier):
     """One support vector machine with an RBF kernel per label, calibrated.
 
     The kernel is computed once for all labels. Out-of-fold decision values of the inner folds
-    choose C and fit the calibration: one logistic curve per label, as Platt's, with slopes
-    that rare labels share with the others.
-
-    Parameters
-    ----------
-    Cs : tuple of float, default=(1.0, 10.0)
-        The values of C to choose from, for all labels together.
-    random_state : int, RandomState instance or None, default=None
-        Source of the inner folds.
-
-    Attributes
-    ----------
-    C_ : float
-        The chosen C.
-    gamma_ : float
-        Width of the kernel, scikit-learn's ``gamma="scale"``.
+    choose one of `Cs` for all labels and fit the calibration: one logistic curve per label, as
+    Platt's, with slopes that rare labels share with the others.
     """
 
     _parameter_constraints: dict = {"Cs": [tuple, Real], "random_state": ["random_state"]}

@@ -113,18 +113,10 @@ class Protocol:
     def test_rows(
         self, dataset: str, repeat: int, Y: Any, published: np.ndarray | None = None
     ) -> list[np.ndarray]:
-        """Return the test rows of each fold, in ascending order.
+        """Return the test rows of each fold, ascending; dataset and repeat decide the folds.
 
-        Parameters
-        ----------
-        dataset : str
-            Name of the dataset; with `repeat` it decides the folds.
-        repeat : int
-            Number of the repeat, from 0.
-        Y : array-like of shape (n, q)
-            Labels; only their number is used unless the folds are stratified.
-        published : ndarray, optional
-            The published test rows, which ``folds=1`` takes.
+        Of the labels only their number is used unless the folds are stratified. ``folds=1`` takes
+        the published test rows.
         """
         if self.is_holdout:
             if published is None:

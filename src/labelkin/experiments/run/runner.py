@@ -47,24 +47,9 @@ def run(
 ) -> Summary:
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
-    Parameters
-    ----------
-    plan : Plan
-        What is to be computed.
-    path : path-like
-        The store; it may hold any other cells.
-    jobs : int, default=1
-        Number of jobs at a time; -1: one per core.
-    threads : bool, default=False
-        Whether to use threads instead of processes.
-    cluster : str, optional
-        Address of a Dask scheduler, to run there instead.
-    retry : bool, default=False
-        Whether cells that failed are computed again.
-    command : str
-        Stored with the results: the command that repeats the run.
-    view : View, optional
-        Shows the progress.
+    The store may hold any other cells. `jobs` run at a time (-1: one per core), in processes, in
+    threads, or on the Dask cluster of a scheduler's address. With `retry`, cells that failed are
+    computed again. `command` is stored with the results: it repeats the run.
     """
     cells = plan.cells()
     with Store(path, write=True) as store, view or View() as view:

@@ -61,11 +61,8 @@ class Source:
     def load(self, *, with_test: bool = False) -> Dataset:
         """Read the dataset, or download it the first time.
 
-        Parameters
-        ----------
-        with_test : bool, default=False
-            Whether to take all rows and to note the published test rows, instead of the rows
-            that the paper uses.
+        Without `with_test` its rows are those that the paper uses; with it, all rows, the published
+        test rows noted.
         """
         if self.path is not None:
             bunch = read(self.path, labels=_labels(self.labels))

@@ -14,14 +14,8 @@ WATCHED = "average_precision"
 class RunStatus:
     """Counts of a run. Jobs start in joblib's threads and a view may be drawn in another.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        All cells of the plan.
-    missing : set of Cell
-        Those that are still to be computed.
-    earlier : dict of Cell to float
-        Average precision of stored cells, of this plan or others.
+    `missing` are the cells that are still to be computed, `earlier` the average precisions of
+    stored cells, of this plan or others.
     """
 
     def __init__(self, cells: list[Cell], missing: set[Cell], earlier: dict[Cell, float]) -> None:
@@ -29,11 +23,8 @@ class RunStatus:
         self.before = self.total - len(missing)
         self.computed = self.failed = 0
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
-        self.datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-        self.expected = Counter((cell.dataset, cell.method) for cell in cells)
-        self.finished = Counter(
-            (cell.dataset, cell.method) for cell in cells if cell not in missing
-        )
+        self.expected = Counter(cell.dataset for cell in cells)
+        self.finished = Counter(cell.dataset for cell in cells if cell not in missing)
         self._folds: dict[tuple, dict[str, float]] = defaultdict(dict)
         for cell in cells:
             if cell in earlier:
@@ -53,7 +44,7 @@ class RunStatus:
             self._running.pop(outcome.job, None)
             for cell, row in zip(outcome.job.cells, outcome.rows, strict=True):
                 self.computed += 1
-                self.finished[cell.dataset, cell.method] += 1
+                self.finished[cell.dataset] += 1
                 if row["status"] == "ok":
                     self._folds[_fold(cell)][cell.method] = row[WATCHED]
                 else:

@@ -316,18 +316,9 @@ class Store:
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
-        Parameters
-        ----------
-        started, command : str
-            When, and how, the run was started.
-        environment : dict
-            See :func:`~labelkin.experiments.run.environment.describe_environment`.
-        protocol : Protocol
-            Its folds must be those of the stored cells; its repeats may be more.
-        datasets, methods : iterables of dict
-            Rows of the tables of these names; under a stored name they must be the same.
-        groups : iterable of (group, dataset, method, repeats)
-            What is planned.
+        The folds of the protocol must be those of the stored cells; its repeats may be more. A row
+        of `datasets` or `methods` must be the same as one stored under its name. `groups` is what
+        is planned: (group, dataset, method, repeats).
         """
         with self._transaction():
             self._check_protocol(protocol)

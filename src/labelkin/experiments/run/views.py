@@ -1,7 +1,7 @@
 """Views of a run while it goes on: none, lines of text for a log, or a live terminal.
 
-The live view shows one bar per method and dataset, the rate, the time left, the running cells
-and the means so far.
+The live view shows one bar per dataset, the rate, the time left, the running cells and the means
+so far.
 """
 
 import time
@@ -13,20 +13,13 @@ from labelkin.experiments.run.status import RunStatus
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
-    from rich.table import Table
     from rich.text import Text
 
-_BAR_WIDTH = 10
+_BAR_WIDTH = 30
 
 
 class View:
-    """The interface of all views; this one shows nothing.
-
-    Parameters
-    ----------
-    heading : str
-        Describes the run in one line.
-    """
+    """The interface of all views; this one shows nothing. The heading describes the run."""
 
     def __init__(self, heading: str = "") -> None:
         self.heading = heading
@@ -49,17 +42,7 @@ class View:
 
 
 class PlainView(View):
-    """Lines of text, for logs.
-
-    Parameters
-    ----------
-    heading : str
-        Describes the run in one line.
-    write : callable
-        Called with each line.
-    seconds : float
-        Shortest time between two lines of progress; failures are written at once.
-    """
+    """Lines of text, for logs: failures at once, the progress at most once in some seconds."""
 
     def __init__(
         self, heading: str = "", write: Callable[[str], Any] = print, seconds: float = 10.0
@@ -84,19 +67,7 @@ class PlainView(View):
 
 
 class LiveView(View):
-    """A picture on the terminal, redrawn in place.
-
-    Parameters
-    ----------
-    heading : str
-        Describes the run in one line.
-    console : rich.console.Console
-        The terminal.
-    titles : dict
-        Names in print, by method.
-    workers : int
-        Number of jobs that run at a time; as many are shown.
-    """
+    """A picture on the terminal, redrawn in place; `titles` are the methods' names in print."""
 
     def __init__(
         self, heading: str, console: "Console", titles: Mapping[str, str], workers: int
@@ -126,57 +97,30 @@ class LiveView(View):
     def picture(self) -> "Group":
         """Return the current picture."""
         from rich.console import Group
-        from rich.text import Text
-
-        # Jobs are handed out ahead of time: only the oldest ones run.
-        running = [str(job.cells[-1]) for job in self.status.running()[: self.workers]]
-        line = f"  {self.status}" + (f" · running: {', '.join(running)}" if running else "")
-        parts: list[Any] = [self._bars(), Text(line)]
-        if means := self.status.means():
-            parts.append(self._means(means))
-        return Group(*parts)
-
-    def _bars(self) -> "Table":
-        """Return one row per dataset, with as many methods side by side as there is room for."""
+        from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        methods, datasets = self.status.methods, self.status.datasets
-        width = max(len(self._title(method)) for method in methods) + _BAR_WIDTH + 12
-        names = max(map(len, datasets)) + 4
-        side_by_side = max(1, (self.console.width - names) // width)
-        table = Table.grid(padding=(0, 2))
-        for dataset in datasets:
-            for first in range(0, len(methods), side_by_side):
-                bars = [self._bar(dataset, m) for m in methods[first : first + side_by_side]]
-                table.add_row(Text("" if first else f"  {dataset}"), *bars)
-        return table
-
-    def _bar(self, dataset: str, method: str) -> "Text":
-        from rich.text import Text
-
-        done = self.status.finished[dataset, method]
-        total = self.status.expected[dataset, method]
-        full = _BAR_WIDTH * done // max(total, 1)
-        return Text.assemble(
-            f"{self._title(method)} ",
-            ("█" * full, "green" if done == total else "cyan"),
-            ("░" * (_BAR_WIDTH - full), "dim"),
-            f" {done}/{total}",
-        )
+        bars = Table.grid(padding=(0, 2))
+        for dataset, total in self.status.expected.items():
+            done = self.status.finished[dataset]
+            bar = ProgressBar(total, done, width=_BAR_WIDTH)
+            bars.add_row(Text(f"  {dataset}"), bar, f"{done}/{total}")
+        # Jobs are handed out ahead of time: only the oldest ones run.
+        running = [str(job.cells[-1]) for job in self.status.running()[: self.workers]]
+        line = f"  {self.status}" + (f" · running: {', '.join(running)}" if running else "")
+        means = self.status.means()
+        return Group(bars, Text(line), *([self._means(means)] if means else []))
 
     def _means(self, means: Mapping[str, float]) -> "Text":
         from rich.text import Text
 
         text = Text("so far (average precision):", no_wrap=False)
         first, *others = sorted(means.items(), key=lambda item: -item[1])
-        text.append(f"  {self._title(first[0])} {100 * first[1]:.1f} ▲", "bold")
+        text.append(f"  {self.titles[first[0]]} {100 * first[1]:.1f} ▲", "bold")
         for method, value in others:
-            text.append(f"  {self._title(method)} {100 * value:.1f}")
+            text.append(f"  {self.titles[method]} {100 * value:.1f}")
         return text
-
-    def _title(self, method: str) -> str:
-        return self.titles.get(method, method)
 
 
 def describe_failure(outcome: Outcome) -> str | None:

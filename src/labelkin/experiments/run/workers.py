@@ -37,18 +37,9 @@ def run_here(
 ) -> Iterator[Outcome]:
     """Run tasks on this machine; yield each outcome as soon as there is one.
 
-    BLAS gets one thread in every case, so that figures do not depend on the number of jobs.
-
-    Parameters
-    ----------
-    tasks : iterable of Task
-        Consumed one by one, as workers become free.
-    n_jobs : int
-        Number of jobs at a time. A single one runs in this process.
-    threads : bool, default=False
-        Whether to use threads of this process instead of worker processes.
-    started : callable
-        Called with each job that is handed out, possibly from another thread.
+    BLAS gets one thread in every case, so that figures do not depend on the number of jobs. A
+    single job at a time runs in this process. Tasks are consumed one by one, as workers become
+    free; `started` is called with each job that is handed out, possibly from another thread.
     """
 
     def reported() -> Iterator[Task]:
