@@ -5,19 +5,12 @@ classes is accepted too; predictions then have one dimension, as in scikit-learn
 """
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, assert_all_finite, check_random_state, gen_batches
 from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -54,8 +47,9 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
+from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import as_target, check_labels
-from labelkin.distributed import map_predict, map_transform, validate_fit
+from labelkin.distributed import map_predict, validate_fit
 
 Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
 Matrix = Any  # a dense array or a SciPy CSR matrix
@@ -220,28 +214,6 @@ def check_target_given(estimator: Any, y: Any) -> None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-
-
-@lru_cache
-def documentation_url(package: str = "labelkin") -> str:
-    """Return the ``Documentation`` entry of a package's ``project.urls``, "" without one."""
-    try:
-        entries = metadata(package).get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    urls = dict(entry.split(", ", 1) for entry in entries)
-    return urls.get("Documentation", "").rstrip("/")
-
-
-class DocLinkMixin:
-    """Links the HTML representation of an estimator to its page of the API reference."""
-
-    def _get_doc_link(self) -> str:
-        """Return the address of the page; "" for a subclass elsewhere, which has none."""
-        url = documentation_url()
-        if not url or not type(self).__module__.startswith("labelkin."):
-            return ""
-        return f"{url}/api/generated/labelkin.{type(self).__name__}.html"
 
 
 class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
@@ -433,55 +405,4 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
         tags.array_api_support = self._fitted_array is not None
-        return tags
-
-
-class LinearProjection(
-    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
-    """Base of linear transformers learned from label sets, z = Wᵀx.
-
-    A subclass sets ``components_``, Wᵀ of shape (d, n_features), in its ``fit``.
-    """
-
-    components_: Array
-
-    def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_rows(self, X, reset=reset)
-
-    def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
-        """Return the label sets that go with validated rows."""
-        check_target_given(self, Y)
-        Y = to_numpy(Y)
-        check_consistent_length(rows, Y)
-        return label_set_matrix(Y)
-
-    def transform(self, X: ArrayLike) -> Array:
-        """Project samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, d)
-        """
-        check_is_fitted(self)
-        if is_dask(X):
-            return map_transform(self, X)
-        check_same_namespace(X, self, attribute="components_", method="transform")
-        return self._validate_rows(X, reset=False) @ self.components_.T
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

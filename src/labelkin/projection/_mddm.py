@@ -12,7 +12,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import _deterministic_vector_sign_flip
 
-from labelkin.base import Array, LinearProjection, Matrix
+from labelkin.base import Array, Matrix
+from labelkin.projection._base import LinearProjection
 
 
 class MDDM(LinearProjection):

@@ -19,10 +19,11 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
-from labelkin.base import Array, LinearProjection, is_dask, label_set_matrix
+from labelkin.base import Array, is_dask, label_set_matrix
 from labelkin.constraints import ConstraintSampler, LabelSets
 from labelkin.constraints._blocks import BlockLabelSets
 from labelkin.distributed import RowBlocks, with_known_length
+from labelkin.projection._base import LinearProjection
 from labelkin.projection._blocks import BlockRows
 from labelkin.projection._scatter import TrainingRows
 

@@ -13,7 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin.base import Array, DocLinkMixin, Matrix, validate_rows
+from labelkin._utils.doc_link import DocLinkMixin
+from labelkin.base import Array, Matrix, validate_rows
 from labelkin.projection._features import feature_shares, subset_size
 from labelkin.projection._pairwise import PairwiseConstraintProjection
 

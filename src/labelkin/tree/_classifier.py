@@ -16,7 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from labelkin.base import DocLinkMixin, validate_rows
+from labelkin._utils.doc_link import DocLinkMixin
+from labelkin.base import validate_rows
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
 from labelkin.tree._tree import C45Tree
 

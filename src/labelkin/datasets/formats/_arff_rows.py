@@ -127,7 +127,8 @@ class RowReader:
     # --- dense rows -------------------------------------------------------------------------
 
     def _read_dense(self, rows: Iterator[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
-        data, target = _GrowingArray(np.float64), _GrowingArray(np.uint8)
+        data = [np.empty((0, self.features.size))]
+        target = [np.empty((0, self.labels.size), dtype=np.uint8)]
         at_features = np.searchsorted(self.kept, self.features)
         at_labels = np.searchsorted(self.kept, self.labels)
         block_rows = max(1, _BLOCK // len(self.attributes))
@@ -138,10 +139,9 @@ class RowReader:
             labels = values[:, at_labels]
             for row, number in np.argwhere((labels != 0) & (labels != 1)):
                 self._refuse_label(number, labels[row, number], block[row][1])
-            data.extend(values[:, at_features])
-            target.extend(labels)
-        X = data.build().reshape(-1, self.features.size)
-        return X, target.build().reshape(len(X), self.labels.size)
+            data.append(values[:, at_features])
+            target.append(labels.astype(np.uint8))
+        return np.concatenate(data), np.concatenate(target)
 
     def _load_dense(self, lines: list[str]) -> np.ndarray | None:
         """Return the values of the columns kept, None where the rows are not plain."""
@@ -174,7 +174,8 @@ class RowReader:
         self, rows: Iterator[tuple[str, int]]
     ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         n_features, n_labels = self.features.size, self.labels.size
-        data, target = _GrowingCSR(n_features, np.float64), _GrowingCSR(n_labels, np.uint8)
+        data = [sparse.csr_matrix((0, n_features))]
+        target = [sparse.csr_matrix((0, n_labels), dtype=np.uint8)]
         # Where a column goes: features count from 0, labels after them, others nowhere (-1).
         places = np.full(len(self.attributes), -1)
         places[self.features] = np.arange(n_features)
@@ -188,10 +189,14 @@ class RowReader:
             is_label = place >= n_features
             for at in np.flatnonzero(is_label & (value != 0) & (value != 1)):
                 self._refuse_label(place[at] - n_features, value[at], block[row[at]][1])
-            is_feature = (place >= 0) & ~is_label
-            data.extend(len(block), row[is_feature], place[is_feature], value[is_feature])
-            target.extend(len(block), row[is_label], place[is_label] - n_features, value[is_label])
-        return data.build(), target.build()
+            stored = (place >= 0) & (value != 0)
+            chosen = stored & ~is_label
+            shape = len(block), n_features
+            data.append(_csr(value[chosen], row[chosen], place[chosen], shape))
+            chosen = stored & is_label
+            shape, ones = (len(block), n_labels), value[chosen].astype(np.uint8)
+            target.append(_csr(ones, row[chosen], place[chosen] - n_features, shape))
+        return sparse.vstack(data, format="csr"), sparse.vstack(target, format="csr")
 
     def _load_sparse(self, lines: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return row, column and value of each entry, None where the rows are not plain."""
@@ -282,39 +287,12 @@ class RowReader:
         raise FormatError(self.path, f"label {name} {found}; it must be 0 or 1", line)
 
 
-class _GrowingArray:
-    """A flat array that grows in place, so that its content is never in memory twice."""
-
-    def __init__(self, dtype: type) -> None:
-        self.dtype, self.buffer = dtype, bytearray()
-
-    def extend(self, values: np.ndarray) -> None:
-        self.buffer += values.astype(self.dtype, copy=False).tobytes()
-
-    def build(self) -> np.ndarray:
-        """Return the array on the same memory."""
-        return np.frombuffer(self.buffer, dtype=self.dtype)
-
-
-class _GrowingCSR:
-    """A CSR matrix that grows by blocks of rows."""
-
-    def __init__(self, n_columns: int, dtype: type) -> None:
-        self.n_columns = n_columns
-        self.values, self.indices = _GrowingArray(dtype), _GrowingArray(np.int32)
-        self.counts = _GrowingArray(np.int64)
-
-    def extend(self, n: int, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> None:
-        """Add n rows; entries are sorted by row and column, and zeros are left out."""
-        stored = value != 0
-        self.counts.extend(np.bincount(row[stored], minlength=n))
-        self.indices.extend(column[stored])
-        self.values.extend(value[stored])
-
-    def build(self) -> sparse.csr_matrix:
-        indptr = np.append(0, self.counts.build().cumsum())
-        shape = (indptr.size - 1, self.n_columns)
-        return sparse.csr_matrix((self.values.build(), self.indices.build(), indptr), shape=shape)
+def _csr(
+    value: np.ndarray, row: np.ndarray, column: np.ndarray, shape: tuple[int, int]
+) -> sparse.csr_matrix:
+    """Return a matrix of entries that are sorted by row and column."""
+    indptr = np.append(0, np.bincount(row, minlength=shape[0]).cumsum())
+    return sparse.csr_matrix((value, column, indptr), shape=shape)
 
 
 def _number(token: str) -> float:

@@ -1,23 +1,18 @@
-"""Every claim of the paper's section 4, beside what the results show.
+"""Every claim of the paper's section 4, read as comparisons whose direction it predicts.
 
-A claim is read as comparisons whose direction it predicts. It *holds* where all of them come out
-as predicted, *holds partly* where more than half do, and *does not hold* otherwise; beside it
-stand the numbers of comparisons that the tests on one dataset find significant, in the predicted
-direction and in the other. Claims on rankings are judged under both rules for ties.
+Claims on rankings are judged under both rules for ties.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise, product
 
 from labelkin.experiments.report.comparison import (
-    TESTS,
     Comparison,
     Contrast,
     Sweep,
-    Test,
     compare_folds,
     method_title,
 )
@@ -25,7 +20,8 @@ from labelkin.experiments.report.dataset_table import dataset_table
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import PRINTED_METRICS, column
 from labelkin.experiments.report.table import Entry, Table
-from labelkin.experiments.report.ties import RULES, paper_columns
+from labelkin.experiments.report.tally import Claim, Finding, Tally
+from labelkin.experiments.report.ties import paper_columns
 
 _FIVE = [MEASURES[name] for name in PRINTED_METRICS]
 _SEVEN = list(MEASURES.values())
@@ -81,100 +77,14 @@ class Evidence:
         ]
 
 
-Finding = Contrast | bool | str
-"""A comparison whose first side is claimed to be better, one without a test, or an example."""
-
 _Judge = Callable[[Evidence], Iterable[Finding]]
-
-
-@dataclass
-class Tally:
-    """How many comparisons come out as a claim predicts."""
-
-    findings: Iterable[Finding]
-    n: int = 0
-    right: int = 0
-    significant: dict[Test, list[int]] = field(default_factory=dict)
-    """By test, if there is any: in the predicted direction, and in the other."""
-    examples: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for finding in self.findings:
-            if isinstance(finding, str):
-                self.examples.append(finding)
-                continue
-            if isinstance(finding, Contrast):
-                if math.isnan(finding.lead):
-                    continue
-                for test in TESTS:
-                    counts = self.significant.setdefault(test, [0, 0])
-                    counts[0] += finding.mark(test) == "•"
-                    counts[1] += finding.mark(test) == "○"
-                finding = finding.lead > 0
-            self.n += 1
-            self.right += finding
-
-    @property
-    def verdict(self) -> str:
-        """The claim's verdict."""
-        if not self.n:
-            return "not run"
-        if self.right == self.n:
-            return "holds"
-        return "holds partly" if 2 * self.right > self.n else "does not hold"
-
-    @property
-    def figure(self) -> str:
-        """The count, with examples."""
-        return "; ".join([f"{self.right} of {self.n}", *self.examples]) if self.n else ""
-
-    @property
-    def tests(self) -> str:
-        """Significant comparisons for and against the claim, by each test."""
-        if self.significant and not any(map(sum, self.significant.values())):
-            return "none significant"
-        return ", ".join(
-            f"{t} {yes} for, {no} against" for t, (yes, no) in self.significant.items()
-        )
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim with the tallies under each rule for ties, which are told apart where they differ."""
-
-    section: str
-    text: str
-    source: str
-    """Names of the tables it is judged by."""
-    tallies: dict[str, Tally]
-
-    def _both(self, part: str) -> str:
-        texts = {rule: getattr(tally, part) for rule, tally in self.tallies.items()}
-        if len(set(texts.values())) == 1:
-            return next(iter(texts.values()))
-        return "; ".join(f"{RULES[rule]}: {text}" for rule, text in texts.items())
-
-    @property
-    def verdict(self) -> str:
-        """The verdict."""
-        return self._both("verdict")
-
-    @property
-    def figure(self) -> str:
-        """Comparisons as predicted, of all."""
-        return self._both("figure")
-
-    @property
-    def tests(self) -> str:
-        """Significant comparisons."""
-        return self._both("tests")
 
 
 def find_claims(evidence: dict[str, Evidence]) -> list[Claim]:
     """Return all claims, judged by results under each rule for ties, ``"against"`` first."""
     first = next(iter(evidence.values()))
     return [
-        Claim(section, text, source, {rule: Tally(judge(e)) for rule, e in evidence.items()})
+        Claim(section, text, source, {rule: Tally.of(judge(e)) for rule, e in evidence.items()})
         for section, text, source, judge in _claims(first.main)
     ]
 

@@ -88,7 +88,6 @@ def _draw_ranks(
             result.ranks.rename(titles),
             p_values,
             ax=axes,
-            alpha=result.alpha,
             text_h_margin=0.12,
             # HTML collapses plain spaces, but not these.
             label_fmt_left="{label}\u2002{rank:.2f}\u2009",

@@ -100,17 +100,13 @@ class Friedman:
     f_p: float
     cd: float
     """Nemenyi's critical difference of average ranks."""
-    alpha: float
-    """Level of the critical difference."""
 
 
-def friedman(
-    values: "DataFrame", *, greater_is_better: bool = True, alpha: float = 0.05
-) -> Friedman:
+def friedman(values: "DataFrame", *, greater_is_better: bool = True) -> Friedman:
     """Compare methods (columns) over datasets (rows, without gaps) by their ranks.
 
-    `alpha` is the level of the critical difference. Friedman's test needs three methods and two
-    datasets; with fewer the statistics are NaN and only the ranks are valid.
+    Friedman's test needs three methods and two datasets; with fewer the statistics are NaN and only
+    the ranks are valid.
     """
     n, k = values.shape
     if values.isna().to_numpy().any():
@@ -123,8 +119,8 @@ def friedman(
         columns = [values[name].to_numpy() for name in values]
         chi2, p = stats.friedmanchisquare(*columns) if varied else (0.0, 1.0)
         f, f_p = iman_davenport(chi2, n, k)
-    cd = critical_difference(n, k, alpha) if k >= 2 and n >= 1 else float("nan")
-    return Friedman(ranks, n, float(chi2), float(p), f, f_p, cd, alpha)
+    cd = critical_difference(n, k) if k >= 2 and n >= 1 else float("nan")
+    return Friedman(ranks, n, float(chi2), float(p), f, f_p, cd)
 
 
 def iman_davenport(chi2: float, n_datasets: int, n_methods: int) -> tuple[float, float]:

@@ -1,8 +1,8 @@
-"""The base classes: links to the documentation."""
+"""Links from estimators to the documentation."""
 
 import labelkin
 from labelkin import VPCMEClassifier
-from labelkin.base import DocLinkMixin, documentation_url
+from labelkin._utils.doc_link import DocLinkMixin, documentation_url
 
 
 def test_the_address_is_that_of_the_package_metadata(tmp_path, monkeypatch):

@@ -1,0 +1,72 @@
+"""The base class of linear transformers."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from labelkin._utils.array_api import to_numpy
+from labelkin._utils.doc_link import DocLinkMixin
+from labelkin.base import (
+    Array,
+    Matrix,
+    check_same_namespace,
+    check_target_given,
+    is_dask,
+    label_set_matrix,
+    validate_rows,
+)
+from labelkin.distributed import map_transform
+
+
+class LinearProjection(
+    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Base of linear transformers learned from label sets, z = Wᵀx.
+
+    A subclass sets ``components_``, Wᵀ of shape (d, n_features), in its ``fit``.
+    """
+
+    components_: Array
+
+    def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
+        return validate_rows(self, X, reset=reset)
+
+    def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
+        """Return the label sets that go with validated rows."""
+        check_target_given(self, Y)
+        Y = to_numpy(Y)
+        check_consistent_length(rows, Y)
+        return label_set_matrix(Y)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Project samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, d)
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            return map_transform(self, X)
+        check_same_namespace(X, self, attribute="components_", method="transform")
+        return self._validate_rows(X, reset=False) @ self.components_.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
