@@ -9,6 +9,19 @@ from scipy import sparse
 from support.data import DATA, REFERENCE, make_data
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Search the library alone for doctests: each test file would be imported a second time."""
+    collectors = yield
+    return [one for one in collectors if type(one).__name__ != "DoctestModule"]
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed():
+    """Make estimators without a random state draw the same in every run and in any order."""
+    np.random.seed(0)  # noqa: NPY002
+
+
 @pytest.fixture
 def data():
     return make_data()

@@ -23,25 +23,8 @@ from sklearn.utils.validation import has_fit_parameter
 import labelkin
 from labelkin.base import MultiLabelClassifier
 from support.data import make_data
+from support.estimators import NAMES, make
 
-# Ensembles are kept small: the contract does not depend on their size.
-SMALL = {
-    "AdaBoostPDTClassifier": {"n_estimators": 3},
-    "BaggingVPCPClassifier": {"n_estimators": 3},
-    "KinEnsembleClassifier": {"n_projections": 1, "n_trees": 5},
-    "VPCMEClassifier": {"n_estimators": 3},
-}
-
-
-def make(name):
-    parameters = dict(SMALL.get(name, {}))
-    Estimator = getattr(labelkin, name)
-    if "random_state" in Estimator().get_params():
-        parameters["random_state"] = 0
-    return Estimator(**parameters)
-
-
-NAMES = [name for name in labelkin.__all__ if isinstance(getattr(labelkin, name), type)]
 CLASSIFIERS = [name for name in NAMES if isinstance(make(name), MultiLabelClassifier)]
 TRANSFORMERS = [name for name in NAMES if hasattr(make(name), "transform")]
 EACH = pytest.mark.parametrize("name", CLASSIFIERS)

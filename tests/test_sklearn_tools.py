@@ -504,7 +504,7 @@ def test_members_that_take_no_weights(data):
             DecisionClassifier(MLkNNClassifier()).fit(X, Y, sample_weight=weight)
 
 
-def test_weights_nobody_takes_are_refused(data, routing):
+def test_weights_that_no_step_takes_are_refused(data, routing):
     X, Y = data
     pipeline = make_pipeline(MDDM(), MLkNNClassifier(5))
     with pytest.raises(TypeError, match="sample_weight"):

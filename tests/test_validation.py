@@ -14,19 +14,7 @@ from labelkin import (
 )
 from labelkin.kernel._width import descend_width
 from support.data import make_data
-
-NAMES = [
-    name
-    for name in labelkin.__all__
-    if isinstance(getattr(labelkin, name), type) and hasattr(getattr(labelkin, name), "fit")
-]
-SMALL = {"n_estimators": 4, "random_state": 0}
-
-
-def make(name):
-    Estimator = getattr(labelkin, name)
-    known = Estimator().get_params()
-    return Estimator(**{key: value for key, value in SMALL.items() if key in known})
+from support.estimators import NAMES, make
 
 
 def target_of(name, Y):

@@ -10,7 +10,7 @@ from labelkin.model_selection import train_test_split
 
 def draw():
     """Draw six test images; under each the digits found, and those missed or wrong marked."""
-    X, y = load_digit_scenes(return_X_y=True)
+    X, y = load_digit_scenes(1000, return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     found = KinEnsembleClassifier(random_state=0).fit(X_train, y_train).predict(X_test[:6])
     figure = new_figure(4.4, 3.5)

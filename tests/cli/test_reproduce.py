@@ -1,7 +1,7 @@
 """``labelkin reproduce`` as a person uses it, and as a machine that loses power does."""
 
 import os
-import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +13,13 @@ from labelkin.cli import main
 from labelkin.datasets import load_digit_scenes
 from labelkin.experiments.run.store import Store
 from labelkin.metrics import average_precision
-from support.experiments import LABELKIN, OWN_METHODS, figures
+from support.experiments import (
+    LABELKIN,
+    figures,
+    give_permits,
+    wait_for_cells,
+    write_own_methods,
+)
 
 pytest.importorskip("typer")
 
@@ -22,7 +28,7 @@ QUICK = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    (tmp_path / "own_methods.py").write_text(OWN_METHODS)
+    write_own_methods(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "own_methods", raising=False)
@@ -141,42 +147,32 @@ def start(*words):
     )
 
 
-def wait_for_cells(process, count, path="results.db", seconds=60):
-    deadline = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with Store(path) as store:
-                if len(store.done()) >= count:
-                    return
-        except (OSError, ValueError):
-            pass
-        time.sleep(0.01)
-    raise AssertionError(process.communicate())
+WAITING = [*QUICK, "--method", "waits=own_methods:Waits", "--methods", "mlknn,vpcme@size=2"]
 
 
-SLOW = [*QUICK, "--method", "slow=own_methods:Slow", "--methods", "mlknn,vpcme@size=2"]
-
-
-@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_says_how_to_go_on(signal_number):
-    process = start(*SLOW, "--jobs", "2")
-    wait_for_cells(process, 3)
-    os.killpg(
-        process.pid, signal_number
-    ) if signal_number == signal.SIGINT else process.send_signal(signal_number)
-    _, error = process.communicate(timeout=30)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_tells_how_to_resume(number, folder):
+    give_permits(folder, 0)
+    process = start(*WAITING, "--jobs", "2")
+    wait_for_cells(process, 2, "results.db")
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, error = process.communicate(timeout=300)
     assert process.returncode == 130, error
     with Store("results.db") as store:
         stored = len(store.done())
     [line] = error.splitlines()
     assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
-    assert line.endswith("labelkin " + " ".join([*SLOW, "--jobs", "2"]))
+    assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", "2"]))
 
 
-def test_two_runs_on_one_store_are_refused(capsys):
-    process = start(*SLOW, "--jobs", "1")
+def test_two_runs_on_one_store_are_refused(folder, capsys):
+    give_permits(folder, 0)
+    process = start(*WAITING, "--jobs", "1")
     try:
-        wait_for_cells(process, 1)
+        wait_for_cells(process, 1, "results.db")
         assert main(QUICK) == 2
         assert "another run is writing to this store" in capsys.readouterr().err
     finally:
@@ -185,54 +181,50 @@ def test_two_runs_on_one_store_are_refused(capsys):
     assert main([*QUICK, "--jobs", "1"]) == 0, "the killed run holds nothing"
 
 
-def test_killed_at_random_moments_the_results_are_the_same():
-    """``kill -9`` the coordinating process again and again; the same command always goes on."""
-    assert main([*SLOW, "--jobs", "1", "--store", "whole.db"]) == 0
-    chance = random.Random(0)
-    kills = 0
-    # From "before the store exists" to "amid the cells"; the first two come before any
-    # machine could be done.
-    moments = [0.5, 1.3, chance.uniform(1, 4)]
-    for attempt in range(12):
-        process = start(*SLOW, "--jobs", "2")
-        try:
-            process.wait(timeout=moments[attempt] if attempt < len(moments) else 60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            kills += 1
-        _, error = process.communicate()
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL, error
-    assert process.returncode == 0
-    assert kills >= 2
+def test_killed_again_and_again_the_results_are_the_same(folder):
+    """``kill -9`` the coordinating process at start-up and amid the cells, then run it again."""
+    command = [*WAITING, "--jobs", "2"]
+    assert main([*WAITING, "--jobs", "1", "--store", "whole.db"]) == 0
+    give_permits(folder, 0)
+    process = start(*command)
+    time.sleep(0.5)
+    process.kill()
+    process.communicate()
+    process = start(*command)
+    stored = wait_for_cells(process, 2, "results.db")
+    process.kill()
+    process.communicate()
+    assert stored < 15
+    shutil.rmtree(folder / "permits")
+    assert main(command) == 0
     assert figures("results.db") == figures("whole.db")
 
 
 def test_workers_do_not_outlive_a_killed_run(folder):
-    (folder / "own_methods.py").write_text(
-        OWN_METHODS.replace("time.sleep(0.3)", "open(str(os.getpid()), 'w'); time.sleep(30)")
+    give_permits(folder, 0)
+    module = folder / "own_methods.py"
+    note = "open(f'{FOLDER}/{os.getpid()}.pid', 'w')"
+    module.write_text(
+        module.read_text().replace("while not self._may", f"{note}\n        while not self._may")
     )
-    process = start(*SLOW, "--jobs", "2")
-    deadline = time.monotonic() + 60
-    while not (workers := [int(n) for n in os.listdir() if n.isdigit()]):
-        assert time.monotonic() < deadline
+    process = start(*WAITING, "--jobs", "2")
+    while not (workers := [int(path.stem) for path in folder.glob("*.pid")]):
+        assert process.poll() is None
         time.sleep(0.05)
     process.kill()
     process.communicate()
-    deadline = time.monotonic() + 10
-    while any(os.path.exists(f"/proc/{pid}/fd") and _alive(pid) for pid in workers):
+    deadline = time.monotonic() + 120
+    while any(_alive(pid) for pid in workers):
         assert time.monotonic() < deadline, "a worker goes on without its parent"
         time.sleep(0.1)
 
 
 def _alive(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_range_of_repeats_in_shards_merged(capsys):

@@ -30,6 +30,6 @@ def test_ends_in_compiled_code(number, tmp_path):
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)  # until it is inside
     process.send_signal(number)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=600)
     assert (process.returncode, error) == (130, "interrupted\n")
     assert not list(tmp_path.iterdir())

@@ -211,12 +211,12 @@ def test_same_seed_same_pairs_and_another_seed_others():
 
 def test_sparse_labels_draw_the_same_pairs():
     Y = np.random.RandomState(0).randint(0, 2, (50, 4))
-    for dense, thin in zip(
+    for dense, from_sparse in zip(
         draw_constraints(Y, random_state=0),
         draw_constraints(sparse.csr_matrix(Y), random_state=0),
         strict=True,
     ):
-        np.testing.assert_array_equal(dense, thin)
+        np.testing.assert_array_equal(dense, from_sparse)
 
 
 def test_number_of_pairs():

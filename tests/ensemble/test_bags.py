@@ -1,4 +1,4 @@
-"""Out-of-bag predictions: honest, and driving the weights."""
+"""Out-of-bag predictions: out-of-sample, and what the weights follow."""
 
 import warnings
 
@@ -334,7 +334,7 @@ def test_two_rounds_of_weights_by_hand():
     # Round 1: samples 0, 1, 2 outside, 0 wrong, θ = 1/3. They share 0.6 as 4 : 3 : 3.
     w = reweight_outside(w, np.array([1, 0, 0, 0, 0], bool), np.array([0, 1, 2]), 1 / 3)
     np.testing.assert_allclose(w, [0.24, 0.18, 0.18, 0.2, 0.2])
-    # Round 2: samples 0 and 3 outside, both wrong: nobody gains on anybody.
+    # Round 2: samples 0 and 3 outside, both wrong: no weight gains on another.
     w = reweight_outside(w, np.array([1, 0, 0, 1, 0], bool), np.array([0, 3]), 0.9)
     np.testing.assert_allclose(w, [0.24, 0.18, 0.18, 0.2, 0.2])
     # Round 3: 3 and 4 outside, 4 wrong, θ = 1: they share 0.4 as 1 : 2.
@@ -406,7 +406,7 @@ def test_weights_cannot_run_away():
 
 
 def test_hamming_out_of_bag_on_yeast(paper_data):
-    """One fold: what is said out of bag holds on the test rows."""
+    """One fold: out-of-bag scores predict those of the test rows."""
     X, Y, folds = paper_data("yeast")
     train = np.setdiff1d(np.arange(len(Y)), folds[0])
     model = VPCMEClassifier(
@@ -464,8 +464,8 @@ def test_members_vote_by_their_weights():
     for m, seed in enumerate(member_seeds(16)):
         rows = outside_of(80, 0.5, seed)
         Z = model.projections_[m].transform(X)
-        said = MLkNNClassifier().fit_loo_proba(Z, Y, strict=True) if m % 2 == 0 else 0.5 + 0 * Y
-        total[rows] += w[m] * said[rows]
+        proba = MLkNNClassifier().fit_loo_proba(Z, Y, strict=True) if m % 2 == 0 else 0.5 + 0 * Y
+        total[rows] += w[m] * proba[rows]
         weight[rows] += w[m]
     np.testing.assert_allclose(model.oob_proba_, total / weight)
     assert (VPCMEClassifier(**settings).fit(X, Y).vote_weights_ == 1).all()

@@ -268,12 +268,12 @@ def test_feature_importances(Ensemble):
 
 
 class Fixed(ClassifierMixin, BaseEstimator):
-    """A base that always says the same, each member something else."""
+    """A base classifier whose members have fixed probabilities, one row of `votes` each."""
 
-    said: list = []
+    votes: list = []
 
     def fit(self, X, Y):
-        self.answer_ = np.array(self.said.pop(0))
+        self.answer_ = np.array(self.votes.pop(0))
         return self
 
     def predict_proba(self, X):
@@ -283,24 +283,24 @@ class Fixed(ClassifierMixin, BaseEstimator):
         return (self.predict_proba(X) > 0.5).astype(int)
 
 
-def vote_of(said, data, voting):
+def vote_of(votes, data, voting):
     X, Y = data
-    Fixed.said = list(said)
-    model = VPCMEClassifier(Fixed(), n_estimators=len(said), voting=voting, random_state=0)
+    Fixed.votes = list(votes)
+    model = VPCMEClassifier(Fixed(), n_estimators=len(votes), voting=voting, random_state=0)
     model.fit(X, Y[:, :3])
     return model.predict_proba(X[:1])[0], model.predict(X[:1])[0]
 
 
 def test_votes_by_hand(data):
     # Two members. Label 0: both yes. Label 1: a tie, mean 0.55. Label 2: a tie, mean 0.35.
-    said = [(0.9, 0.9, 0.6), (0.6, 0.2, 0.1)]
-    proba, hard = vote_of(said, data, "hard")
+    votes = [(0.9, 0.9, 0.6), (0.6, 0.2, 0.1)]
+    proba, hard = vote_of(votes, data, "hard")
     np.testing.assert_allclose(proba, [0.75, 0.55, 0.35])
     assert hard.tolist() == [1, 1, 0]
     # Three members. Label 0: two of three say no, though the mean says yes.
-    said = [(0.45, 0.6, 0.0), (0.45, 0.6, 0.0), (1.0, 0.0, 0.0)]
-    proba, hard = vote_of(said, data, "hard")
-    _, soft = vote_of(said, data, "soft")
+    votes = [(0.45, 0.6, 0.0), (0.45, 0.6, 0.0), (1.0, 0.0, 0.0)]
+    proba, hard = vote_of(votes, data, "hard")
+    _, soft = vote_of(votes, data, "soft")
     assert hard.tolist() == [0, 1, 0]
     assert soft.tolist() == [1, 0, 0]
 
@@ -410,9 +410,11 @@ def test_sparse_equals_dense(Ensemble, shape):
     X, Y = make_data(*shape)
     X[np.abs(X) < 0.5] = 0
     dense = Ensemble(n_estimators=3, random_state=0).fit(X, Y)
-    thin = Ensemble(n_estimators=3, random_state=0).fit(sparse.csr_matrix(X), sparse.csr_matrix(Y))
+    sparse_model = Ensemble(n_estimators=3, random_state=0).fit(
+        sparse.csr_matrix(X), sparse.csr_matrix(Y)
+    )
     np.testing.assert_allclose(
-        thin.predict_proba(sparse.csr_matrix(X)), dense.predict_proba(X), atol=1e-10
+        sparse_model.predict_proba(sparse.csr_matrix(X)), dense.predict_proba(X), atol=1e-10
     )
 
 

@@ -25,6 +25,7 @@ from support.browser import (
     wait_for,
     wait_until_equal,
 )
+from support.shared import build_once
 from support.tables import VOCABULARY, films, write_films, write_numbers
 
 EVIL = "<script>window.evil = 1</script>"
@@ -46,7 +47,10 @@ def write_noisy_films(path, n, hostile=False, seed=5):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Return the folder of three pages: of folds, of a fitted model, and of hostile data."""
-    folder = tmp_path_factory.mktemp("pages")
+    return build_once(tmp_path_factory, "pages", write_pages)
+
+
+def write_pages(folder):
     write_noisy_films(folder / "movies.csv", 150)
     write_noisy_films(folder / "new.csv", 40, seed=6)
     columns = ["--text", "plot", "--labels", ",".join(VOCABULARY)]
@@ -63,7 +67,6 @@ def pages(tmp_path_factory):
     labels = ["--text", f"plot{EVIL}", "--labels", "-3"]
     page = folder / "hostile.html"
     run("evaluate", folder / "hostile.csv", *labels, "-m", "logistic", "-q", "--report", page)
-    return folder
 
 
 class Elements(HTMLParser):

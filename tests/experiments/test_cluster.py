@@ -1,23 +1,27 @@
 """A real Dask cluster: a scheduler and two worker processes, started here."""
 
-import os
+import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
 from labelkin.cli import main
 from labelkin.experiments.run.cluster import _ClusterRun, run_on_cluster
-from labelkin.experiments.run.store import Store
-from support.experiments import LABELKIN, OWN_METHODS, figures
+from support.experiments import (
+    LABELKIN,
+    figures,
+    give_permits,
+    wait_for_cells,
+    write_own_methods,
+)
 
 distributed = pytest.importorskip("distributed", reason="needs the extra labelkin[cluster]")
 pytest.importorskip("typer")
 
 
 class Cluster:
-    """A scheduler, and as many worker processes as are asked for."""
+    """A scheduler and its worker processes."""
 
     def __init__(self, folder):
         self.file, self.folder = folder / "scheduler.json", folder / "elsewhere"
@@ -37,20 +41,21 @@ class Cluster:
         return process
 
     def worker(self):
-        """Start a worker: one process, one thread, nobody to restart it."""
+        """Start a worker: one process with one thread, which is not restarted."""
         return self._dask("worker", "--no-nanny", "--nthreads", "1")
 
     def wait(self, workers):
-        """Wait for so many workers; return the scheduler's address."""
-        _until(self.file.exists)
-        with distributed.Client(scheduler_file=str(self.file), set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=60)
+        """Wait until there are as many workers; return the scheduler's address."""
+        with distributed.Client(
+            scheduler_file=str(self.file), set_as_default=False, timeout=300
+        ) as client:
+            client.wait_for_workers(workers, timeout=300)
             return client.scheduler.address
 
     def stop(self):
         for process in reversed(self.processes):
             process.kill()
-            process.wait(timeout=20)
+            process.wait()
 
 
 @pytest.fixture
@@ -67,25 +72,29 @@ def test_killed_workers_cost_time_not_results(cluster, tmp_path, monkeypatch):
     """
     first, second = cluster.worker(), cluster.worker()
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own_methods.py").write_text(OWN_METHODS)
+    write_own_methods(tmp_path)
     command = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
-    command += ["--method", "slow=own_methods:Slow", "--repeats", "3"]
+    command += ["--method", "waits=own_methods:Waits", "--repeats", "2"]
     assert main([*command, "--store", "here.db", "--jobs", "1"]) == 0
 
     far = ["--store", "far.db", "--cluster", cluster.wait(2)]
+    give_permits(tmp_path, 0)
     running = subprocess.Popen([*LABELKIN, *command, *far], stderr=subprocess.PIPE, text=True)
     try:
-        for victim, after in ((first, 4), (second, 10)):
-            _until(lambda after=after: _stored("far.db") >= after or running.poll() is not None)
-            assert running.poll() is None, running.communicate()
-            victim.kill()
-        stored = _stored("far.db")
+        wait_for_cells(running, 1, "far.db")
+        first.kill()
+        give_permits(tmp_path, 3)
+        # The second worker has at most 13 cells to store before it waits as well.
+        stored = wait_for_cells(running, 3, "far.db")
+        second.kill()
+        second.wait()
+        shutil.rmtree(tmp_path / "permits")
         cluster.worker()
-        _, said = running.communicate(timeout=90)
+        _, error = running.communicate(timeout=600)
     finally:
         running.kill()
-    assert running.returncode == 0, said
-    assert stored < 25, "the workers were killed too late to matter"
+    assert running.returncode == 0, error
+    assert stored < 20
     assert figures("far.db") == figures("here.db")
 
 
@@ -96,22 +105,6 @@ def test_no_cluster_there(tmp_path, monkeypatch, capsys):
     command = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
     assert main([*command, "--cluster", "nonsense://x"]) == 2
     assert "cluster nonsense://x: no Dask scheduler" in capsys.readouterr().err
-
-
-def _until(true, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _stored(path):
-    if not os.path.exists(path):
-        return 0
-    try:
-        with Store(path) as store:
-            return len(store.done())
-    except (ValueError, OSError):
-        return 0
 
 
 def test_an_outcome_that_went_with_its_worker_is_computed_again():

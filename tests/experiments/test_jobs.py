@@ -98,8 +98,8 @@ def test_a_missing_package_is_not_the_methods_failure():
 
 def test_sparse_equals_dense():
     [dense] = execute(job("mlknn"), X, Y, TEST).rows
-    [thin] = execute(job("mlknn"), sparse.csr_matrix(X), Y, TEST).rows
-    assert metrics(dense) == pytest.approx(metrics(thin))
+    [from_sparse] = execute(job("mlknn"), sparse.csr_matrix(X), Y, TEST).rows
+    assert metrics(dense) == pytest.approx(metrics(from_sparse))
 
 
 @pytest.mark.parametrize("kind", [KNeighborsClassifier, DecisionTreeClassifier, RidgeClassifier])

@@ -11,7 +11,7 @@ from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.views import View
 from labelkin.registry import METHODS, Method, user_method
 from support.data import make_data
-from support.experiments import OWN_METHODS, figures
+from support.experiments import figures, write_own_methods
 
 
 class Made(Source):
@@ -85,11 +85,11 @@ def test_sizes_share_a_job_and_others_do_not():
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """Return a registry with the user's methods that fail and die."""
-    (tmp_path / "own_methods.py").write_text(OWN_METHODS)
+    write_own_methods(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "own_methods", raising=False)
-    made = [user_method(f"{n.lower()}=own_methods:{n}") for n in ("Fails", "Dies", "Slow")]
+    made = [user_method(f"{n.lower()}=own_methods:{n}") for n in ("Fails", "Dies")]
     return {**METHODS, **{method.name: method for method in made}}
 
 

@@ -12,9 +12,9 @@ from labelkin._utils.array_api import array_api_dispatch
 from labelkin.explain._features import occlude_features, typical_values
 from labelkin.kernel._explain import solve_shifted
 from labelkin.kin._learners import TreesLearner
-from labelkin.kin._limits import Limits
 from labelkin.kin._linear import LogisticLearner
 from support.data import make_data
+from support.kin import limited, related_labels
 
 
 def quadratic(A, B):
@@ -122,11 +122,7 @@ def test_members_of_the_ensemble(kin, data):
 
 @pytest.mark.parametrize("corrected", [False, True])
 def test_the_correction_by_other_labels(corrected):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 4))
-    Y = (X[:, [0] * 6] + 0.7 * rng.normal(size=(300, 6)) > 0).astype(int)
-    if corrected:  # labels that exclude others
-        Y[:, 3:] = 1 - Y[:, :3] * (rng.random((300, 3)) < 0.9)
+    X, Y = related_labels(exclusive=corrected)
     test = X[250:]
     model = KinEnsembleClassifier(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
     assert model.fit(X[:250], Y[:250]).corrected_ == corrected
@@ -248,8 +244,8 @@ def test_picture(kin, data):
 
 def test_landmarks(data):
     X, Y, test = data
-    model = KinEnsembleClassifier(n_projections=2, n_trees=5, n_jobs=1, random_state=0)
-    model._limits = Limits(max_eigen=40, direct_work=0.1, landmark_work=1e5, min_landmarks=20)
+    Kin = limited(max_eigen=40, direct_work=0.1, landmark_work=1e5, min_landmarks=20)
+    model = Kin(n_projections=2, n_trees=5, n_jobs=1, random_state=0)
     why = model.fit(X, Y).explain(test[0])
     assert why.row_effects.shape == (0, 4)
     assert why.features.size == 5
@@ -258,8 +254,8 @@ def test_landmarks(data):
 
 def test_parts_of_the_rows(data):
     X, Y, test = data
-    model = KinEnsembleClassifier(n_projections=2, n_trees=0, n_jobs=1, random_state=0)
-    model._limits = Limits(max_eigen=20, direct_work=90 * 45**2)
+    Kin = limited(max_eigen=20, direct_work=90 * 45**2)
+    model = Kin(n_projections=2, n_trees=0, n_jobs=1, random_state=0)
     model.fit(X, Y)
     assert any(len(getattr(m.learners[0], "part", X)) < len(X) for m in model.estimators_)
     why = model.explain(test[0])

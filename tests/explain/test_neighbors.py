@@ -174,7 +174,7 @@ def test_forms_of_a_sample(scenes):
     frame = pandas.DataFrame(test, columns=names)
     plain = MLkNNClassifier().fit(X, Y)
     named = MLkNNClassifier().fit(pandas.DataFrame(X, columns=names), Y)
-    thin = MLkNNClassifier().fit(sparse.csr_array(X), Y)
+    sparse_model = MLkNNClassifier().fit(sparse.csr_array(X), Y)
     expected = plain.explain(test[4])
     for found in (
         plain.explain(test[4:5]),
@@ -182,8 +182,8 @@ def test_forms_of_a_sample(scenes):
         plain.explain(sparse.csr_array(test[4:5])),
         named.explain(frame.iloc[4]),
         named.explain(frame.iloc[4:5]),
-        thin.explain(sparse.csr_array(test[4:5])),
-        thin.explain(test[4]),
+        sparse_model.explain(sparse.csr_array(test[4:5])),
+        sparse_model.explain(test[4]),
     ):
         for field in dataclasses.fields(found):
             if field.name == "label_names":

@@ -38,7 +38,7 @@ def killed(processes, write, path, rng):
     ready = processes.Event()
     process = processes.Process(target=write, args=(path, ready))
     process.start()
-    assert ready.wait(60)
+    assert ready.wait(300)
     time.sleep(rng.uniform(0, SECONDS))
     process.kill()
     process.join()

@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin._utils.array_api import namespace_and_device
 from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
-from labelkin.kernel import _ridge
 from labelkin.kernel._distances import column_spread, radial, squared_distances
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors
 from labelkin.kernel._width import descend_width
@@ -203,8 +203,9 @@ def test_a_large_kernel_is_factored_once(monkeypatch):
         sizes.append(len(A))
         return eigh(A)
 
-    eigh = _ridge._eigh
-    monkeypatch.setattr(_ridge, "_eigh", counted)
+    linalg = namespace_and_device()[0].linalg
+    eigh = linalg.eigh
+    monkeypatch.setattr(linalg, "eigh", counted)
     X, Y = noisy(1300, k=3)
     KernelRidgeLOOClassifier(random_state=0).fit(X, Y)
     assert sizes.count(1300) == 1

@@ -211,7 +211,7 @@ def test_labels_rarer_than_the_folds_and_rows_without_labels():
 # -------------------------------------------------------------------- random state
 
 
-def test_random_state_is_honest():
+def test_random_state_decides_the_split():
     Y = imbalanced(200)
     kinds = [
         IterativeStratifiedKFold,

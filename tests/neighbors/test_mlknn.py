@@ -112,8 +112,8 @@ def test_sparse_labels_and_features(data):
     X, Y = data
     X = np.rint(X)
     expected = MLkNNClassifier(3).fit(X, Y).predict_proba(X)
-    thin = MLkNNClassifier(3).fit(sparse.csr_matrix(X), sparse.csr_matrix(Y))
-    np.testing.assert_array_equal(thin.predict_proba(sparse.csr_matrix(X)), expected)
+    sparse_model = MLkNNClassifier(3).fit(sparse.csr_matrix(X), sparse.csr_matrix(Y))
+    np.testing.assert_array_equal(sparse_model.predict_proba(sparse.csr_matrix(X)), expected)
 
 
 # --------------------------------------------------------------- against Mulan, on its folds

@@ -109,11 +109,11 @@ def test_from_fit_to_a_program_without_labelkin(kinds, inputs, model, films, cap
     options += ["--set", "n_estimators=3"] if model == "vpcme" else []
     assert main(["fit", "train.csv", *options]) == 0
     assert main(["export", "m.skops", "m.onnx", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert [item["name"] for item in said["inputs"]] == inputs
-    assert said["labels"] == ["crime", "comedy"]
-    assert said["columns"] == [name for name in TABLE if name not in left_out]
-    names = said["columns"]
+    described = json.loads(capsys.readouterr().out)
+    assert [item["name"] for item in described["inputs"]] == inputs
+    assert described["labels"] == ["crime", "comedy"]
+    assert described["columns"] == [name for name in TABLE if name not in left_out]
+    names = described["columns"]
     given = {name: cells(films, name) for name in names}
     if inputs == ["X"]:
         given = {"X": np.hstack([given[name] for name in names]).tolist()}

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from labelkin import KinEnsembleClassifier
-from labelkin.kin._limits import Limits
 from labelkin.onnx import to_onnx
 from labelkin.onnx._graph import Graph, Tensor
+from support.kin import limited, related_labels
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -17,16 +17,11 @@ runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
 SMALL = {"n_projections": 2, "n_trees": 12, "random_state": 0, "n_jobs": 1}
 
 
-class FewLandmarks(KinEnsembleClassifier):
-    """With kernels approximated from 150 rows on."""
-
-    _limits = Limits(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20)
-
-
-class FewParts(KinEnsembleClassifier):
-    """With one factorisation for each of two parts of the rows, and topics of texts."""
-
-    _limits = Limits(max_eigen=60, direct_work=160 * 90**2, topics=5)
+KINDS = {
+    "exact": KinEnsembleClassifier,
+    "landmarks": limited(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20),
+    "two parts of the rows": limited(max_eigen=60, direct_work=160 * 90**2, topics=5),
+}
 
 
 def measurements(rng):
@@ -55,11 +50,8 @@ def rank_deficient(rng):
     return np.vstack([X, X[:20]]), (np.vstack([X, X[:20]])[:, :3] > 0).astype(int)
 
 
-def correlated(rng):
-    X = rng.normal(size=(300, 4))
-    Y = (X[:, [0] * 6] + 0.7 * rng.normal(size=(300, 6)) > 0).astype(int)
-    Y[:, 3:] = 1 - Y[:, :3] * (rng.random((300, 3)) < 0.9)
-    return X, Y
+def exclusive(rng):
+    return related_labels(exclusive=True)
 
 
 def run(exported, X):
@@ -69,12 +61,12 @@ def run(exported, X):
     return session.run(None, {"X": X})
 
 
-@pytest.mark.parametrize("data", [measurements, counts, codes, marks, rank_deficient, correlated])
-@pytest.mark.parametrize("kind", [KinEnsembleClassifier, FewLandmarks, FewParts])
+@pytest.mark.parametrize("data", [measurements, counts, codes, marks, rank_deficient, exclusive])
+@pytest.mark.parametrize("kind", KINDS)
 def test_same_as_python(data, kind):
     X, Y = data(np.random.default_rng(0))
     train, test = X[:-40], X[-40:]
-    model = kind(**SMALL).fit(train, Y[:-40])
+    model = KINDS[kind](**SMALL).fit(train, Y[:-40])
     found, labels = run(to_onnx(model), test)
     np.testing.assert_allclose(found, model.predict_proba(test), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(labels, model.predict(test))
@@ -85,25 +77,18 @@ def test_same_as_python(data, kind):
 
 def test_sparse_rows():
     X, Y = counts(np.random.default_rng(0))
-    for limits in (Limits(), Limits(dense_entries=10)):
-        model = KinEnsembleClassifier(**SMALL)
-        model._limits = limits
-        model.fit(sparse.csr_array(X[:160]), Y[:160])
+    for kind in (KinEnsembleClassifier, limited(dense_entries=10)):
+        model = kind(**SMALL).fit(sparse.csr_array(X[:160]), Y[:160])
         found, _ = run(to_onnx(model), X[160:])
         np.testing.assert_allclose(found, model.predict_proba(X[160:]), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("corrected", [False, True])
 def test_the_second_stage(corrected):
-    X, Y = correlated(np.random.default_rng(0))
+    X, Y = related_labels(exclusive=corrected)
     model = KinEnsembleClassifier(**SMALL, decision="macro_f1").fit(X[:250], Y[:250])
-    stacking = model._stacking
-    assert stacking._stage._correction is not None
-    before = model.predict_proba(X[250:])
-    stacking.corrected_ = not stacking.corrected_
-    assert np.abs(model.predict_proba(X[250:]) - before).max() > 1e-3  # it would be noticed
-    stacking.corrected_ = corrected
-    stacking._stage.weights_[:] = np.linspace(0.5, 1.5, len(model.weights_)) / len(model.weights_)
+    assert model.corrected_ == corrected
+    assert np.ptp(model.weights_) > 0.01
     found, labels = run(to_onnx(model), X[250:])
     np.testing.assert_allclose(found, model.predict_proba(X[250:]), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(labels, model.predict(X[250:]))

@@ -25,19 +25,11 @@ from labelkin.persistence import load_model, save_model
 from labelkin.persistence._names import PARTS
 from labelkin.registry import METHODS
 from support.data import make_data
+from support.estimators import NAMES, make
 from support.model_files import places, read_schema, refused, rewritten
 from support.tables import write_films
 
 pytest.importorskip("skops.io")
-
-NAMES = [name for name in labelkin.__all__ if isinstance(getattr(labelkin, name), type)]
-SMALL = {"n_estimators": 4, "random_state": 0}
-
-
-def small(name):
-    Estimator = getattr(labelkin, name)
-    known = Estimator().get_params()
-    return Estimator(**{key: value for key, value in SMALL.items() if key in known})
 
 
 def outputs(model, X):
@@ -81,7 +73,7 @@ def test_every_public_estimator(name, form, tmp_path):
     if form == "sparse":
         X = sparse.csr_matrix(np.rint(X))
     target = Y[:, 0] if name == "C45TreeClassifier" else Y
-    assert_same(small(name).fit(X, target), tmp_path / "m.skops", X)
+    assert_same(make(name).fit(X, target), tmp_path / "m.skops", X)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -180,9 +180,9 @@ def test_sparse_equals_dense():
         X, Y = make_data(*shape)
         X[np.abs(X) < 0.7] = 0
         dense = PairwiseConstraintProjection(random_state=0).fit(X, Y)
-        thin = PairwiseConstraintProjection(random_state=0).fit(sparse.csr_matrix(X), Y)
-        np.testing.assert_allclose(thin.components_, dense.components_, atol=1e-8)
-        Z = thin.transform(sparse.csr_matrix(X))
+        sparse_model = PairwiseConstraintProjection(random_state=0).fit(sparse.csr_matrix(X), Y)
+        np.testing.assert_allclose(sparse_model.components_, dense.components_, atol=1e-8)
+        Z = sparse_model.transform(sparse.csr_matrix(X))
         assert isinstance(Z, np.ndarray)
         np.testing.assert_allclose(Z, dense.transform(X), atol=1e-8)
 

@@ -47,7 +47,7 @@ class Echo:
 
     def predict(self, rows, deadline):
         self.started.set()
-        self.gate.wait(10)
+        self.gate.wait(300)
         if "crash" in rows:
             raise RuntimeError("a secret of the model")
         found = []
@@ -261,12 +261,12 @@ def test_a_slow_model_is_answered_in_time(service):
 
 def test_too_many_requests_are_turned_away(service):
     service.gate.clear()
-    app = make_app(service, Limits(seconds=10, waiting=0))
+    app = make_app(service, Limits(seconds=300, waiting=0))
     with TestClient(app, base_url="http://localhost") as client:
         found = []
         thread = threading.Thread(target=lambda: found.append(post(client, {"rows": ["a"]})))
         thread.start()
-        assert service.started.wait(10)
+        assert service.started.wait(300)
         answer = post(client, {"rows": ["a"]})
         assert "Too many requests" in error_of(answer, 503)
         assert int(answer.headers["retry-after"]) > 0
@@ -279,8 +279,8 @@ def test_work_has_a_bounded_number_of_places():
     gate = threading.Event()
 
     async def main():
-        work = Work(seconds=10, waiting=1)
-        running = [asyncio.ensure_future(work.run(lambda _: gate.wait(10))) for _ in range(2)]
+        work = Work(seconds=300, waiting=1)
+        running = [asyncio.ensure_future(work.run(lambda _: gate.wait(300))) for _ in range(2)]
         await asyncio.sleep(0)
         with pytest.raises(Busy):
             await work.run(lambda _: True)
@@ -296,7 +296,7 @@ def test_an_expired_function_keeps_its_place_until_it_ends():
     gate, ended = threading.Event(), threading.Event()
 
     def slow(deadline):
-        gate.wait(10)
+        gate.wait(300)
         try:
             deadline.check()
         finally:
@@ -309,12 +309,12 @@ def test_an_expired_function_keeps_its_place_until_it_ends():
         with pytest.raises(Busy):
             await work.run(lambda _: True)
         gate.set()
-        await asyncio.to_thread(ended.wait, 10)
+        await asyncio.to_thread(ended.wait, 300)
         while True:
             try:
                 assert await work.run(lambda _: "free again") == "free again"
                 break
-            except Busy:
+            except (Busy, Expired):  # 0.05 s is short on a machine with other work to do
                 await asyncio.sleep(0.01)
         work.close()
 

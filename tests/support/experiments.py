@@ -1,12 +1,14 @@
 """What the tests of the experiments share: methods of a user, and results without times."""
 
+import os
 import sys
+import time
 
 from labelkin.experiments.run.store import Store
 
 LABELKIN = [sys.executable, "-c", "import sys; from labelkin.cli import main; sys.exit(main())"]
 
-OWN_METHODS = '''
+_OWN_METHODS = '''
 import os
 import time
 
@@ -16,10 +18,22 @@ from sklearn.neighbors import KNeighborsClassifier
 ready = LogisticRegression(C=2.0)
 
 
-class Slow(KNeighborsClassifier):
+class Waits(KNeighborsClassifier):
+    """Each fit takes one of the permits and waits for one, where there is a folder of them."""
+
     def fit(self, X, Y):
-        time.sleep(0.3)
+        while not self._may_go_on():
+            time.sleep(0.01)
         return super().fit(X, Y)
+
+    def _may_go_on(self):
+        try:
+            os.remove(os.path.join(FOLDER, "permits", min(os.listdir(f"{FOLDER}/permits"))))
+        except ValueError:  # none is left
+            return False
+        except FileNotFoundError:  # no folder, or another process took the same permit
+            return not os.path.exists(f"{FOLDER}/permits")
+        return True
 
 
 class Fails(KNeighborsClassifier):
@@ -35,6 +49,37 @@ class Dies(KNeighborsClassifier):
             os._exit(1)
         return super().fit(X, Y)
 '''
+
+
+def write_own_methods(folder):
+    """Write the module ``own_methods`` into a folder."""
+    (folder / "own_methods.py").write_text(f"FOLDER = {str(folder)!r}\n{_OWN_METHODS}")
+
+
+def give_permits(folder, count):
+    """Let `count` fits of ``Waits`` go on; further ones wait, until the folder is gone."""
+    (folder / "permits").mkdir(exist_ok=True)
+    for number in range(count):
+        (folder / "permits" / str(number)).touch()
+
+
+def wait_for_cells(process, count, path):
+    """Wait until a running process has stored as many cells."""
+    while (stored := _count_cells(path)) < count:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return stored
+
+
+def _count_cells(path):
+    if not os.path.exists(path):
+        return 0
+    try:
+        with Store(path) as store:
+            return len(store.done())
+    except (OSError, ValueError):  # the process is creating it
+        return 0
+
 
 _TIMES = {"fit_s", "predict_s", "peak_mb"}
 

@@ -26,6 +26,7 @@ def write_models(path, ready):
 
 def write_tables(path, ready):
     X, Y = make_data(500)
+    write(path, X, Y)
     ready.set()
     for n in cycle([100, 500]):
         write(path, X[:n], Y[:n])
@@ -38,10 +39,10 @@ def write_results(path, ready):
     with Store(path, write=True) as store:
         store.begin(protocol=Protocol(), started="now", command="…", environment={}, groups=[])
         first = len(store.done())
-        ready.set()
         for at in count(first, BATCH):
             places = [
                 {"dataset": f"d{i}", "method": "m", "repeat": 0, "fold": 0}
                 for i in np.arange(at, at + BATCH).tolist()
             ]
             store.add([{**place, **figures} for place in places])
+            ready.set()

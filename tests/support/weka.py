@@ -12,30 +12,35 @@ from numba import njit
 
 
 class WekaSearch:
-    """Stands in for `labelkin.neighbors._exact.ExactSearch`."""
+    """Stands in for `labelkin.neighbors._exact.ExactSearch`, on rows of zeros and ones."""
 
     def __init__(self, X, n_neighbors):
-        self.X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        self.n_neighbors = n_neighbors
+        self.X, self.n_neighbors = _dense(X), n_neighbors
 
     def query(self, Q=None, n_jobs=None):
-        leave_out = Q is None
-        Q = self.X if leave_out else Q.toarray() if hasattr(Q, "toarray") else Q
-        return _search(self.X, np.ascontiguousarray(Q, dtype=float), self.n_neighbors, leave_out)
+        rows = self.X if Q is None else _dense(Q)
+        # Counts of ones: exact.
+        distances = rows.sum(axis=1)[:, np.newaxis] + self.X.sum(axis=1) - 2 * rows @ self.X.T
+        if Q is None:
+            np.fill_diagonal(distances, np.inf)  # a row is not its own neighbour
+        return _search(distances, self.n_neighbors)
+
+
+def _dense(X):
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    assert np.isin(X, (0, 1)).all()
+    return X
 
 
 @njit
-def _search(X, Q, k, leave_out):
-    found = np.empty((len(Q), k), np.int64)
+def _search(distances, k):
+    found = np.empty((len(distances), k), np.int64)
     distance, index = np.empty(k + 1), np.empty(k + 1, np.int64)  # a heap, from 1
-    for q in range(len(Q)):
+    for q, row in enumerate(distances):
         size = 0
-        for i in range(len(X)):
-            if leave_out and i == q:
+        for i, d in enumerate(row):
+            if d == np.inf:
                 continue
-            d = 0.0
-            for j in range(X.shape[1]):
-                d += (Q[q, j] - X[i, j]) ** 2
             if size == k:
                 if not d < distance[1]:
                     continue

@@ -15,7 +15,7 @@ def test_all_threads_work_when_it_takes_long():
     everybody = threading.Barrier(4)
 
     def meet(number):
-        everybody.wait(timeout=60)  # only when four work at the same time
+        everybody.wait(timeout=300)  # only when four work at the same time
         return number, threading.get_ident()
 
     numbers, threads = zip(*map_threads(meet, range(4), 4), strict=True)
@@ -39,7 +39,7 @@ def test_settings_and_context_hold_in_the_other_threads():
     everybody = threading.Barrier(3)
 
     def look(_):
-        everybody.wait(timeout=60)
+        everybody.wait(timeout=300)
         return variable.get(), get_config()["working_memory"]
 
     with config_context(working_memory=123):
@@ -90,13 +90,13 @@ def test_blas_has_one_thread_per_computation_of_several():
     def compute():
         with limit_blas(2):
             inside.set()
-            leave.wait(60)
+            leave.wait(300)
 
     other = threading.Thread(target=compute)
     with limit_blas(3):
         assert effective_n_threads(None) == 3
         other.start()
-        inside.wait(60)
+        inside.wait(300)
         assert n_blas_threads() == {1}
         with limit_blas(2):
             assert n_blas_threads() == {1}

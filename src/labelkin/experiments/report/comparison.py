@@ -176,10 +176,10 @@ class Comparison:
         names = [*MEASURES, *COSTS]
         found = {}
         for dataset in self.datasets:
-            rows = self.common[self.common["dataset"] == dataset].set_index(["repeat", "fold"])
+            rows = self.common[self.common["dataset"] == dataset]
+            rows = rows.set_index(["repeat", "fold", "method"])
             for name in names:
-                values = rows.set_index("method", append=True)[name].unstack()
-                found[dataset, name] = values.reindex(columns=self.methods)
+                found[dataset, name] = rows[name].unstack().reindex(columns=self.methods)
         return found
 
     @cached_property
@@ -317,11 +317,15 @@ class Sweep:
         """The parameter in print."""
         return _PARAMETERS.get(self.parameter, self.parameter)
 
-    @property
+    @cached_property
     def settings(self) -> list[str]:
         """The values as written, in ascending order."""
-        values = {split_method(name)[2] for name in self.frame["method"]}
+        values = {split_method(name)[2] for name in self.frame["method"].unique()}
         return sorted(values, key=_number_key)
+
+    @cached_property
+    def _folds(self) -> "DataFrame":
+        return self.frame.set_index(["repeat", "fold"])
 
     def variant(self, setting: str) -> str:
         """Return the method's full name under a setting."""
@@ -329,8 +333,8 @@ class Sweep:
 
     def values(self, setting: str, measure: Measure) -> "Series":
         """Return the values under one setting by (repeat, fold), unscaled."""
-        rows = self.frame[self.frame["method"] == self.variant(setting)]
-        return rows.set_index(["repeat", "fold"])[measure.name].dropna()
+        rows = self._folds["method"] == self.variant(setting)
+        return self._folds.loc[rows, measure.name].dropna()
 
     def contrast(self, first: str, second: str, measure: Measure) -> Contrast:
         """Return how one setting compares with another."""

@@ -66,10 +66,9 @@ def shorten(name: str, most: int = 26) -> str:
 
 def save(figure: "Figure", folder: Path, name: str) -> str:
     """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
+    svg = to_svg(figure)
     with figure_style():
         figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
-        figure.set_layout_engine("none")  # the layout is done
-    svg = to_svg(figure)
     (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
     return svg
 
@@ -78,8 +77,16 @@ def to_svg(figure: "Figure") -> str:
     """Return a figure as SVG, whose text is text."""
     out = io.StringIO()
     with figure_style():
+        _arrange(figure)
         figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
     return out.getvalue()
+
+
+def _arrange(figure: "Figure") -> None:
+    """Lay out a figure once: `savefig` would do it for each file, and draw it twice."""
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def inline_svg(svg: str, name: str, label: str) -> str:

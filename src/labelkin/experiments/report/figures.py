@@ -358,6 +358,7 @@ def _draw_heat(axes: "Axes", measure: Measure, table: "DataFrame") -> None:
                 va="center",
                 fontsize=7,
                 color="#FFFFFF" if strong else "#010101",
+                in_layout=False,  # inside its square, and slow to measure
             )
     titles = [shorten(method_title(name), 16) for name in table]
     axes.set_xticks(range(len(titles)), titles, rotation=35, ha="right", fontsize=8)

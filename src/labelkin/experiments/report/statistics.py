@@ -149,9 +149,12 @@ def nemenyi(values: "DataFrame") -> "DataFrame":
 
 def holm(p_values: Iterable[float]) -> np.ndarray:
     """Return p-values corrected by Holm's step-down method."""
-    multitest = import_optional("statsmodels.stats.multitest", "report")
     p_values = np.asarray(list(p_values), dtype=float)
-    return multitest.multipletests(p_values, method="holm")[1] if p_values.size else p_values
+    order = np.argsort(p_values)
+    factors = np.arange(len(order), 0, -1)  # the smallest times the number of tests
+    corrected = np.empty_like(p_values)
+    corrected[order] = np.maximum.accumulate(factors * p_values[order])
+    return np.minimum(corrected, 1.0)
 
 
 def wilcoxon_holm(values: "DataFrame", control: str | None = None) -> "DataFrame":

@@ -104,12 +104,13 @@ def _rank_table(
 ) -> Table | None:
     first = next(iter(comparisons.values()))
     methods = paper_columns(first, as_published=as_published)
+    chosen = {rule: comparison.among(methods) for rule, comparison in comparisons.items()}
     rows, entries, n_datasets = {}, {}, set()
     for metric in PRINTED_METRICS:
-        for rule, comparison in comparisons.items():
+        for rule, comparison in chosen.items():
             if rule != "against" and metric not in _TIED:
                 continue
-            block = comparison.among(methods).complete_means(MEASURES[metric])
+            block = comparison.complete_means(MEASURES[metric])
             if min(block.shape) < 2 or block.shape[1] < len(methods):
                 continue
             result = friedman(block, greater_is_better=MEASURES[metric].greater_is_better)
