@@ -15,12 +15,12 @@ from support.data import make_data
 
 NAMES = GROUPS["frontier"].methods
 
-# Numbers of members, and of rounds of histogram boosting.
-SIZES = {"n_estimators", "binaryrelevanceclassifier__estimator__max_iter"}
+# Numbers of members, of trees, and of rounds of histogram boosting.
+SIZES = {"n_estimators", "n_trees", "binaryrelevanceclassifier__estimator__max_iter"}
 
 
 def fast(name):
-    """Return a method with three members or rounds of boosting, if it has any."""
+    """Return a method with three members, trees or rounds of boosting, if it has any."""
     method = COMPARED[name]
 
     def make(seed):
