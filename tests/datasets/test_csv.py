@@ -98,3 +98,11 @@ def test_csv_in_another_encoding(tmp_path):
     assert caught.value.arguments == ("encoding",)
     with pytest.raises(ValueError, match="encoding=klingon is unknown"):
         table(tmp_path, text, labels="y", encoding="klingon")
+
+
+def test_a_short_header_of_many_columns(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text('\n"a\nb",' + ",".join(f"c{i}" for i in range(2000)) + "\n")
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "1000000")
+    with pytest.raises(FormatError, match="a table of 2,001 columns unpacks to more than 1 MiB"):
+        read_csv(path, labels="c1")

@@ -46,14 +46,16 @@ def test_foreign_parquet(tmp_path):
             read_parquet(tmp_path / "m.parquet", drop="t")
 
 
-def repeated(path, value, count):
+def repeated(path, value, count, in_list=False):
     """Write a column of one value, which takes a few bytes whatever the count."""
     import pyarrow.parquet
 
     codes = pyarrow.array(np.zeros(count, dtype=np.int32))
     column = pyarrow.DictionaryArray.from_arrays(codes, pyarrow.array([value]))
     table = pyarrow.table({"a": column, "y": pyarrow.DictionaryArray.from_arrays(codes, [1])})
-    pyarrow.parquet.write_table(table, path, store_schema=False)
+    if in_list:
+        table = pyarrow.table({"a": pyarrow.ListArray.from_arrays([0, 0, count], column)})
+    pyarrow.parquet.write_table(table, path, store_schema=False, write_statistics=False)
     return path
 
 
@@ -68,3 +70,63 @@ def test_a_small_file_that_takes_much_memory(value, count, tmp_path, monkeypatch
     table, _ = read_parquet_table(path)
     assert str(table.schema.types[0]) == ("string" if isinstance(value, str) else "double")
     assert table.column(0)[count - 1].as_py() == value
+
+
+@pytest.mark.parametrize(("value", "count"), [(1.5, 3_000_000), ("x" * 100_000, 500)])
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_small_list_that_takes_much_memory(honest, value, count, tmp_path, monkeypatch):
+    path = repeated(tmp_path / "b.parquet", value, count, in_list=True)
+    raw = path.read_bytes()
+    if not honest:  # the footer declares one value per column
+        size = int.from_bytes(raw[-8:-4], "little")
+        footer = raw[-8 - size : -8].replace(varint(2 * (count + 1)), b"\x02")
+        assert len(footer) < size
+        path.write_bytes(raw[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    assert len(raw) < 20_000
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
+    with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
+        read_parquet_table(path)
+    if honest:
+        monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "200000000")
+        table, _ = read_parquet_table(path)
+        assert len(table.column(0)[1]) == count
+        assert table.column(0)[1][count - 1].as_py() == value
+
+
+def varint(number):
+    """Return a number as Thrift's compact protocol writes it."""
+    found = []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def test_wide_values_of_one_size(tmp_path, monkeypatch):
+    import pyarrow.parquet
+
+    path = tmp_path / "w.parquet"
+    column = pyarrow.array([b"x" * 100_000] * 500, pyarrow.binary(100_000))
+    pyarrow.parquet.write_table(pyarrow.table({"a": column}), path)
+    assert path.stat().st_size < 20_000
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
+    with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
+        read_parquet_table(path)
+
+
+def test_columns_that_are_not_read_may_hold_anything(tmp_path):
+    import pyarrow.parquet
+
+    path = tmp_path / "n.parquet"
+    columns = {
+        "y": pyarrow.array([0, 1]),
+        "x": pyarrow.array([1.5, None]),
+        "map": pyarrow.array([[("k", "v")], []], pyarrow.map_(pyarrow.string(), pyarrow.string())),
+        "struct": pyarrow.array([{"a": "b", "c": ["d"]}, None]),
+        "lists": pyarrow.array([[["a"], []], None]),
+        "decimal": pyarrow.array([1, 2]).cast(pyarrow.decimal128(25, 2)),
+        "json": pyarrow.array(["{}", "[]"]),
+    }
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    got = read_parquet(path, labels="y", drop="map,struct,lists,json")
+    assert_same(got, [[1.5, 1], [np.nan, 2]], [[0], [1]])

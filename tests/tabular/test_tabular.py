@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from labelkin import MLkNNClassifier
+from labelkin.datasets import FormatError
 from labelkin.tabular import (
     ArrowTable,
     ColumnOptions,
@@ -309,3 +310,10 @@ def test_marks_are_labels():
     data = table(u=["x", None, "X"], v=["ja", "nein", "ja"], z=[1.0, 2.0, 3.0])
     read = LabelColumns.find(data, "u,v").read(data, [])
     assert read.tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_more_labels_than_memory(tmp_path):
+    path = tmp_path / "t.svm"
+    path.write_text("".join(f"{10 * i} 1:1\n" for i in range(20_000)))
+    with pytest.raises(FormatError, match=r"t\.svm: a table of 20,000 labels unpacks to more than"):
+        read_raw_table(str(path))

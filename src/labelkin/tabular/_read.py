@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.files import FormatError, open_for_reading
+from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import dataset_names, load_dataset, load_digit_scenes, read, read_libsvm
 from labelkin.datasets.formats._arff import read_arff_table
@@ -99,7 +100,13 @@ def parse_raw_table(
 
 
 def _from_bunch(source: str, bunch: Any) -> MatrixTable:
-    target = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
+    target = bunch.target
+    if sparse.issparse(target):
+        path = Path(source)
+        limit = max_unpacked(path.stat().st_size if path.exists() else target.nnz)
+        if target.shape[0] * target.shape[1] > limit:
+            raise FormatError(source, too_large(limit, f"a table of {target.shape[1]:,} labels"))
+        target = target.toarray()
     names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
     return MatrixTable(source, bunch.data, bunch.feature_names, list(names), np.asarray(target))
 

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
 from labelkin._utils.guesses import Guess
+from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import split_table
 from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
@@ -28,6 +29,8 @@ _MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 _ROWS = 10_000  # written at once
+_HEADER = re.compile(rb'\s*+(?:"[^"]*+"|[^"\r\n]++)*+')
+_COLUMN_BYTES = 7000  # what Arrow takes for a column of any length
 _HEXADECIMAL = re.compile(rb"(?<![0-9A-Za-z.])[-+]?0[xX][0-9a-fA-F]+(?![0-9A-Za-z.])")
 
 
@@ -115,6 +118,7 @@ def parse_csv_table(
         dialect.guesses.append(Guess(dialect.encoding, ("encoding",)))
 
     content = text.encode("utf-8")
+    _check_width(content, path, dialect.delimiter)
     _check_quotes(content, path, dialect.delimiter)
     as_strings = list(as_strings)
 
@@ -141,6 +145,14 @@ def parse_csv_table(
     for name, unit in units.items():
         dialect.guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
     return table, dialect
+
+
+def _check_width(content: bytes, path: str | Path, delimiter: str) -> None:
+    """Refuse a header of more columns than memory allows: they take room however short they are."""
+    header = _HEADER.match(content)
+    n_columns = 1 + header[0].count(delimiter.encode()) if header else 0
+    if n_columns * _COLUMN_BYTES > (limit := max_unpacked(len(content))):
+        raise FormatError(path, too_large(limit, f"a table of {n_columns:,} columns"))
 
 
 def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:

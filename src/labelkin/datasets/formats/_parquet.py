@@ -16,6 +16,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._arrow import split_table
 from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
 from labelkin.datasets.formats._content import Content, check_content, make_bunch
+from labelkin.datasets.formats._parquet_pages import count_values
 
 _KEY = b"labelkin"  # of our metadata in the schema
 _ROWS = 10_000  # written at once
@@ -85,29 +86,37 @@ def open_parquet(path: str | Path) -> tuple[Any, dict[str, Any]]:
     with open_for_reading(path) as file:
         raw = file.read()
     try:
-        schema = parquet.read_schema(io.BytesIO(raw))
-        texts = [field.name for field in schema if str(field.type) in _TEXTS]
+        source = parquet.ParquetFile(io.BytesIO(raw))
+        leaves = [source.schema.column(i) for i in range(len(source.schema))]
         # Texts as codes at first: a text of a megabyte that repeats a million times is small then.
+        texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
         source = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
-        metadata = _parse_metadata(schema.metadata)
+        metadata = _parse_metadata(source.schema_arrow.metadata)
+        size = _size_of(source.metadata, leaves, raw, metadata.get("sparse", False))
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    check_unique(schema.names, "column", path)
-    _check_size(source.metadata, metadata.get("sparse", False), len(raw), path)
+    check_unique(source.schema_arrow.names, "column", path)
+    if size > (limit := max_unpacked(len(raw))):
+        raise FormatError(path, too_large(limit))
     return source, metadata
 
 
-def _check_size(declared: Any, by_group: bool, packed: int, path: str | Path) -> None:
-    """Refuse a file that takes too much memory: a repeated value takes a few bytes in a file.
+def _holds_text(leaf: Any) -> bool:
+    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+
+
+def _size_of(declared: Any, leaves: list[Any], raw: bytes, by_group: bool) -> int:
+    """Return the memory that a file takes: a repeated value takes a few bytes in it.
 
     `by_group` is whether only one row group is in memory at a time.
     """
-    limit = max_unpacked(packed)
+    widths = [max(8, leaf.length) for leaf in leaves]
+    nested = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
     # Not by column: pyarrow ends the process where the description of a column is damaged.
     groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
-    sizes = [max(8 * g.num_rows * declared.num_columns, g.total_byte_size) for g in groups] or [0]
-    if (max if by_group else sum)(sizes) > limit:
-        raise FormatError(path, too_large(limit))
+    sizes = [max(sum(widths) * group.num_rows, group.total_byte_size) for group in groups] or [0]
+    values = count_values(raw, nested) if nested else 0
+    return (max if by_group else sum)(sizes) + max(widths, default=0) * values
 
 
 def read_row_group(source: Any, group: int | None, path: str | Path) -> Any:
@@ -124,20 +133,28 @@ def read_row_group(source: Any, group: int | None, path: str | Path) -> Any:
 
 def _decode_texts(table: Any, path: str | Path) -> Any:
     """Return a table with the texts that were read as codes."""
-    pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    pyarrow = import_optional("pyarrow")
     limit = left = max_unpacked(table.nbytes)
     for at, field in enumerate(table.schema):
-        if not pyarrow.types.is_dictionary(field.type):
-            continue
         column = table.column(at)
-        if str(field.type.value_type) in _TEXTS:
-            for chunk in column.chunks:
-                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
-                left -= compute.sum(lengths).as_py() or 0
-            if left < 0:
-                raise FormatError(path, too_large(limit))
-            table = table.set_column(at, field.name, column.cast(field.type.value_type))
+        left -= sum(map(_text_bytes, column.chunks))
+        if left < 0:
+            raise FormatError(path, too_large(limit))
+        kind = field.type
+        if pyarrow.types.is_dictionary(kind) and str(kind.value_type) in _TEXTS:
+            table = table.set_column(at, field.name, column.cast(kind.value_type))
     return table
+
+
+def _text_bytes(array: Any) -> int:
+    """Return the bytes of the texts in an array of codes, or in lists of such."""
+    types, compute = import_optional("pyarrow").types, import_optional("pyarrow.compute")
+    if types.is_list(array.type) or types.is_large_list(array.type):
+        return _text_bytes(array.flatten())
+    if not types.is_dictionary(array.type) or str(array.type.value_type) not in _TEXTS:
+        return 0
+    lengths = compute.binary_length(array.dictionary).take(array.indices)
+    return compute.sum(lengths).as_py() or 0
 
 
 def _parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
