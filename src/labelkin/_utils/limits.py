@@ -48,10 +48,10 @@ def available_memory() -> int | None:
     return min(found, max(limit - used, 0))
 
 
-def too_large(limit: int) -> str:
+def too_large(limit: int, what: str = "the file") -> str:
     """Return the sentence on a file that unpacks to more than the limit."""
     return (
-        f"the file unpacks to more than {limit / 2**20:,.0f} MiB, which a small hostile file can "
+        f"{what} unpacks to more than {limit / 2**20:,.0f} MiB, which a small hostile file can "
         f"do too; if you trust it, set {SIZE_VARIABLE} to a larger number of bytes"
     )
 
