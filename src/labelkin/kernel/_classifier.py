@@ -50,8 +50,8 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     Most users need not tune anything. The width is sought on a sample of the rows. Up to 2,000
     samples training costs one eigendecomposition of order n, the number of samples (several if
     there are at most 1,000). Beyond, for an RBF or Laplacian kernel all labels share one ridge,
-    chosen on 1,000 samples, unless `ridges` is given; a Cholesky factorisation takes its place,
-    and the width is refined by the log loss of calibrated leave-one-out scores. For a linear or
+    unless `ridges` is given; a Cholesky factorisation takes its place, and width and ridge are
+    refined by the log loss of calibrated leave-one-out scores of 2,000 samples. For a linear or
     cosine kernel with fewer features than samples the decomposition is of order k, the number of
     features. Beyond `max_exact` samples the kernel is approximated from `n_landmarks` of them
     (Nyström).

@@ -37,7 +37,9 @@ from labelkin.kernel._width import descend
 # power of the number of rows with which the ridge changes beyond.
 RIDGE_ROWS, _RIDGE_SHARE = 1_600, 4
 _RIDGE_POWERS = (-0.75, 0.0)
-# Rows on which the width is refined.
+# The same for a ridge by the log loss.
+_LOSS_POWERS = (0.0, 0.75)
+# Rows on which the width and its ridge are refined.
 _WIDTH_ROWS = 2_000
 # Rows up to which the factorisation is in double precision, since it takes little time.
 _DOUBLE_ROWS = 4_000
@@ -56,13 +58,13 @@ _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 class DirectKernelRidge(KernelRidge):
     """Kernel ridge regression of many labels for thousands of rows, all of them exact.
 
-    The width is sought as by `KernelRidge` on `search_rows` rows. Unless `refine_rows` is 0, it is
-    refined on 2,000 rows by the log loss of calibrated leave-one-out scores, with a ridge of all
-    labels from `refine_rows`; otherwise, where scores are combined with others, the ridge is
-    chosen on 1,600 rows. Then one factorisation of the kernel matrix of all rows, beyond 4,000 in
-    single precision: n² numbers of memory. Dense rows are stored in half precision where that
-    changes values by less than 0.001 standard deviations of their column, coefficients where it
-    changes scores by less than 0.01 standard deviations of the label; else in single precision.
+    The width is sought as by `KernelRidge` on `search_rows` rows. Unless `refine_rows` is 0, width
+    and ridge are refined on 2,000 rows by the log loss of calibrated leave-one-out scores;
+    otherwise, where scores are combined with others, the ridge is chosen on 1,600 rows. Then one
+    factorisation of the kernel matrix of all rows, beyond 4,000 in single precision: n² numbers of
+    memory. Dense rows are stored in half precision where that changes values by less than 0.001
+    standard deviations of their column, coefficients where it changes scores by less than 0.01
+    standard deviations of the label; else in single precision.
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
@@ -128,32 +130,40 @@ class DirectKernelRidge(KernelRidge):
         """Improve the width by the log loss of calibrated leave-one-out scores; return the ridge.
 
         With many rare labels the squared error hardly depends on the width, and probabilities do.
+        The ridge follows, by the same loss of these rows and of half of them: it often grows with
+        the rows, as the power that the two show.
         """
         sample = sample_rows(len(Y), rng, self.refine_rows)
         spectrum = self._spectrum(known, sample, weight)
         # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
         # and labels with few positives are then ranked worse.
         shared, _ = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)
-        relative_ridge = float(shared[0]) / spectrum.scale
+        ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(len(Y), rng, _WIDTH_ROWS)
-        labels, weights = Y[sample], None if weight is None else weight[sample]
         among = distances(str(self.kernel), take(known, sample)).astype(np.float32)
-        start = float(self.width_ or 1.0)
 
-        def ridge_at(K: Array) -> float:
-            # In units of the mean squared norm of the centred rows.
-            return relative_ridge * float(np.diag(K).mean() - K.mean(dtype=np.float64))
+        def scale(K: Array) -> float:
+            # Mean squared norm of the centred rows, the unit of ridges.
+            return float(np.diag(K).mean() - K.mean(dtype=np.float64))
 
-        def evaluate(exponent: float) -> float:
-            K = radial(among, str(self.kernel), start * 2 ** (exponent / 2))
-            scores, _, _ = solve_ridge(K, labels, ridge_at(K), None, weights)
+        def loss(width: float, ridge: float, every: int = 1) -> float:
+            K = radial(among[::every, ::every], str(self.kernel), width)
+            labels = Y[sample[::every]]
+            weights = None if weight is None else weight[sample[::every]]
+            scores, _, _ = solve_ridge(K, labels, ridge * scale(K), None, weights)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
             losses = odds_losses(curves.log_odds(scores), labels)
             return float(np.average(losses, weights=weights))
 
+        width = float(self.width_ or 1.0)
         if self.width is None:
-            self.width_ = start * 2 ** (descend(evaluate, 1.0) / 2)
-        return ridge_at(radial(among, str(self.kernel), self.width_ or 1.0))
+            width *= 2 ** (descend(lambda e: loss(width * 2 ** (e / 2), ridge), 1.0) / 2)
+            self.width_ = width
+        ridge *= 2 ** descend(lambda e: loss(width, ridge * 2**e), 1.0)
+        if len(sample) < len(Y):
+            fall = descend(lambda e: loss(width, ridge * 2**e, every=2), 1.0)
+            ridge *= (len(Y) / len(sample)) ** float(np.clip(-fall, *_LOSS_POWERS))
+        return ridge * scale(radial(among, str(self.kernel), width))
 
     def _choose_ridge(
         self,

@@ -15,8 +15,9 @@ _FOLDS = 4
 _RESAMPLES = 500
 # Candidates that are best in a smaller share of these are left out.
 _LEAST_SHARE = 0.02
-# Equal weights have the share of this many rows: resamples of few rows are alike.
-_PRIOR_ROWS = 50
+# With this many rows, half of the weights are equal ones, with twice as many a fifth: resamples of
+# few rows are alike.
+_FEW_ROWS = 50
 
 
 class Candidate(NamedTuple):
@@ -46,7 +47,7 @@ def fit_member_weights(
     of all members, with a ridge between infinite and small, and equal weights of the better half,
     quarter, ... of the members by their log losses of all rows, down to the best alone. The result
     is their mean, each candidate with the share of bootstrap samples of the rows in which its
-    loss, on rows held out from its fit, is the least, and equal weights with the share of 50 rows:
+    loss, on rows held out from its fit, is the least, and equal weights with 1 / (1 + (n / 50)²):
     with few rows, where chance decides which is best, weights are nearly equal; with many, a
     better member outweighs the others.
 
@@ -85,7 +86,8 @@ def fit_member_weights(
     weights = np.zeros(m)
     for candidate, share in mixture:
         weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, weight, candidate))
-    return (n * weights + _PRIOR_ROWS / m) / (n + _PRIOR_ROWS), mixture
+    equal = 1 / (1 + (n / _FEW_ROWS) ** 2)
+    return (1 - equal) * weights + equal / m, mixture
 
 
 def _as_shares(coef: Array) -> Array:
