@@ -64,7 +64,7 @@ def main():
         group="table3",
         sources=(Random("chance", None, f"{options.rows},{options.labels}"),),
         methods=("nothing",),
-        registry={"nothing": Method("nothing", "Nothing", lambda seed: Nothing(), "", "")},
+        registry={"nothing": Method("nothing", "Nothing", lambda seed: Nothing(), "")},
         protocol=Protocol(repeats=options.cells // 5),
     )
     print(machine() + ", one core\n")

@@ -28,7 +28,6 @@ def test_methods_are_described(name):
     assert method.name == name
     assert method.title
     assert method.settings
-    assert method.reference
 
 
 def test_sparse_rows_are_made_dense():

@@ -4,12 +4,10 @@ from functools import cache
 
 import numpy as np
 
+from labelkin._utils.plots import COLOURS, new_figure
 from labelkin.datasets import load_digit_scenes
-from labelkin.experiments.report.drawing import new_figure as new_figure
 
-BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, GREY = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C",
-)  # fmt: skip
+BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, GREY = COLOURS
 INK = "#1b1c1f"  # becomes the text colour of the page
 PAPER = "#fefefe"  # becomes the background of the page
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from labelkin.cli import main
-from labelkin.experiments.run.cluster import _ClusterRun, run_on_cluster
+from labelkin.experiments.run.cluster import run_on_cluster
 from support.experiments import (
     LABELKIN,
     figures,
@@ -105,16 +105,3 @@ def test_no_cluster_there(tmp_path, monkeypatch, capsys):
     command = ["reproduce", "figure2", "--quick", "--methods", "mlknn"]
     assert main([*command, "--cluster", "nonsense://x"]) == 2
     assert "cluster nonsense://x: no Dask scheduler" in capsys.readouterr().err
-
-
-def test_an_outcome_that_went_with_its_worker_is_computed_again():
-    """Finished, but lost before it was fetched: that is no result, and no failure."""
-    distributed = pytest.importorskip("distributed")
-
-    class Lost:
-        status = "finished"
-
-        def result(self):
-            raise distributed.CancelledError
-
-    assert _ClusterRun(None, distributed)._outcome(Lost(), None) is None

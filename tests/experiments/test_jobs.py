@@ -24,7 +24,7 @@ def job(*names, method=None):
 
 
 def own(make):
-    return Method("own", "own", make, "", "")
+    return Method("own", "own", make, "")
 
 
 def metrics(row):

@@ -30,7 +30,7 @@ def fast(name):
             pytest.skip(str(error))
         return model.set_params(**dict.fromkeys(SIZES & model.get_params().keys(), 3))
 
-    return type(method)(name, method.title, make, method.settings, method.reference)
+    return type(method)(name, method.title, make, method.settings)
 
 
 def predictions(method, X, Y, test, monkeypatch):

@@ -102,7 +102,7 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
         errors = {why["error"] for why in store.failures().values()}
     assert errors == {"RuntimeError: cannot predict"}
     assert run(failing, path).computed == 0, "failures are results: not repeated unasked"
-    own["fails"] = Method("fails", "fails", METHODS["mlknn"].make, "", "")
+    own["fails"] = Method("fails", "fails", METHODS["mlknn"].make, "")
     with pytest.raises(ValueError, match="'fails' with other settings"):
         run(failing, path, retry=True)
 

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelkin._utils.plots import BLUE, ORANGE, new_figure
+
 if TYPE_CHECKING:
     from labelkin.explain import Explanation
 
 # Distinguishable for the colour-blind; signs mark the digits too, for black-and-white prints.
-_MISSED, _WRONG, _RIGHT, _TEXT = "#0072B2", "#D55E00", "#00795A", "#555555"
+_MISSED, _WRONG, _RIGHT, _TEXT = BLUE, ORANGE, "#00795A", "#555555"
 
 
 def draw_scenes(
@@ -19,7 +21,7 @@ def draw_scenes(
 
     Those without an error come first.
     """
-    figure = _figure(9, 5.4)
+    figure: Any = new_figure(9, 5.4)
     axes = figure.subplots(3, 4)
     errors = (target[: axes.size] != labels[: axes.size]).sum(axis=1)
     for axis, scene in zip(axes.flat, np.argsort(errors, kind="stable"), strict=False):
@@ -45,7 +47,7 @@ def draw_explanation(
     path: Path,
 ) -> None:
     """Draw a test scene and the members' votes beside the training scenes nearest to it."""
-    figure = _figure(9, 4.4)
+    figure: Any = new_figure(9, 4.4)
     left, right = figure.subfigures(1, 2, width_ratios=[1, 1.8])
     scene, bars = left.subplots(2, 1, height_ratios=[1, 1.5])
     _show(scene, image)
@@ -64,16 +66,6 @@ def draw_explanation(
     for axis in axes.flat[len(neighbors) :]:
         axis.axis("off")
     figure.savefig(path, dpi=130)
-
-
-def _figure(width: float, height: float) -> Any:
-    """Return a figure that needs no display."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _draw_votes(axis: Any, explanation: "Explanation") -> None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, BinaryIO
 
+from labelkin._utils.plots import BLUE, new_figure
+
 SPOKEN_LABELS = 4
 """Labels with a column of what members add, and with training rows for and against them."""
 
@@ -137,14 +139,10 @@ class Reasons:
 
     def draw(self, file: BinaryIO) -> None:
         """Draw the probabilities, those of members, and what adds to them, as PNG."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(10, 1.2 + 0.45 * len(self.labels)), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = new_figure(10, 1.2 + 0.45 * len(self.labels))
         axis = figure.subplots()
         places = range(len(self.labels))
-        colours = ["#0072B2" if is_in else "#bbbbbb" for is_in in self.predicted]
+        colours = [BLUE if is_in else "#bbbbbb" for is_in in self.predicted]
         axis.barh(places, self.probability, color=colours, height=0.6)
         if len(self.members) > 1:
             for member in self.members:

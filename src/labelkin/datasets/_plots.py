@@ -1,8 +1,4 @@
-"""Plots of a label matrix: which labels occur together, and the sizes of label sets.
-
-The figures are made without pyplot, so that no window opens and no setting of the caller
-changes. The colour map "cividis" is readable for colour-blind people and in grey print.
-"""
+"""Plots of a label matrix: which labels occur together, and the sizes of label sets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labelkin._utils.optional import import_optional
+from labelkin._utils.plots import BLUE, ORANGE, new_figure
 from labelkin.datasets._describe import as_label_matrix, describe
 
 if TYPE_CHECKING:
@@ -19,7 +15,6 @@ if TYPE_CHECKING:
 _MAX_LABELS = 80  # more than this cannot be read in one plot
 _LONGEST_NAME = 28
 _MAX_LABELS_WITH_NUMBERS = 20  # numbers in a larger heat map would be too small
-_BLUE, _ORANGE = "#0072B2", "#D55E00"  # of the Okabe-Ito palette
 
 
 def plot_label_cooccurrence(
@@ -57,7 +52,7 @@ def plot_label_cooccurrence(
     names = [_shorten(figures.label_names[j]) for j in order]
     inches = max(4.0, 0.21 * shown if shown > _MAX_LABELS_WITH_NUMBERS else 0.42 * shown)
     margin = 0.085 * max(len(name) for name in names) + 0.6
-    figure = _new_figure((inches + margin + 1.2, inches + margin + 0.7))
+    figure = new_figure(inches + margin + 1.2, inches + margin + 0.7)
     axes = figure.subplots()
     image = axes.imshow(share, cmap=_colours(), vmin=0, vmax=np.nanmax(share, initial=1e-9))
     small = 9 if shown <= _MAX_LABELS_WITH_NUMBERS else 7.5
@@ -91,22 +86,22 @@ def plot_label_set_sizes(y: ArrayLike, *, title: str | None = None) -> "Figure":
     """
     figures = describe(y)
     sizes = np.arange(len(figures.set_sizes))
-    figure = _new_figure((min(12.0, max(5.0, 0.45 * len(sizes) + 2)), 4.0))
+    figure = new_figure(min(12.0, max(5.0, 0.45 * len(sizes) + 2)), 4.0)
     axes = figure.subplots()
-    bars = axes.bar(sizes, figures.set_sizes, color=_BLUE, width=0.85)
+    bars = axes.bar(sizes, figures.set_sizes, color=BLUE, width=0.85)
     if len(sizes) <= _MAX_LABELS_WITH_NUMBERS:
         counts = [f"{count:,}" if count else "" for count in figures.set_sizes]
         paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
         axes.bar_label(bars, counts, fontsize=8, bbox=paper, padding=2, zorder=3)
         axes.set_xticks(sizes)
-    axes.axvline(figures.cardinality, color=_ORANGE, linestyle="--", linewidth=1.5)
+    axes.axvline(figures.cardinality, color=ORANGE, linestyle="--", linewidth=1.5)
     axes.annotate(
         f"mean {figures.cardinality:.2f}",
         (figures.cardinality, 1.0),
         xycoords=("data", "axes fraction"),
         xytext=(5, -12),
         textcoords="offset points",
-        color=_ORANGE,
+        color=ORANGE,
     )
     axes.margins(y=0.15)
     axes.spines[["top", "right"]].set_visible(False)
@@ -152,11 +147,8 @@ def save_plots(
     return paths
 
 
-def _new_figure(size: tuple[float, float]) -> "Figure":
-    return import_optional("matplotlib.figure", "plot").Figure(figsize=size, layout="constrained")
-
-
 def _colours() -> Any:
+    """Return a colour map that is readable for colour-blind people and in grey print."""
     from matplotlib import colormaps
 
     return colormaps["cividis"].with_extremes(bad="#e6e6e6")

@@ -55,7 +55,7 @@ def compute(tasks: Sequence[Any]) -> list[Any]:
     """Return the results of tasks."""
     import dask
 
-    with _large_graphs():
+    with large_graphs():
         return list(dask.compute(*tasks))
 
 
@@ -63,12 +63,12 @@ def persist(tasks: Sequence[Any]) -> list[Any]:
     """Return tasks whose results are kept in the workers' memory."""
     import dask
 
-    with _large_graphs():
+    with large_graphs():
         return list(dask.persist(*tasks))
 
 
 @contextmanager
-def _large_graphs() -> Iterator[None]:
+def large_graphs() -> Iterator[None]:
     """Allow pairs and label sets in the graph, from which lost work is computed again."""
     import dask
 

@@ -4,29 +4,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.optional import import_optional
+from labelkin._utils.plots import BLUE, ORANGE, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from labelkin.explain._kernels import KernelExplanation
 
-_BLUE, _ORANGE = "#0072B2", "#D55E00"  # of the Okabe-Ito palette
 _SHOWN = 6
 
 
 def plot_effects(why: "KernelExplanation", labels: list[int]) -> "Figure":
-    """Draw one row of panels per label: members, features, training samples.
-
-    Made without pyplot, so that no window opens and no setting of the caller changes.
-    """
-    import_optional("matplotlib", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    """Draw one row of panels per label: members, features, training samples."""
     n_bars = max(len(why.member_names) + 2, 2 * _SHOWN)
-    figure = Figure(figsize=(12, (0.7 + 0.2 * n_bars) * len(labels)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(12, (0.7 + 0.2 * n_bars) * len(labels))
     panels = figure.subplots(len(labels), 3, squeeze=False)
     for axes, label in zip(panels, labels, strict=True):
         members = list(zip(why.member_names, why.member_effects[:, label], strict=True))
@@ -47,7 +38,7 @@ def plot_effects(why: "KernelExplanation", labels: list[int]) -> "Figure":
 def _draw(axis: Any, effects: list[tuple[str, float]], heading: str) -> None:
     values = np.array([effect for _, effect in effects])
     places = range(len(effects))
-    axis.barh(places, values, color=np.where(values > 0, _BLUE, _ORANGE), height=0.7)
+    axis.barh(places, values, color=np.where(values > 0, BLUE, ORANGE), height=0.7)
     axis.set_yticks(places, [_shorten(name) for name, _ in effects], fontsize=8)
     axis.invert_yaxis()
     axis.axvline(0, color="#555555", linewidth=0.8)

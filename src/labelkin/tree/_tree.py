@@ -50,11 +50,6 @@ class C45Tree:
             depth[self.children_left[node]] = depth[self.children_right[node]] = depth[node] + 1
         return int(depth.max())
 
-    @property
-    def weighted_n_node_samples(self) -> NDArray[np.float64]:
-        """Weight of the training samples at each node."""
-        return self.value.sum(axis=1)
-
     def export_text(self, feature_names: Sequence[str], classes: NDArray[Any]) -> str:
         """Write the tree as text in the style of J48; see `C45TreeClassifier.export_text`."""
         lines = []

@@ -1,8 +1,7 @@
 """The style of all figures, and figures as files or as part of a page.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles,
-markers and hatching repeat them, for prints in grey. Text and axes are drawn in one ink, which
-:func:`inline_svg` turns into the text colour of the page.
+Line styles, markers and hatching repeat the colours, for prints in grey. Text and axes are drawn
+in one ink, which :func:`inline_svg` turns into the text colour of the page.
 """
 
 import io
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labelkin._utils.optional import import_optional
+from labelkin._utils.plots import BLUE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#1b1c1f"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C8C8C")
 
 STYLE = {
     "font.family": "sans-serif",
@@ -46,16 +45,6 @@ def figure_style() -> Iterator[None]:
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
-
-
-def new_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure of a size in inches, independent of pyplot."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def shorten(name: str, most: int = 26) -> str:
@@ -103,7 +92,7 @@ def inline_svg(svg: str, name: str, label: str) -> str:
     svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
     svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
     # The blue is too dark for a dark page, which defines its own.
-    svg = svg.replace(f": {COLOURS[0].lower()}", f": var(--blue, {COLOURS[0]})")
+    svg = svg.replace(f": {BLUE.lower()}", f": var(--blue, {BLUE})")
     # Text without a colour of its own is black by default, and lost on a dark page.
     head, rest = svg.split(">", 1)
     width = re.search(r' width="([\d.]+pt)"', head)

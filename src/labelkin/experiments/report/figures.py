@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin._utils.optional import import_optional
+from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
 from labelkin.experiments.report.agreement import differences
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title
-from labelkin.experiments.report.drawing import COLOURS, INK, figure_style, new_figure, shorten
+from labelkin.experiments.report.drawing import INK, figure_style, shorten
 from labelkin.experiments.report.footing import units
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.overall import Overall
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame, Series
 
-_BLUE, _ACCENT = COLOURS[:2]
 _PHONE = 3.8  # inches: 365 pixels
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _FIGURE1 = (
@@ -92,7 +92,7 @@ def _draw_ranks(
             # HTML collapses plain spaces, but not these.
             label_fmt_left="{label}\u2002{rank:.2f}\u2009",
             label_fmt_right="\u2009{rank:.2f}\u2002{label}",
-            crossbar_props={"color": _ACCENT, "linewidth": 3, "solid_capstyle": "round"},
+            crossbar_props={"color": ORANGE, "linewidth": 3, "solid_capstyle": "round"},
             marker_props={"color": INK, "s": 14},
             elbow_props={"color": INK, "linewidth": 0.9},
         )
@@ -111,7 +111,7 @@ def _draw_intervals(ranks: "Series", cd: float, title: str) -> "Figure":
     with figure_style():
         figure = new_figure(_PHONE, 1.0 + 0.21 * len(ranks))
         axes = figure.subplots()
-        axes.hlines(at, ranks - cd / 2, ranks + cd / 2, color=_ACCENT, linewidth=3, alpha=0.75)
+        axes.hlines(at, ranks - cd / 2, ranks + cd / 2, color=ORANGE, linewidth=3, alpha=0.75)
         axes.scatter(ranks, at, color=INK, s=16, zorder=3)
         axes.set_yticks(at, [f"{name}  {rank:.2f}" for name, rank in ranks.items()], fontsize=8)
         axes.invert_yaxis()
@@ -237,14 +237,14 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     std = np.array([_spread(found) for found in values])
     known = np.isfinite(mean)
     at, mean, std = at[known], mean[known], std[known]
-    axes.fill_between(at, mean - std, mean + std, color=_BLUE, alpha=0.18, linewidth=0)
-    axes.plot(at, mean, color=_BLUE, marker="o", markersize=3.5, label="measured (± std)")
+    axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
+    axes.plot(at, mean, color=BLUE, marker="o", markersize=3.5, label="measured (± std)")
     printed = [published(sweep.dataset, sweep.variant(s), measure.name) for s in settings]
     pairs = [(x, p.mean) for x, p in zip(sweep.positions(), printed, strict=True) if p]
     if pairs:
         axes.plot(
             *zip(*pairs, strict=True),
-            color=_ACCENT,
+            color=ORANGE,
             linestyle="--",
             marker="s",
             markersize=3.5,
@@ -341,7 +341,7 @@ def draw_differences(comparison: Comparison, *, narrow: bool = False) -> "Figure
 def _draw_heat(axes: "Axes", measure: Measure, table: "DataFrame") -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("", [_ACCENT, "#F7F7F7", _BLUE])
+    colours = LinearSegmentedColormap.from_list("", [ORANGE, "#F7F7F7", BLUE])
     improvement = table.to_numpy() * (1 if measure.greater_is_better else -1)
     # The colour scale neither fades because of one outlier nor exaggerates small differences.
     least = 1.0 if measure.unit else 0.2

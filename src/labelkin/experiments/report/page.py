@@ -123,19 +123,14 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
     rules = {rule: found.main for rule, found in evidence.items()}
     ranked = main.ranked
     first = findings.headline_measure(main)
+    ties: list[Table | None] = [*rank_tables(rules)]
+    if "index" in rules:
+        ties += [wins_by_rule(rules), agreement_table(rules["index"], "index")]
     return {
         "verdicts": find_verdicts(main),
         "claims": claims_table(find_claims(evidence)) if _is_papers(main) else None,
         "datasets_table": dataset_table(main.datasets),
-        "ties": [
-            *rank_tables(rules),
-            *([table] if len(rules) > 1 and (table := wins_by_rule(rules)) else []),
-            *(
-                [table]
-                if len(rules) > 1 and (table := agreement_table(rules["index"], "index"))
-                else []
-            ),
-        ],
+        "ties": [table for table in ties if table],
         "headline": findings.headline(ranked),
         "leaders": findings.leaders(ranked),
         "by_index": _by_index(rules["index"].ranked) if "index" in rules else "",

@@ -1,7 +1,7 @@
 """Jobs on a Dask cluster.
 
-Each dataset is sent to the workers once. When a worker dies, the scheduler gives its jobs to
-others; data that were lost with it are sent again.
+Each dataset is sent to the scheduler once, as a task that gives it to the workers. When a worker
+dies, the scheduler gives its jobs to others, and runs that task again if no worker has the data.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,12 +10,10 @@ from typing import Any
 
 import labelkin
 from labelkin._utils.optional import import_optional
+from labelkin.distributed import constant, large_graphs
 from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
 from labelkin.experiments.run.workers import WORKER_DIED, Task, bound_blas
 from labelkin.registry import ImportedFactory
-
-_SECONDS_FOR_A_WORKER = 60  # enough for a worker to be restarted
-_MOST_ATTEMPTS = 5  # submissions of a job whose data are lost
 
 
 def run_on_cluster(
@@ -30,7 +28,7 @@ def run_on_cluster(
     with client:
         _check_versions(client, address)
         try:
-            yield from _ClusterRun(client, distributed).outcomes(list(tasks))
+            yield from _outcomes(client, distributed, list(tasks))
         except (TimeoutError, OSError) as error:
             raise OSError(
                 f"cluster {address}: it does not answer any more ({error}); all finished "
@@ -56,55 +54,21 @@ def _execute(job: Job, data: tuple[Any, Any], test: Any) -> Outcome:
     return execute(job, *data, test)
 
 
-class _ClusterRun:
-    """The data sent so far, and how often each job was submitted."""
-
-    def __init__(self, client: Any, distributed: Any) -> None:
-        self.client, self.distributed = client, distributed
-        self.data: dict[str, Any] = {}
-        self.attempts: dict[Job, int] = {}
-
-    def outcomes(self, tasks: list[Task]) -> Iterator[Outcome]:
-        factories = [task.job.method.make for task in tasks]
-        files = {make.file for make in factories if isinstance(make, ImportedFactory)}
-        for file in files - {None}:
-            self.client.upload_file(str(file))
-        pending = {self._submit(task): task for task in tasks}
-        completed = self.distributed.as_completed(pending, loop=self.client.loop)
-        for future in completed:
-            task = pending.pop(future)
-            outcome = self._outcome(future, task)
-            if outcome is not None:
-                yield outcome
-                continue
-            again = self._submit(task)
-            pending[again] = task
-            completed.add(again)
-
-    def _outcome(self, future: Any, task: Task) -> Outcome | None:
-        """Return a job's outcome; None where its data, or the outcome, were lost with a worker."""
-        if future.status == "error":
-            error = future.exception()
-            if isinstance(error, self.distributed.KilledWorker):
-                return failed(task.job, WORKER_DIED)
-            raise error
+def _outcomes(client: Any, distributed: Any, tasks: list[Task]) -> Iterator[Outcome]:
+    factories = [task.job.method.make for task in tasks]
+    for file in {make.file for make in factories if isinstance(make, ImportedFactory)} - {None}:
+        client.upload_file(str(file))
+    data: dict[str, Any] = {}
+    pending: dict[Any, Task] = {}
+    with large_graphs():
+        for task in tasks:
+            name = task.job.dataset
+            if name not in data:
+                data[name] = client.compute(constant((task.X, task.Y)))
+            pending[client.submit(_execute, task.job, data[name], task.test, pure=False)] = task
+    for future in distributed.as_completed(pending, loop=client.loop):
+        task = pending.pop(future)
         try:
-            return future.result() if future.status == "finished" else None
-        except self.distributed.CancelledError:
-            return None
-
-    def _submit(self, task: Task) -> Any:
-        job = task.job
-        self.attempts[job] = self.attempts.get(job, 0) + 1
-        if self.attempts[job] > _MOST_ATTEMPTS:
-            raise OSError(f"the data of {job.dataset} were lost {_MOST_ATTEMPTS} times")
-        data = self.data.get(job.dataset)
-        if data is None or (self.attempts[job] > 1 and data.status != "finished"):
-            [data] = self.client.scatter(
-                [(task.X, task.Y)],  # in a list, so that the pair is sent as one
-                broadcast=True,
-                hash=False,
-                timeout=_SECONDS_FOR_A_WORKER,
-            )
-            self.data[job.dataset] = data
-        return self.client.submit(_execute, job, data, task.test, pure=False)
+            yield future.result()
+        except distributed.KilledWorker:
+            yield failed(task.job, WORKER_DIED)

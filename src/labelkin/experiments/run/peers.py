@@ -182,14 +182,12 @@ _PEERS = (
         "Random forest",
         lambda seed: RandomForestClassifier(_TREES, random_state=seed),
         f"{_TREES} trees for all labels together, the rest at scikit-learn's defaults",
-        "Breiman 2001",
     ),
     Method(
         "et",
         "Extra trees",
         lambda seed: ExtraTreesClassifier(_TREES, random_state=seed),
         f"{_TREES} trees for all labels together, the rest at scikit-learn's defaults",
-        "Geurts, Ernst & Wehenkel 2006",
     ),
     Method(
         "lr",
@@ -197,7 +195,6 @@ _PEERS = (
         logistic_regression,
         f"one for each label; one C of {', '.join(f'{C:g}' for C in LOGISTIC_C)} chosen by "
         f"{INNER_FOLDS} inner folds",
-        "one against the rest",
     ),
     Method(
         "svm",
@@ -205,21 +202,18 @@ _PEERS = (
         lambda seed: CalibratedSVMClassifier(random_state=seed),
         'one for each label, gamma="scale"; one C of 1, 10 chosen, and probabilities '
         f"calibrated, by {INNER_FOLDS} inner folds",
-        "Cortes & Vapnik 1995; Platt 1999",
     ),
     Method(
         "hgb",
         "Histogram boosting",
         lambda seed: behind_dense_rows(hist_gradient_boosting(seed)),
         "scikit-learn's, one for each label; 15 leaves per tree, the rest at its defaults",
-        "Friedman 2001",
     ),
     Method(
         "lgbm",
         "LightGBM",
         lightgbm,
         "one for each label, at its defaults",
-        "Ke et al. 2017",
     ),
     Method(
         "ecc",
@@ -227,9 +221,8 @@ _PEERS = (
         lambda seed: TunedChainsClassifier(random_state=seed),
         "10 chains of logistic regressions in random orders, probabilities averaged; C chosen "
         f"as for logistic regression by {INNER_FOLDS} inner folds",
-        "Read, Pfahringer, Holmes & Frank 2011",
     ),
-    Method("boomer", "BOOMER", boomer, "at its defaults", "Rapp et al. 2020"),
+    Method("boomer", "BOOMER", boomer, "at its defaults"),
 )
 
 PEERS: dict[str, Method] = {method.name: method for method in _PEERS}
