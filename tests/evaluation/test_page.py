@@ -5,7 +5,6 @@ import inspect
 import json
 import random
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from support.browser import (
     wait_for,
     wait_until_equal,
 )
+from support.html import Elements
 from support.shared import build_once
 from support.tables import VOCABULARY, films, write_films, write_numbers
 
@@ -69,30 +69,6 @@ def write_pages(folder):
     run("evaluate", folder / "hostile.csv", *labels, "-m", "logistic", "-q", "--report", page)
 
 
-class Elements(HTMLParser):
-    """The elements of a page, and its words outside of scripts and styles."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.inside = [], [], ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.inside = tag
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-
-    def handle_data(self, data):
-        if self.inside not in ("script", "style"):
-            self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-
 def read(path):
     return path.read_text(encoding="utf-8")
 
@@ -103,7 +79,7 @@ def inline_data(text):
 
 
 def test_the_page_shows_all_it_promises(pages):
-    page = Elements(read(pages / "folds.html"))
+    page = Elements.of_file(pages / "folds.html")
     assert "Logistic regression" in page.text
     for heading in (
         "Labels, the weakest first",
@@ -151,7 +127,7 @@ def test_mistakes_name_their_rows(pages, page, data):
 
 
 def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
-    page = Elements(read(pages / "model.html"))
+    page = Elements.of_file(pages / "model.html")
     assert "model.skops: Micro F1" in page.text
     assert "SHA-256 of the model" in page.text
     assert "A learning curve needs models of fewer rows" in page.text
@@ -162,7 +138,7 @@ def test_training_rows_are_pointed_out(pages, tmp_path):
     page = tmp_path / "seen.html"
     words = [pages / "model.skops", pages / "movies.csv", "--report", page, "-q"]
     assert main(["evaluate", *map(str, words)]) == 0
-    assert "150 of 150 rows are among those the model was trained on" in Elements(read(page)).text
+    assert "150 of 150 rows are among those the model was trained on" in Elements.of_file(page).text
 
 
 def test_everything_is_escaped(pages):
@@ -199,7 +175,7 @@ def test_the_command_tells_where_the_page_is(tmp_path, monkeypatch, capsys):
     words += ["--repeats", "2", "--report", "page.html"]
     assert main(["evaluate", *words]) == 0
     assert "page: page.html (curves" in capsys.readouterr().out
-    page = Elements(read(tmp_path / "page.html"))
+    page = Elements.of_file(tmp_path / "page.html")
     assert "There are too few rows" in page.text  # 20 training rows
     assert inline_data(read(tmp_path / "page.html"))["rows"] == 40  # each row once
     assert main(["evaluate", *words, "--json", "--overwrite"]) == 0
@@ -223,7 +199,7 @@ def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
     words = ["--labels", labels, "--ignore", "b", "--model", "without_proba:make_svm"]
     words = [word for word in words if labels == "a" or word not in ("--ignore", "b")]
     assert main(["evaluate", "numbers.csv", *words, "--report", "page.html", "-q"]) == 0
-    page = Elements(read(tmp_path / "page.html"))
+    page = Elements.of_file(tmp_path / "page.html")
     assert "The model has no probabilities to judge the given labels by." in page.text
     data = inline_data(read(tmp_path / "page.html"))
     assert not data["are_probabilities"]

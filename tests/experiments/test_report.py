@@ -1,6 +1,5 @@
 import re
 import sys
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from support.browser import (
     wait_for,
     wait_until_equal,
 )
+from support.html import Elements
 from support.results import (
     ENVIRONMENT,
     HOSTILE,
@@ -45,30 +45,6 @@ def report(tmp_path_factory):
         lambda folder: write_report(recorded, folder / "new" / "folder", source="mine.db"),
     )
     return folder / "new" / "folder" / "report.html"
-
-
-class Page(HTMLParser):
-    """What a page asks for, and what it says."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.words, self.ids = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.ids += [value for name, value in attrs if name == "id"]
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-
-def read(path):
-    return Page(path.read_text(encoding="utf-8"))
 
 
 # ------------------------------------------------------------------------------ files
@@ -107,7 +83,7 @@ def test_results_csv_gives_the_same_report(tmp_path):
 
 
 def test_page_is_one_file_and_well_formed(report):
-    page = read(report)
+    page = Elements.of_file(report)
     for tag, attributes in page.tags:
         assert tag not in ("iframe", "object", "embed", "base")
         for name in ("src", "href", "xlink:href", "action"):
@@ -121,7 +97,7 @@ def test_page_is_one_file_and_well_formed(report):
 
 
 def test_page_says_what_there_is(report):
-    text = read(report).text
+    text = Elements.of_file(report).text
     for words in (
         "VPCME has the best average rank in average precision",
         "Wilcoxon's signed-rank test",
@@ -137,7 +113,7 @@ def test_page_says_what_there_is(report):
 
 
 def test_what_users_wrote_is_escaped(report):
-    page = read(report)
+    page = Elements.of_file(report)
     assert not any(tag == "img" for tag, _ in page.tags)
     assert not any(tag == "b" for tag, _ in page.tags)
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
@@ -205,7 +181,7 @@ SITUATIONS = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_whatever_was_run_there_is_a_report(name, tmp_path):
     make, words = SITUATIONS[name]
-    text = read(write_report(make(), tmp_path)).text
+    text = Elements.of_file(write_report(make(), tmp_path)).text
     for expected in [*words, "Not recorded with these results."]:
         assert expected in text, text[:600]
 
@@ -243,7 +219,7 @@ def test_command(tmp_path, capsys):
     assert run(tmp_path / "r.csv", "--out", tmp_path / "out", "--reference", "mlknn") == 0
     page = tmp_path / "out" / "report.html"
     assert "report.html" in capsys.readouterr().out.replace("\n", "")
-    assert "wins/ties/losses of ML-kNN" in read(page).text
+    assert "wins/ties/losses of ML-kNN" in Elements.of_file(page).text
 
 
 def test_command_opens_a_store(tmp_path):
@@ -261,7 +237,7 @@ def test_command_opens_a_store(tmp_path):
             )
         store.add(rows)
     assert run(path, "--out", tmp_path) == 0
-    text = read(tmp_path / "report.html").text
+    text = Elements.of_file(tmp_path / "report.html").text
     assert "very fast" in text
     assert text.count("labelkin reproduce table3 --seed <1>") == 1
     assert "as the <store> says" in text

@@ -39,14 +39,9 @@ from labelkin.onnx._graph import Graph
 from labelkin.tabular import RobustLogScaler
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
-runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
 
-
-def run(exported, X):
-    session = runtime.InferenceSession(
-        exported.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    return session.run(["probabilities", "labels"], {"X": X})
+from support.onnx_session import run
 
 
 def assert_same(model, X, dtype=np.float64, atol=1e-5):

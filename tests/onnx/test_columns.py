@@ -23,7 +23,9 @@ from labelkin.onnx._graph import Graph
 from labelkin.tabular._pipeline import StringConverter
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
-runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+
+from support.onnx_session import open_session
 
 TALE = "the DETECTIVE, a gun, in a café of Straße x²: heist! clown naïve widow party_dog"
 WORDS = TALE.split()
@@ -157,7 +159,7 @@ def transformed(step, columns, dtype=np.float64):
     graph.op("Identity", transform(step, graph, rows).name, output="out")
     kinds = {name: (column.dtype, ["N", 1]) for name, column in inputs.items()}
     exported = graph.model(kinds, {"out": (dtype, ["N", None])}, {})
-    session = runtime.InferenceSession(exported.SerializeToString())
+    session = open_session(exported)
     return session.run(["out"], inputs)[0]
 
 
@@ -243,7 +245,7 @@ def test_decisions_over_tables(films):
     model.fit(films[names], target)
     given = {name: np.array(cells(films, name)) for name in names}
     given = {"plot": given["plot"].astype(object), "year": given["year"].astype(float)}
-    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    session = open_session(to_onnx(model))
     probabilities, labels = session.run(None, given)
     np.testing.assert_allclose(probabilities, model.predict_proba(films[names]), atol=1e-5)
     np.testing.assert_array_equal(labels, model.predict(films[names]))
@@ -255,7 +257,7 @@ def test_columns_named_as_outputs():
     encode = OneHotEncoder(handle_unknown="ignore")
     columns = ColumnTransformer([("c", encode, ["labels"])], remainder="passthrough")
     model = make_pipeline(columns, MLkNNClassifier(1)).fit(frame, [[0, 1], [1, 0], [0, 1], [1, 1]])
-    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    session = open_session(to_onnx(model))
     assert [i.name for i in session.get_inputs()] == ["labels_", "/constant_0"]
     given = [frame[name].to_numpy(object if i == 0 else float) for i, name in enumerate(frame)]
     rows = {i.name: v.reshape(-1, 1) for i, v in zip(session.get_inputs(), given, strict=True)}

@@ -12,7 +12,9 @@ from labelkin.onnx._graph import Graph, Tensor
 from support.kin import limited, related_labels
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
-runtime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+
+from support.onnx_session import open_session, run
 
 SMALL = {"n_projections": 2, "n_trees": 12, "random_state": 0, "n_jobs": 1}
 
@@ -52,13 +54,6 @@ def rank_deficient(rng):
 
 def exclusive(rng):
     return related_labels(exclusive=True)
-
-
-def run(exported, X):
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = 1  # the threads of ONNX Runtime wait by spinning
-    session = runtime.InferenceSession(exported.SerializeToString(), options)
-    return session.run(None, {"X": X})
 
 
 @pytest.mark.parametrize("data", [measurements, counts, codes, marks, rank_deficient, exclusive])
@@ -228,7 +223,7 @@ def test_every_kind_of_column(kind, films, monkeypatch, capsys):
         else:  # true and false are 1 and 0
             numbers = frame[names].replace({"true": 1, "false": 0})
             given[tensor["name"]] = numbers.to_numpy(float)
-    probabilities, labels = runtime.InferenceSession("m.onnx").run(None, given)
+    probabilities, labels = open_session("m.onnx").run(None, given)
     written = [[row["probabilities"][name] for name in facts["labels"]] for row in expected]
     np.testing.assert_allclose(probabilities, written, rtol=0, atol=1e-5)
     marked = [[int(name in row["labels"]) for name in facts["labels"]] for row in expected]

@@ -65,11 +65,9 @@ def _watch(reading: int, handled: threading.Event, ended: threading.Event) -> No
         while number := os.read(reading, 1):
             if number[0] not in (signal.SIGINT, signal.SIGTERM):
                 continue
-            stuck = not handled.wait(_STUCK_SECONDS)
-            if not stuck and ended.wait(_ENDING_SECONDS):
+            if handled.wait(_STUCK_SECONDS) and ended.wait(_ENDING_SECONDS):
                 break
             remove_unfinished()
-            if stuck:  # otherwise the command has reported it
-                os.write(2, b"interrupted\n")
+            os.write(2, b"interrupted\n")
             os._exit(130)
     os.close(reading)
