@@ -1,13 +1,12 @@
 """Single precision stays single: no large array of doubles is made of float32 samples."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.projection._scatter import TrainingRows
+from support.resources import peak_memory
 
 N, K = 20_000, 150
 
@@ -32,11 +31,7 @@ def samples(dtype):
 
 def peak_over_samples(function, X, *args):
     """Return the peak of new memory, in sizes of X."""
-    tracemalloc.start()
-    function(X, *args)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / X.nbytes
+    return peak_memory(function, X, *args) / X.nbytes
 
 
 def scatter(X, Y):

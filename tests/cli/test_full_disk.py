@@ -1,33 +1,18 @@
 """A full disk: exit code 1, one sentence that names the file, and no half-written file."""
 
-import signal
-from contextlib import contextmanager
-
 import pytest
 
 from labelkin.cli import main
 from labelkin.datasets import write
 from support.data import make_data
+from support.resources import full_disk
 from support.tables import write_films
 
 pytest.importorskip("typer")
 pytest.importorskip("skops")
-resource = pytest.importorskip("resource")
+pytest.importorskip("resource")
 
 OPTIONS = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "br", "--quiet"]
-
-
-@contextmanager
-def full_disk(size):
-    """Let every file grow to a size and no further, as where the disk is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
 from labelkin.cli._service import ModelService
 from labelkin.persistence import save_model
-from labelkin.serve import make_app
+from labelkin.serve import Limits, make_app
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 
 
 def client_of(path, decision=None):
-    app = make_app(ModelService(load_saved_model(path), decision))
+    app = make_app(ModelService(load_saved_model(path), decision), Limits(seconds=300))
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
@@ -204,7 +204,10 @@ def address(folder):
     """Return the address of a real server, in a process of its own."""
     command = [sys.executable, "-m", "labelkin", "serve", str(folder / "model.skops")]
     server = subprocess.Popen(
-        [*command, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--port", "0", "--timeout", "300"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     line = server.stdout.readline()
     assert line.startswith("serving "), server.stderr.read()

@@ -76,9 +76,14 @@ def assert_same_answers(here, there, Q, dQ):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
+    # A killed worker that takes longer than 15 s to start again would be given up.
+    patience = dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})
+    with (
+        patience,
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+    ):
         yield cluster
 
 

@@ -27,7 +27,7 @@ class Cluster:
         self.file, self.folder = folder / "scheduler.json", folder / "elsewhere"
         self.folder.mkdir()
         self.processes = []
-        self._dask("scheduler", "--port", "0")
+        self._dask("scheduler", "--port", "0", "--dashboard-address", "127.0.0.1:0")
 
     def _dask(self, *words):
         where = ["--scheduler-file", str(self.file), "--host", "127.0.0.1", "--no-dashboard"]

@@ -10,6 +10,7 @@ from labelkin.experiments.run.columns import COLUMNS, METRIC_COLUMNS
 from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
+from support.resources import full_disk
 
 
 def row(method="m", fold=0, status="ok", value=0.1 + 0.2, dataset="d"):
@@ -286,14 +287,12 @@ def test_a_damaged_environment_names_its_run(tmp_path):
 
 
 def test_a_full_disk_names_the_store(tmp_path):
-    resource = pytest.importorskip("resource")
     path = tmp_path / "r.db"
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Store(path, write=True) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
-        try:
-            with pytest.raises(OSError, match=r"r\.db") as caught, store._transaction():
-                store._db.execute("INSERT INTO runs VALUES (1, '', ?, '{}')", ("x" * 10**6,))
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with (
+        Store(path, write=True) as store,
+        full_disk(200_000),
+        pytest.raises(OSError, match=r"r\.db") as caught,
+        store._transaction(),
+    ):
+        store._db.execute("INSERT INTO runs VALUES (1, '', ?, '{}')", ("x" * 10**6,))
     assert caught.value.filename == str(path)

@@ -1,10 +1,12 @@
 """Mutations of files for the fuzz tests: bytes, arrays, and the schemas of models.
 
-``LABELKIN_FUZZ_SECONDS`` sets how long each target runs; one second by default.
-``LABELKIN_FUZZ_SEED`` gives other mutations.
+There are as many mutations as a test asks for, so that each run has the same;
+``LABELKIN_FUZZ_SECONDS`` gives each target these seconds instead, and ``LABELKIN_FUZZ_SEED``
+other mutations.
 """
 
 import io
+import itertools
 import json
 import os
 import random
@@ -15,34 +17,55 @@ import numpy as np
 
 from support.model_files import places
 
-SECONDS = float(os.environ.get("LABELKIN_FUZZ_SECONDS", "1"))
+SECONDS = float(os.environ.get("LABELKIN_FUZZ_SECONDS", "0"))
 SEED = int(os.environ.get("LABELKIN_FUZZ_SEED", "0"))
-TOKENS = [b'"', b"'", b"\n", b"\0", b"1e400", b"1_000", b"0x1F", b"{", b"}", b"-1", b"9" * 20]
+TOKENS = [
+    *(bytes([c]) for c in b"'\"\\,{}%?@#:;<>&-+.0129eE_ \t\n\r\0"),
+    *(b"{0 1", b"@attribute", b"@data\n", b"-C 99", b"-C 0", b"1e999", b"1e400", b"nan", b"0x1F"),
+    *(b"\xff\xfe", b"\xc3", b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", "١".encode(), b"\\u0041"),
+    *(b"\\ud800", b"9" * 20, b"-1", b"1_000", b"&x;", b"<!DOCTYPE a>", b"<![CDATA["),
+    *(b"{1 1,1 1}\n", b"0:1"),
+]
 NUMBERS = [0, -1, 1, 2, 7, 255, 2**15, 2**31 - 1, -(2**31), 2**53, 2**63 - 1, 1e308, float("nan")]
 
 
 def mutate(raw, rng):
-    """Return bytes with a few of them changed, cut, repeated or replaced by a token."""
-    found = bytearray(raw)
-    for _ in range(rng.choice([1, 1, 2, 4])):
-        at = rng.randrange(len(found) + 1)
-        kind = rng.randrange(4)
-        if kind == 0:
-            del found[at : at + rng.randrange(1, 30)]
-        elif kind == 1 and found:
-            found[at % len(found)] ^= 1 << rng.randrange(8)
-        elif kind == 2:
-            found[at:at] = rng.choice(TOKENS)
-        else:
-            found[at:at] = found[at : at + rng.randrange(1, 60)]
-    return bytes(found)
+    """Return bytes of which a few are cut, changed, repeated, swapped or replaced by a token."""
+    raw = bytearray(raw)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        at = rng.randrange(len(raw) + 1)
+        match rng.randrange(8):
+            case 0:
+                del raw[at:]
+            case 1:
+                del raw[at : at + rng.randrange(1, 30)]
+            case 2 if raw:
+                raw[at % len(raw)] = rng.randrange(256)
+            case 3:
+                raw[at:at] = rng.choice(TOKENS)
+            case 4:
+                raw[at:at] = raw[at : at + rng.randrange(1, 200)]
+            case 5:
+                lines = raw.split(b"\n")
+                i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+                lines[i], lines[j] = lines[j], lines[i]
+                raw = bytearray(b"\n".join(lines))
+            case 6:
+                lines = raw.split(b"\n")
+                lines.insert(rng.randrange(len(lines)), rng.choice(lines))
+                raw = bytearray(b"\n".join(lines))
+            case 7:
+                raw[at : at + 1] = rng.choice(TOKENS)
+    return bytes(raw)
 
 
-def inputs(corpus, change=mutate):
-    """Yield the corpus, then mutations of it until the time is over."""
+def inputs(corpus, change=mutate, *, count):
+    """Yield the corpus, then `count` mutations of it, or mutations until the time is over."""
     yield from corpus
     rng, end = random.Random(SEED), time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    for done in itertools.count():
+        if time.monotonic() > end if SECONDS else done == count:
+            break
         yield change(rng.choice(corpus), rng)
 
 

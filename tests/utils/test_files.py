@@ -4,12 +4,12 @@ import bz2
 import errno
 import gzip
 import os
-import resource
 import time
 
 import pytest
 
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing
+from support.resources import full_disk
 
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -47,10 +47,8 @@ def test_limit_without_a_choice(tmp_path):
 @pytest.fixture
 def small_disk():
     """Let no file grow beyond 100 kB, as on a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(100_000):
+        yield
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
