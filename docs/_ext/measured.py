@@ -274,7 +274,7 @@ def claims_count() -> str:
         "holds": "{} hold", "holds partly": "{} hold partly", "does not hold": "{} do not hold",
         "not run": "{} were not tested",
     }  # fmt: skip
-    depends = "{} depend on the rule for ties"
+    depends = "for {} it depends on the rule for ties"
     counts: dict[str, int] = {}
     for verdict, claims in verdicts().items():
         text = words.get(verdict, depends)

@@ -86,6 +86,16 @@ def test_curves_pass_through_the_means(results):
     assert printed.get_ydata()[0] == 86.21 if sweep.dataset == "medical" else 67.24
 
 
+def test_values_that_are_not_numbers_are_not_joined_by_a_line():
+    rng = np.random.default_rng(0)
+    names = [f"clr@estimator={base}" for base in ("c45", "knn", "svm")]
+    rows = [row for name in names for row in cells("yeast", name, rng, like="clr", n_repeats=1)]
+    (sweep,) = Sweep.all_of(check_results(pd.DataFrame(rows)))
+    axes = draw_sweep(sweep).axes[0]
+    assert {line.get_linestyle() for line in axes.get_lines()} == {"None"}
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["c45", "knn", "svm"]
+
+
 def test_bars(results, tmp_path):
     group = Comparison.of(results, components=True)
     figure = draw_bars(group)

@@ -160,8 +160,8 @@ def _distinct(names: Iterable[str]) -> list[str]:
 def draw_sweep(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
     """Draw each metric against the values of a parameter, with the published figures.
 
-    Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band is one
-    standard deviation to each side.
+    Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band, or the bar of a
+    value that is not a number, is one standard deviation to each side.
     """
     shown = [m for m in MEASURES.values() if sweep.frame[m.name].notna().any()]
     if not shown:
@@ -237,8 +237,20 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
     std = np.array([_spread(found) for found in values])
     known = np.isfinite(mean)
     at, mean, std = at[known], mean[known], std[known]
-    axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
-    axes.plot(at, mean, color=BLUE, marker="o", markersize=3.5, label="measured (± std)")
+    names = sweep.positions() == list(map(float, range(len(settings))))
+    marks: dict[str, Any] = {
+        "color": BLUE,
+        "marker": "o",
+        "markersize": 3.5,
+        "label": "measured (± std)",
+    }
+    if names:  # in no order, so no line leads from one to the next
+        axes.errorbar(at, mean, std, linestyle="none", capsize=3, **marks)
+        axes.set_xticks(range(len(settings)), list(map(shorten, settings)))
+        axes.margins(x=0.2)
+    else:
+        axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
+        axes.plot(at, mean, **marks)
     printed = [published(sweep.dataset, sweep.variant(s), measure.name) for s in settings]
     pairs = [(x, p.mean) for x, p in zip(sweep.positions(), printed, strict=True) if p]
     if pairs:
@@ -253,8 +265,6 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
         )
     axes.set_title(measure.heading)
     axes.set_xlabel(sweep.symbol)
-    if sweep.positions() == list(map(float, range(len(settings)))):
-        axes.set_xticks(range(len(settings)), list(map(shorten, settings)))
     axes.grid(alpha=0.25, linewidth=0.5)
 
 
