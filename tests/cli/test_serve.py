@@ -28,6 +28,7 @@ from labelkin.cli._decisions import Decision
 from labelkin.cli._service import ModelService
 from labelkin.persistence import save_model
 from labelkin.serve import Limits, make_app
+from labelkin.tabular._occlusion import _without_cells
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
@@ -64,7 +65,8 @@ def predict(client, *rows, **fields):
 
 
 def error_of(client, *rows):
-    answer = client.post("/predict", json={"rows": list(rows)})
+    body = json.dumps({"rows": list(rows)})  # in ASCII, which can hold halves of characters
+    answer = client.post("/predict", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 422, answer.text
     return answer.json()["error"]
 
@@ -110,6 +112,8 @@ def test_values_of_many_kinds(client):
         ({"plot": {"a": 1}, "country": "fr", "runtime": 1}, "'plot' holds an object"),
         ({"plot": "x", "country": "fr", "runtime": 10**400}, "beyond the range"),
         ([1, 2, 3], "row 1 is not an object"),
+        ({"plot": "\ud800", "country": "fr", "runtime": 1}, "'plot' holds '\\ud800', which is not"),
+        ({"\ud800": "x", "country": "fr", "runtime": 1}, "no column 'plot'"),
     ],
 )
 def test_rows_that_do_not_fit(client, row, words):
@@ -138,6 +142,16 @@ def test_explanations_name_the_words(client):
     parts = [one["part"] for one in labels["crime"]["added"] if one["log_odds"] > 0]
     assert {"detective", "murder", "police", "evidence", "gang"} & set(parts)
     assert labels["crime"]["probability"] == row["probabilities"]["crime"]
+
+
+def test_a_very_long_text_is_explained_by_a_few_words(folder):
+    saved = load_saved_model(folder / "model.skops")
+    text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
+    X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
+    names, rows = _without_cells(saved.model, saved.schema, X)
+    assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
+    assert rows["plot"][0] == text.replace(" unknown", "")
+    assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")
 
 
 def test_decisions(folder):

@@ -1,4 +1,4 @@
-"""A command ends soon after Ctrl-C or SIGTERM, even inside one long call of compiled code."""
+"""A command ends soon after Ctrl-C or SIGTERM, even in one long call or amid its imports."""
 
 import signal
 import subprocess
@@ -19,10 +19,26 @@ with terminable(), open_for_writing(sys.argv[1]) as file:
 """
 
 
+IMPORTING = """
+import sys, time
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == "labelkin.cli._app":
+            print("ready", flush=True)
+            time.sleep(600)
+
+sys.meta_path.insert(0, Slow())
+from labelkin.cli import main
+sys.exit(main(["datasets"]))
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ends_in_compiled_code(number, tmp_path):
+@pytest.mark.parametrize("script", [STUCK, IMPORTING], ids=["compiled code", "imports"])
+def test_ends_soon(script, number, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-c", STUCK, str(tmp_path / "out")],
+        [sys.executable, "-c", script, str(tmp_path / "out")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -239,6 +239,7 @@ def test_requests_of_other_pages(client):
     value = {"rows": ["a"]}
     assert error_of(post(client, value, origin="https://evil.com"), 403)
     assert error_of(post(client, value, origin="null"), 403)
+    assert error_of(post(client, value, origin="http://["), 403)
     assert error_of(post(client, value, **{"sec-fetch-site": "cross-site"}), 403)
     assert post(client, value, origin="http://localhost:8000").status_code == 200
 

@@ -4,12 +4,25 @@ import os
 import sys
 from collections.abc import Sequence
 
+from labelkin.cli._signals import terminable
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line on `argv` (default: ``sys.argv[1:]``) and return its exit code.
 
     An error is one sentence on stderr and an exit code, never a traceback.
     """
+    with terminable() as interrupted:  # also while the commands are imported
+        code = _run(sys.argv[1:] if argv is None else list(argv), interrupted)
+    if argv is None and code == 130:
+        # Python would wait for threads that still compute.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _run(argv: list[str], interrupted: list[int]) -> int:
     try:
         try:
             import rich  # noqa: F401
@@ -23,15 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 2
         from labelkin.cli._app import run
 
-        if argv is not None:
-            return run(list(argv))
-        code = run(sys.argv[1:])
-        if code == 130:
-            # Python would wait for threads that still compute.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-        return code
-    except KeyboardInterrupt:  # while the commands were still being imported
-        print("interrupted", file=sys.stderr)
-        return 130
+        return run(argv, interrupted)
+    except KeyboardInterrupt:
+        pass
+    except Exception:  # an import that a signal cuts short may fail in any way
+        if not interrupted:
+            raise
+    print("interrupted", file=sys.stderr)
+    return 130

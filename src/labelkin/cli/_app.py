@@ -22,7 +22,6 @@ from labelkin.cli import (
     serve,
 )
 from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
-from labelkin.cli._signals import terminable
 
 app = typer.Typer(
     name="labelkin",
@@ -84,10 +83,10 @@ _add("merge", merge.command)
 _add("report", report.command)
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line and return its exit code."""
+def run(argv: list[str], interrupted: list[int]) -> int:
+    """Run one command line and return its exit code; `interrupted` are the signals received."""
     quiet = "-q" in argv or "--quiet" in argv
-    with terminable() as interrupted, warnings_as_notes(quiet):
+    with warnings_as_notes(quiet):
         try:
             code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
             sys.stdout.flush()
@@ -98,7 +97,6 @@ def run(argv: list[str]) -> int:
         except SystemExit as end:  # Typer's response to a broken pipe
             return end.code if isinstance(end.code, int) else 1
         except Exception as error:
-            # An import that Ctrl-C cuts short may fail in any way.
             return report_interrupt() if interrupted else report_error(error, _options_of(argv))
         if code == 130:  # Typer turns KeyboardInterrupt into this code, without a word
             return report_interrupt()

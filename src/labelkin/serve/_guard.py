@@ -8,7 +8,6 @@ another page sends.
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -70,7 +69,7 @@ class Guard:
             )
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         origin = headers.get(b"origin")
-        foreign = origin is not None and urlsplit(origin).netloc != hosts[0]
+        foreign = origin is not None and origin.partition("://")[2] != hosts[0]
         if foreign or headers.get(b"sec-fetch-site") == "cross-site":
             return 403, "Pages of other sites may not use this model."
         return None

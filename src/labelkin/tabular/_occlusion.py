@@ -16,6 +16,7 @@ from labelkin.tabular._schema import Schema
 
 # Parts of a row that are tried, those that differ most from other rows.
 _MAX_PARTS = 400
+_MAX_WORDS = 2_000_000  # of all rows without one part
 _SMALLEST = 1e-6
 
 
@@ -64,23 +65,25 @@ def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str]
     """Return the names of the parts, and the row followed by itself without each of them."""
     import pandas
 
+    # Only the words that the pipeline knows: each row that is predicted holds all of them but one.
+    row = {column: frame[column].iloc[0] for column in frame.columns}
+    present = {column for column, value in row.items() if value is not None and value == value}
     texts = schema.of_kind("text")
+    words = {c: _tokens(pipeline, c, str(row[c])) for c in texts if c in present}
+    frame = frame.assign(**{column: " ".join(known) for column, known in words.items()})
+    most = min(_MAX_PARTS, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
     names: list[str] = []
     changed: list[tuple[str, Any]] = []
-    for column in frame.columns:
-        value = frame[column].iloc[0]
-        if value is None or value != value:
-            continue
-        if column in texts:
-            tokens = _tokens(pipeline, column, str(value))
-            for word in dict.fromkeys(tokens):
+    for column, value in row.items():
+        if column in words:
+            for word in list(dict.fromkeys(words[column]))[:most]:
                 names.append(word if len(texts) == 1 else f"{column}: {word}")
-                changed.append((column, " ".join(token for token in tokens if token != word)))
-        else:
+                changed.append((column, " ".join(one for one in words[column] if one != word)))
+        elif column in present:
             shown = f"{value:g}" if isinstance(value, (int, float)) else value
             names.append(f"{column}={shown}")
             changed.append((column, None))
-    names, changed = names[:_MAX_PARTS], changed[:_MAX_PARTS]
+    names, changed = names[:most], changed[:most]
     rows = pandas.concat([frame] * (1 + len(names)), ignore_index=True)
     for i, (column, value) in enumerate(changed):
         rows.loc[i + 1, column] = value

@@ -39,7 +39,7 @@ def table_of_records(
         if not isinstance(row, dict):
             raise FormatError(source, f"row {number} is not an object of columns and values")
     pyarrow = import_optional("pyarrow")
-    present = dict.fromkeys(name for row in rows for name in row)
+    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
     columns: dict[str, Any] = {}
     for name, kind in schema.columns.items():
         if name not in present:
@@ -62,10 +62,22 @@ def _check_cell(value: Any, name: str, number: int, source: str) -> Any:
     where = f"row {number}: column {shorten(name)} holds"
     if isinstance(value, Real):
         _as_float(value, where, source)
-    elif not (value is None or isinstance(value, str)):
+    elif isinstance(value, str):
+        if not _is_unicode(value):
+            raise FormatError(source, f"{where} {shorten(value)}, which is not valid Unicode text")
+    elif value is not None:
         held = "a list" if isinstance(value, list) else "an object"
         raise FormatError(source, f"{where} {held}, not a number or text")
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded; JSON may hold halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _as_float(value: Real, where: str, source: str) -> float:
