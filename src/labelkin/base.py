@@ -48,7 +48,7 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import as_target, check_labels
+from labelkin._utils.labels import as_target, check_labels, check_target_given
 from labelkin.distributed import map_predict, validate_fit
 
 Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
@@ -206,14 +206,6 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
         return estimator
     rng = check_random_state(random_state)
     return estimator.set_params(**{name: random_seed(rng) for name in names})
-
-
-def check_target_given(estimator: Any, y: Any) -> None:
-    """Raise scikit-learn's error where the target is None."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
 
 
 class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):

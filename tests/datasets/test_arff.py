@@ -266,7 +266,7 @@ def test_drop_and_suggestions(tmp_path):
     assert "no column 'comdy'. Columns that could be meant: comedy." in message
     assert "no column 'idd'" in error(tmp_path, text, labels="comedy", drop=["idd"])
     assert "both a label and dropped" in error(tmp_path, text, labels="comedy", drop="comedy")
-    assert "no feature is left" in error(tmp_path, text, labels="comedy", drop="id,a")
+    assert "no feature column is left" in error(tmp_path, text, labels="comedy", drop="id,a")
     assert "named twice" in error(tmp_path, text, labels=["comedy", "comedy"])
 
 

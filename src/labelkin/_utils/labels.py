@@ -30,6 +30,14 @@ def as_matrix(values: Any, name: str) -> Any:
     return array
 
 
+def check_target_given(estimator: Any, y: Any) -> None:
+    """Raise scikit-learn's error where the target is None."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
 def as_target(Y: Any) -> Any:
     """Return a target as an array, unchanged if it is one; raise an error for lists of sets."""
     cure = (

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_n_features, check_consistent_length, check_is_fitted
 
+from labelkin._utils.labels import check_target_given
 from labelkin.distributed._rows import RowBlocks
 from labelkin.distributed._tasks import as_dask_array, constant, task
 
@@ -19,10 +20,7 @@ def validate_fit(estimator: Any, X: Any, y: Any) -> tuple[RowBlocks, Any]:
         Whether it holds only 0 and 1 is checked block by block, when it is computed.
     """
     rows = X if isinstance(X, RowBlocks) else RowBlocks.from_dask(X)
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
+    check_target_given(estimator, y)
     for name in ("label_names_", "feature_names_in_"):
         if hasattr(estimator, name):
             delattr(estimator, name)

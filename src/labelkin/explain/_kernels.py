@@ -1,9 +1,11 @@
 """Explanations by members, training samples and features, for kernels and their ensemble."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
@@ -247,6 +249,37 @@ class KernelExplanation(PrintedTables):
             for row, labels in zip(self.rows[:SHOWN], self.row_labels, strict=False)
         ]
         return "most similar training samples", ["training sample", "similarity", "labels"], found
+
+
+class ExplainedByKernels:
+    """Base of the classifiers that are kernels of training samples, or ensembles of these."""
+
+    @abstractmethod
+    def _explain(self, x: Any, feature_names: Any, max_features: int) -> KernelExplanation:
+        """Explain the prediction for one sample."""
+
+    def explain(
+        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
+    ) -> KernelExplanation:
+        """Return what members, training samples and features add to one prediction.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+        feature_names : sequence of str, optional
+            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
+            ``fit``, else numbers.
+        max_features : int, default=400
+            Features that are tried, those furthest from their medians: the time is that of as
+            many predictions. 0: none.
+
+        Returns
+        -------
+        KernelExplanation
+            Print it, plot it, or read its arrays. Kernel ridge by itself is a single member.
+        """
+        return self._explain(x, feature_names, max_features)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from labelkin._utils.array_api import (
 from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import fit_better_curves, to_log_odds_scale
-from labelkin.explain import KernelExplanation
 from labelkin.explain._features import typical_values
+from labelkin.explain._kernels import ExplainedByKernels
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL, take
 from labelkin.kernel._explain import explain_kernel_ridge
@@ -36,7 +36,7 @@ from labelkin.kernel._ridge import RIDGES
 _MAX_EIGEN = 2_000
 
 
-class KernelRidgeLOOClassifier(MultiLabelClassifier):
+class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     """Kernel ridge regression of every label, tuned by leave-one-out error, calibrated.
 
     Each label, as 0 and 1, is regressed on a kernel with a ridge and an intercept. The error
@@ -310,28 +310,7 @@ class KernelRidgeLOOClassifier(MultiLabelClassifier):
     def _proba(self, X: Matrix) -> Array:
         return self._calibrate(self._regression.scores(X))
 
-    def explain(
-        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
-    ) -> KernelExplanation:
-        """Return what training samples and features add to one prediction.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-        feature_names : sequence of str, optional
-            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
-            ``fit``, else numbers.
-        max_features : int, default=400
-            Features that are tried, those furthest from their medians: the time is that of as
-            many predictions. 0: none.
-
-        Returns
-        -------
-        KernelExplanation
-            Print it, plot it, or read its arrays.
-        """
-        return explain_kernel_ridge(self, x, feature_names, max_features)
+    _explain = explain_kernel_ridge
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -13,8 +13,8 @@ from labelkin._utils.parallel import blas_threads, effective_n_threads, map_thre
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
-from labelkin.explain import KernelExplanation
 from labelkin.explain._features import typical_values
+from labelkin.explain._kernels import ExplainedByKernels
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
@@ -34,7 +34,7 @@ from labelkin.kin._views import (
 from labelkin.metrics import METRICS
 
 
-class KinEnsembleClassifier(MultiLabelClassifier):
+class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
 
     The members are as different as possible. All of them use the same 5 to 20 folds of the
@@ -386,25 +386,4 @@ class KinEnsembleClassifier(MultiLabelClassifier):
     def _labels_of(self, proba: Array) -> Array:
         return self.decision_.apply(proba)
 
-    def explain(
-        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
-    ) -> KernelExplanation:
-        """Return what members, training samples and features add to one prediction.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-        feature_names : sequence of str, optional
-            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
-            ``fit``, else numbers.
-        max_features : int, default=400
-            Features that are tried, those furthest from their medians: the time is that of as
-            many predictions. 0: none.
-
-        Returns
-        -------
-        KernelExplanation
-            Print it, plot it, or read its arrays.
-        """
-        return explain_kin(self, x, feature_names, max_features)
+    _explain = explain_kin

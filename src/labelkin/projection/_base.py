@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from labelkin._utils.array_api import to_numpy
 from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.labels import check_target_given
 from labelkin.base import (
     Array,
     Matrix,
     check_same_namespace,
-    check_target_given,
     is_dask,
     label_set_matrix,
     validate_rows,

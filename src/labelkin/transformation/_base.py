@@ -18,9 +18,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from labelkin.base import Array, Matrix, MultiLabelClassifier, set_random_states
+from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, set_random_states
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 
@@ -89,11 +89,9 @@ class TransformationClassifier(MultiLabelClassifier):
     ) -> tuple[Matrix, Array, Array | None]:
         """Validate training data and their weights; rows of weight 0 are left out."""
         X, y = self._validate_fit(X, y)
-        if sample_weight is None:
+        weight = check_weight(sample_weight, X.shape[0])
+        if weight is None:
             return X, y, None
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError("sample_weight must be positive for at least one sample.")
         kept = np.flatnonzero(weight)
         return X[kept], y[kept], weight[kept]
 

@@ -14,10 +14,10 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin.base import validate_rows
+from labelkin.base import check_weight, validate_rows
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
 from labelkin.tree._tree import C45Tree
 
@@ -162,12 +162,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
-        weight = None
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
         matrix = PresortedMatrix.from_matrix(X, self.value_resolution)
+        weight = check_weight(sample_weight, matrix.shape[0])
         return self._fit_presorted(matrix, np.asarray(y), weight)
 
     def _fit_presorted(
@@ -187,8 +183,6 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.n_features_in_ = matrix.shape[1]
         weight = np.ones(len(codes)) if sample_weight is None else sample_weight
         total = float(weight.sum())
-        if total <= 0:
-            raise ValueError("sample_weight must be positive for at least one sample.")
         if total < 2 * self.min_samples_leaf <= np.count_nonzero(weight):
             warnings.warn(
                 f"sample_weight sums to {total:g}, too little for any split: weights count as "

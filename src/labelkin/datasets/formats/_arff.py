@@ -20,7 +20,7 @@ from labelkin._utils.files import (
 )
 from labelkin.datasets.formats._arff_header import Attribute, Header, quote, read_header
 from labelkin.datasets.formats._arff_rows import RowReader
-from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
+from labelkin.datasets.formats._columns import Labels, find_columns, find_features, find_labels
 from labelkin.datasets.formats._content import Content, check_content, make_bunch, number_text
 from labelkin.datasets.formats._mulan_xml import (
     check_xml_names,
@@ -87,15 +87,7 @@ def read_arff(
         header = read_header(file, path, encoding)
         names = header.names
         label_columns = _label_columns(header, path, xml, labels)
-        kept = np.ones(len(names), dtype=bool)
-        kept[find_columns(split_names(drop, names), names, path)] = False
-        if not kept[label_columns].all():
-            clash = names[label_columns[~kept[label_columns]][0]]
-            raise FormatError(path, f"{shorten(clash)} is both a label and dropped")
-        kept[label_columns] = False
-        features = np.flatnonzero(kept)
-        if not features.size:
-            raise FormatError(path, "no feature is left besides labels and dropped attributes")
+        features = find_features(names, label_columns, drop, path)
         _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
         reader = RowReader(header.attributes, features, label_columns, path, encoding)
         data, target = reader.read(file, header.last_line)

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import find_columns, split_names
+from labelkin.datasets.formats._columns import find_features
 
 
 def column_kind(column: Any) -> str:
@@ -43,14 +43,7 @@ def split_table(
 ) -> tuple[np.ndarray, np.ndarray, list[str], list[str]]:
     """Return features, labels, and the names of both; columns that hold no numbers are refused."""
     names = table.column_names
-    kept = np.ones(len(names), dtype=bool)
-    kept[find_columns(split_names(drop, names), names, path)] = False
-    if not kept[label_columns].all():
-        raise FormatError(path, "a column is both a label and dropped")
-    kept[label_columns] = False
-    features = np.flatnonzero(kept)
-    if not features.size:
-        raise FormatError(path, "no feature column is left besides the labels")
+    features = find_features(names, label_columns, drop, path)
     data = np.empty((table.num_rows, features.size))
     for at, column in enumerate(features.tolist()):
         data[:, at] = _require_numbers(table.column(column), names[column], path)
