@@ -28,36 +28,16 @@ def fit_logistic(
     start: Array | None = None,
     weight: Array | None = None,
 ) -> Array:
-    """Minimise −log likelihood + ridge · |w|², the last entry of w free.
+    """Minimise −log likelihood + ridge · |w|², the last entry of w free; log odds are A @ w.
 
-    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``. Where the
-    classes can be separated, this is where the likelihood is 1 to about ``tol``: the
-    coefficients are large, but finite. For a constant `y` the odds are those of the classes
-    with one more sample each, and there is nothing to fit.
+    The columns of A are of similar scale, the last one all ones: the intercept. The search begins
+    at `start`, by default the coefficients of the classes' odds alone. Up to `max_formed` columns
+    the Hessian is formed; beyond, only its products with vectors.
 
-    Parameters
-    ----------
-    A : ndarray or CSR matrix of shape (n_samples, n_columns)
-        Columns of similar scale, the last one all ones: the intercept.
-    y : ndarray of shape (n_samples,)
-        0 or 1.
-    ridge : float
-        Weight of the squared coefficients.
-    tol : float
-        Tolerance of the gradient.
-    max_iter : int
-        Bound on the Newton steps.
-    max_formed : int
-        Columns up to which the Hessian is formed; beyond, only its products with vectors.
-    start : ndarray of shape (n_columns,), optional
-        Coefficients at which the search begins. None: those of the classes' odds alone.
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the samples in the likelihood. None: all 1.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-        w: log odds are A @ w.
+    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after `max_iter`
+    Newton steps at most. Where the classes can be separated, this is where the likelihood is 1 to
+    about ``tol``: the coefficients are large, but finite. For a constant `y` the odds are those of
+    the classes with one more sample each, and there is nothing to fit.
     """
     n, width = A.shape
     weight = np.ones(n) if weight is None else weight

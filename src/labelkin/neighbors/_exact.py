@@ -26,24 +26,9 @@ _ONE_THREAD = 2**20
 class ExactSearch:
     """The k nearest rows of a matrix on the host, in Euclidean distance.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The rows.
-    n_neighbors : int
-        k: less than `n_samples` if rows are to be left out of their own neighbours, at most
-        `n_samples` otherwise.
-    offset : ndarray of shape (n_features,), optional
-        What has been subtracted from `X` already; None: the rounded mean of dense rows will be.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The rows less `offset`.
-    squared_norms : ndarray of shape (n_samples,)
-        Of the rows in `X`.
-    first_equal : ndarray of shape (n_samples,) or None
-        For each row the first one equal to it; None: no two rows are equal.
+    k is less than the number of rows if rows are to be left out of their own neighbours. `offset`
+    is what has been subtracted from the rows already; None: the rounded mean of dense rows will be.
+    ``first_equal`` names for each row the first one equal to it; None: no two rows are equal.
     """
 
     def __init__(self, X: Matrix, n_neighbors: int, offset: Array | None = None) -> None:
@@ -60,20 +45,11 @@ class ExactSearch:
         self.first_equal = first_of_equals(X)
 
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
-        """Find the nearest rows of each query.
+        """Find the nearest rows of each query: indices, (n_queries, k), nearest first.
 
-        Parameters
-        ----------
-        Q : ndarray or CSR matrix of shape (n_queries, n_features), optional
-            None: the rows themselves, each left out of its own neighbours (but not its
-            duplicates).
-        n_jobs : int, optional
-            Threads; None: as many as BLAS would use. The results are the same.
-
-        Returns
-        -------
-        ndarray of int of shape (n_queries, n_neighbors)
-            Row indices, nearest first, equal distances in the order of the rows.
+        Equal distances are in the order of the rows. Without queries, the rows themselves are
+        queried, each left out of its own neighbours (but not its duplicates). The results are the
+        same for every `n_jobs`.
         """
         n, k = self.X.shape[0], self.n_neighbors
         leave_out = Q is None

@@ -42,23 +42,11 @@ _MOST_STEPS = 10
 class TrainingRows:
     """Training samples in coordinates in which learning a projection is cheap.
 
-    All differences of samples lie in the row space of X. When that is smaller than the
-    feature space (k > n) the samples are rotated into it, once for any number of
-    projections; eigenvectors found there are rotated back, and nothing is lost.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        Samples. The work is done on their device.
-    few_rows : float, default=0.6
-        Ratio of rows in pairs to coordinates up to which `restrict` pays.
-
-    Attributes
-    ----------
-    rows : array or CSR matrix of shape (n_samples, p)
-        The samples in these coordinates.
-    basis : array of shape (p, n_features) or None
-        Orthonormal rows that span the row space; None: the coordinates are the features.
+    All differences of samples lie in the row space of X. When that is smaller than the feature
+    space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
+    found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
+    it; None: the coordinates are the features. The work is done on the device of X. `few_rows` is
+    the ratio of rows in pairs to coordinates up to which `restrict` pays.
     """
 
     def __init__(self, X: Matrix, few_rows: float = _FEW_ROWS) -> None:

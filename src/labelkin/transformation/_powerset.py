@@ -21,14 +21,7 @@ from labelkin.tree import C45TreeClassifier
 
 @dataclass(frozen=True)
 class LabelSetModel:
-    """A fitted classifier whose classes are label sets.
-
-    Attributes
-    ----------
-    classifier : estimator
-    sets : ndarray of shape (n_classes, n_labels)
-        The label set of each class.
-    """
+    """A fitted classifier whose classes are label sets, the rows of `sets`."""
 
     classifier: Any
     sets: Array

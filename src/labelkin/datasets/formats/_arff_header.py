@@ -26,18 +26,10 @@ _POSITIVE = {"1", "+1", "1.0", "yes", "y", "true", "t", "on", "present"}
 
 
 class Attribute(NamedTuple):
-    """One declared column.
+    """One declared column, and the line where it is declared.
 
-    Attributes
-    ----------
-    name : str
-    kind : str
-        ``numeric``, ``nominal``, or a kind that cannot be a feature (``string``, ``date``).
-    values : tuple of str
-        The declared values of a nominal attribute.
-    line : int
-        Where it is declared.
-
+    The kind is ``numeric``, ``nominal`` (with the declared values), or one that cannot be a feature
+    (``string``, ``date``).
     """
 
     name: str

@@ -62,15 +62,7 @@ def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[s
 def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the label columns, ascending.
 
-    Parameters
-    ----------
-    labels : names, comma-separated string, or int
-        A positive count means the first columns, a negative one the last.
-    names : sequence of str
-        All columns of the file.
-    path : str or Path
-        For messages.
-
+    A positive count means the first columns, a negative one the last.
     """
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)
