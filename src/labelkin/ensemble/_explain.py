@@ -22,7 +22,7 @@ def explain_ensemble(ensemble: Any, x: Any) -> Explanation:
             f"{type(ensemble.estimators_[0]).__name__} does not use neighbours: explain works with "
             "MLkNNClassifier or IBLRClassifier as estimator."
         )
-    projected = [row @ projection.components_.T for projection in ensemble.projections_]
+    projected = [projection._project(row) for projection in ensemble.projections_]
     members = list(zip(ensemble.estimators_, projected, strict=True))
 
     def combine(probabilities: Array) -> tuple[Array, Array]:

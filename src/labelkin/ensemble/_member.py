@@ -22,6 +22,7 @@ from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.constraints._blocks import BlockLabelSets
 from labelkin.ensemble._oob import Outside
+from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._blocks import BlockRows
@@ -70,17 +71,22 @@ class TrainingSet:
     n_cannot_link: int | None
     max_features: int | float | None
     feature_draw: str
+    space: RowSpace | None = None
+    """What members share that were learned in the row space of X, on the host."""
 
     @classmethod
     def prepare(cls, ensemble: Any, X: Matrix, Y: Any, base: Any, sample_weight: Any) -> Any:
         """Prepare validated data for the members of an ensemble."""
         rows: Any
+        space = None
         if is_dask(X):
             Y = labels = BlockLabelSets.from_target(Y)
             rows, sampler = BlockRows(X.persist()), ConstraintSampler(Y)
         else:
             labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
             rows, sampler = TrainingRows(X), ConstraintSampler(Y)
+            if rows.basis is not None and not is_device_array(X):
+                space = RowSpace(rows.basis, X.copy() if sparse.issparse(X) else rows.rows)
         if sample_weight is not None:
             sample_weight = sampler.check_weights(sample_weight)
         return cls(
@@ -97,6 +103,7 @@ class TrainingSet:
             n_cannot_link=ensemble.n_cannot_link,
             max_features=ensemble.max_features,
             feature_draw=ensemble.feature_draw,
+            space=space,
         )
 
     def with_threshold(self, threshold: float, bag: float | None) -> "TrainingSet":
@@ -190,15 +197,20 @@ class Round:
 
     def learn_projection(self, must_link: Array, cannot_link: Array) -> Array:
         """Learn W from the pairs (line 14, a)."""
-        return self.projection._learn(self.rows, must_link, cannot_link)
+        W = self.projection._learn(self.rows, must_link, cannot_link)
+        if self.data.space is not None and self.rows is self.data.rows and len(cannot_link):
+            self.projection = RowSpaceProjection.share(self.projection, self.data.space, W)
+        return W
 
     def train(self, Z: Matrix) -> Member:
         """Train the base classifier on projected samples (line 16, c)."""
         estimator = set_random_states(clone(self.data.base), self.rng)
         if self.bag is None:
             wrong = _fit_misclassified(estimator, Z, self.data)
+            share_row_space(estimator, self.projection)
             return Member(self.projection, estimator, wrong, wrong.mean())
         proba, labels = _fit_predict_outside(estimator, Z, self.data, self.bag, self.rows_outside)
+        share_row_space(estimator, self.projection)
         return self.member_outside(estimator, to_numpy(proba), to_numpy(labels))
 
     @property

@@ -9,6 +9,7 @@ from labelkin._utils.array_api import astype, is_device_array
 from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin.base import Array, Matrix
 from labelkin.ensemble._member import proba_and_labels
+from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._stacked import outputs_on_device
 
 
@@ -49,9 +50,11 @@ def member_outputs(
         yield from outputs_on_device(projections, estimators, X, n_labels)
         return
 
+    project = project_all(projections, X)
+
     def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
         projection, estimator = member
-        return proba_and_labels(estimator, X @ projection.components_.T, n_labels)
+        return proba_and_labels(estimator, project(projection), n_labels)
 
     members = list(zip(projections, estimators, strict=True))
     # In batches, so that the outputs of one batch are held at a time.

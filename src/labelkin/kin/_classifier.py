@@ -9,9 +9,10 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin._utils.parallel import blas_threads, effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, random_seed
+from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, is_dask, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.explain._features import typical_values
 from labelkin.explain._kernels import ExplainedByKernels
@@ -164,6 +165,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
     constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
+    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy: the ensemble is
+    computed on the host, and its predictions are arrays on the device of X. Dask arrays are
+    accepted by ``predict`` and ``predict_proba``, not by ``fit``.
+
     The design (the choice of members, the averaging of log odds, half of the correction) was
     chosen on the paper's twelve datasets, so figures on these are slightly optimistic. All
     parameters are learned from training rows only.
@@ -238,7 +243,13 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         -------
         self
         """
+        if is_dask(X):
+            raise ValueError(
+                "KinEnsembleClassifier needs the rows in memory: give X.compute() and y.compute(), "
+                "or use MultiLabelLogisticRegression, which leaves Dask arrays on their workers."
+            )
         X, y = self._validate_fit(X, y)
+        X = to_numpy(X)
         weight, counted = check_weight(sample_weight, X.shape[0]), np.arange(X.shape[0])
         all_labels, all_weights = y, weight
         if weight is not None:
@@ -374,8 +385,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         return [member for _, member in self.members_]
 
     def _proba(self, X: Matrix) -> Array:
-        batches = gen_batches(X.shape[0], self._limits.query_rows)
-        return np.concatenate([self._batch_proba(X[batch]) for batch in batches])
+        rows = to_numpy(X)
+        batches = gen_batches(rows.shape[0], self._limits.query_rows)
+        proba = np.concatenate([self._batch_proba(rows[batch]) for batch in batches])
+        return to_device_of(proba, X)
 
     def _batch_proba(self, X: Matrix) -> Array:
         X = as_float_rows(X, self._dense)
@@ -384,6 +397,6 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         return self._stacking.proba(scores)
 
     def _labels_of(self, proba: Array) -> Array:
-        return self.decision_.apply(proba)
+        return to_device_of(self.decision_.apply(to_numpy(proba)), proba)
 
     _explain = explain_kin

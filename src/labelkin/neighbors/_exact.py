@@ -44,6 +44,16 @@ class ExactSearch:
         self.squared_norms = row_norms(X, squared=True)
         self.first_equal = first_of_equals(X)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are sparse."""
+        return sparse.issparse(self.X)
+
     def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
         """Find the nearest rows of each query: indices, (n_queries, k), nearest first.
 
@@ -51,14 +61,14 @@ class ExactSearch:
         queried, each left out of its own neighbours (but not its duplicates). The results are the
         same for every `n_jobs`.
         """
-        n, k = self.X.shape[0], self.n_neighbors
+        n, k = self.n_rows, self.n_neighbors
         leave_out = Q is None
         queries = self.X if Q is None else self._centre(Q)
         m = queries.shape[0]
         if k == 0 or m == 0:
             return np.zeros((m, k), dtype=np.intp)
         small = m * n <= min(_ONE_PRODUCT, 2**17 * get_config()["working_memory"])
-        products = self._products(queries) if small and not sparse.issparse(self.X) else None
+        products = self._products(queries) if small and not self.is_sparse else None
 
         def nearest(rows: slice) -> Array:
             block = self._products(queries[rows]) if products is None else products[rows]

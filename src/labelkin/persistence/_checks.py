@@ -169,9 +169,22 @@ def _check_rows(counts: Any) -> None:
         order = np.asarray(search.order)
         _check_equal(counts, sorted(order.tolist()), list(range(counts.Y.shape[0])))
     else:
-        _check_equal(counts, search.X.shape[0], counts.Y.shape[0])
+        _check_equal(counts, search.n_rows, counts.Y.shape[0])
     if not 0 <= search.n_neighbors <= counts.Y.shape[0]:
         raise ValueError("a search finds more rows than there are")
+
+
+def _check_row_space(search: Any) -> None:
+    """Check that the arrays of a search in the row space fit together."""
+    space, (p, d) = search.space, np.shape(search.directions)
+    _check_equal(space, np.shape(space.basis)[:1], (p,))
+    _check_equal(space, space.X.shape[1], space.basis.shape[1] if sparse.issparse(space.X) else p)
+    _check_equal(search, np.shape(search.squared_norms), (search.n_rows,))
+    _check_equal(search, np.shape(np.zeros(d) if search.offset is None else search.offset), (d,))
+    if search.first_equal is not None:
+        first = np.asarray(search.first_equal)
+        _check_equal(search, (first.shape, first.dtype.kind), ((search.n_rows,), "i"))
+        _check_equal(search, bool((first.min() >= 0) & (first.max() < search.n_rows)), True)
 
 
 def _width(estimator: Any) -> int:
@@ -192,6 +205,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "sklearn.ensemble._forest.BaseForest": _check_forest,
     "sklearn.feature_extraction.text.CountVectorizer": _check_words,
     "sklearn.preprocessing._encoders.OneHotEncoder": _check_categories,
+    "labelkin.ensemble._row_space.RowSpaceSearch": _check_row_space,
     "labelkin.neighbors._counts.NeighborCounts": _check_rows,
     "labelkin.persistence._forests.PackedTrees": _check_packed,
     "labelkin.tree._tree.C45Tree": lambda tree: _check_tree(tree, np.iinfo(np.int32).max),

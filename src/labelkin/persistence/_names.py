@@ -15,6 +15,9 @@ import labelkin
 PARTS = {
     "calibration.SlopeCalibration": "labelkin.calibration._curves.SlopeCalibration",
     "decisions.LabelDecision": "labelkin.decisions._label_decision.LabelDecision",
+    "ensemble.RowSpace": "labelkin.ensemble._row_space.RowSpace",
+    "ensemble.RowSpaceProjection": "labelkin.ensemble._row_space.RowSpaceProjection",
+    "ensemble.RowSpaceSearch": "labelkin.ensemble._row_space.RowSpaceSearch",
     "kernel.DirectKernelRidge": "labelkin.kernel._direct.DirectKernelRidge",
     "kernel.KernelRidge": "labelkin.kernel._regression.KernelRidge",
     "kin.LabelCorrection": "labelkin.kin._correction.LabelCorrection",

@@ -30,6 +30,7 @@ class LinearProjection(
     """
 
     components_: Array
+    _stored_array = "components_"
 
     def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
         return validate_rows(self, X, reset=reset)
@@ -56,8 +57,12 @@ class LinearProjection(
         check_is_fitted(self)
         if is_dask(X):
             return map_transform(self, X)
-        check_same_namespace(X, self, attribute="components_", method="transform")
-        return self._validate_rows(X, reset=False) @ self.components_.T
+        check_same_namespace(X, self, attribute=self._stored_array, method="transform")
+        return self._project(self._validate_rows(X, reset=False))
+
+    def _project(self, X: Matrix) -> Array:
+        """Project validated samples."""
+        return X @ self.components_.T
 
     @property
     def _n_features_out(self) -> int:

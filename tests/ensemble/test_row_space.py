@@ -1,0 +1,114 @@
+"""With more features than samples, members share a basis and hold W in its coordinates alone."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
+from labelkin.ensemble._row_space import RowSpaceProjection, RowSpaceSearch
+from labelkin.persistence import load_model, save_model
+from support.data import make_data
+
+N_FEATURES = 300
+KINDS = {
+    "sparse": sparse.csr_array,
+    "dense, far from zero": lambda X: X + 1000.0,
+    "float32": lambda X: X.astype(np.float32),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def fitted(request):
+    rng = np.random.default_rng(0)
+    X = rng.random((80, N_FEATURES)) * (rng.random((80, N_FEATURES)) < 0.1)
+    X[7] = X[3]  # equal samples
+    X, (_, Y) = KINDS[request.param](X), make_data(80)
+    model = BaggingVPCPClassifier(n_estimators=4, random_state=0, n_jobs=1).fit(X[:60], Y[:60])
+    return model, X, Y
+
+
+def test_members_hold_neither_components_nor_projected_samples(fitted):
+    model, _, _ = fitted
+    spaces = {id(projection.space_) for projection in model.projections_}
+    assert len(spaces) == 1
+    for projection, member in zip(model.projections_, model.estimators_, strict=True):
+        search = member._counts.search
+        assert isinstance(search, RowSpaceSearch)
+        assert search.directions is projection.directions_
+        assert search.space is projection.space_
+    space = model.projections_[0].space_
+    needed = space.basis.nbytes + sum(p.directions_.nbytes for p in model.projections_)
+    needed += 0 if sparse.issparse(space.X) else space.X.nbytes
+    stored = len(pickle.dumps((model.projections_, model.estimators_)))
+    assert stored < needed + model.projections_[0].components_.nbytes
+
+
+@pytest.mark.parametrize("n_queries", [5, 80])  # with many, the samples are projected
+def test_neighbours_are_those_among_the_projected_samples(fitted, n_queries):
+    model, X, Y = fitted
+    queries = X[80 - n_queries :]
+    proba = []
+    for projection, member in zip(model.projections_, model.estimators_, strict=True):
+        Z = X @ projection.components_.T
+        direct = MLkNNClassifier().fit(Z[:60], Y[:60])
+        proba.append(direct.predict_proba(Z[80 - n_queries :]))
+        found = projection.transform(queries)
+        np.testing.assert_allclose(found, Z[80 - n_queries :], rtol=1e-4, atol=1e-4)
+        nearest = member._counts.search.query(found[:1])[0]
+        np.testing.assert_allclose(
+            member._counts.search.distances(found[:1], nearest),
+            np.linalg.norm(found[:1] - Z[nearest], axis=1),
+            rtol=1e-3,
+            atol=1e-3,
+        )
+    np.testing.assert_allclose(model.predict_proba(queries), np.mean(proba, axis=0), rtol=1e-6)
+
+
+def test_components_are_orthonormal_and_as_learned_alone(fitted):
+    model, X, _ = fitted
+    member = model.projections_[0]
+    alone = clone(member)
+    assert type(alone) is PairwiseConstraintProjection
+    alone.fit_pairs(X[:60], member.must_link_, member.cannot_link_)
+    components = member.components_
+    assert components.dtype == X.dtype
+    identity = np.eye(len(components))
+    np.testing.assert_allclose(components @ components.T, identity, atol=1e-4)
+    np.testing.assert_allclose(
+        components.T @ components, alone.components_.T @ alone.components_, atol=1e-4
+    )
+
+
+def test_a_saved_model_predicts_the_same(fitted, tmp_path):
+    pytest.importorskip("skops.io")
+    model, X, _ = fitted
+    save_model(model, tmp_path / "m.skops")
+    back = load_model(tmp_path / "m.skops")
+    assert back.projections_[0].space_ is back.estimators_[-1]._counts.search.space
+    assert isinstance(back.projections_[0], RowSpaceProjection)
+    for queries in (X[60:], X):
+        np.testing.assert_array_equal(back.predict_proba(queries), model.predict_proba(queries))
+        np.testing.assert_array_equal(back.predict(queries), model.predict(queries))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("directions", np.zeros((3, 2))),
+        ("squared_norms", np.zeros(3)),
+        ("offset", np.zeros(1)),
+        ("first_equal", np.zeros(3, dtype=int)),
+        ("first_equal", np.full(60, 60)),
+        ("first_equal", np.zeros(60)),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(fitted, attribute, value, tmp_path):
+    pytest.importorskip("skops.io")
+    model = pickle.loads(pickle.dumps(fitted[0]))
+    setattr(model.estimators_[1]._counts.search, attribute, value)
+    save_model(model, tmp_path / "m.skops")
+    with pytest.raises(ValueError, match="damaged or tampered with"):
+        load_model(tmp_path / "m.skops")
