@@ -9,10 +9,12 @@ from labelkin._utils.lazy import rarely_used_deferred
 
 with rarely_used_deferred():
     import sklearn.compose, sklearn.metrics
-assert not {"scipy.stats", "pandas"} & sys.modules.keys()
+deferred = {"scipy.stats", "scipy.interpolate", "scipy.integrate", "pandas"}
+assert not deferred & sys.modules.keys()
 
 from sklearn.metrics import _ranking
 assert _ranking.rankdata([30, 10, 20]).tolist() == [3, 1, 2]  # a function of scipy.stats
+assert _ranking.trapezoid([1, 2, 3]) == 4
 import scipy.stats
 assert scipy.stats.rankdata is not _ranking.rankdata
 assert scipy.stats.norm.cdf(0) == 0.5

@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# scikit-learn imports these with its first module, and uses them in few functions.
-_RARELY_USED = ("scipy.stats", "pandas")
+# scikit-learn imports these with its own modules, and uses them in few functions.
+_RARELY_USED = ("scipy.stats", "scipy.interpolate", "scipy.integrate", "pandas")
 
 
 def lazy_exports(
@@ -31,9 +31,9 @@ def lazy_exports(
 def rarely_used_deferred() -> Iterator[None]:
     """Import scikit-learn in about half the time: what it rarely uses is imported on first use.
 
-    Modules that are imported inside the context get placeholders for `scipy.stats` and pandas and
-    for their functions. These import the real module when they are called or read. Later imports
-    do not find them.
+    Modules that are imported inside the context get placeholders for pandas, for some parts of
+    SciPy and for their functions. These import the real module when they are called or read.
+    Later imports do not find them.
     """
     placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
     sys.modules.update(placeholders)
