@@ -82,7 +82,7 @@ class BlockData:
 
     def moments(self, weight: Array) -> Moments:
         """Return the weighted means of the columns and of their squares."""
-        parts = self._map(Moments.of_rows, self.split(self.array(weight / weight.sum())))
+        parts = self._map(Moments.of_rows, self.split(self.array(weight / (weight.sum() or 1.0))))
         return Moments(*compute([combine_in_tree(task(_add), parts)])[0])
 
     def batches(self, columns: Array) -> list[Array]:

@@ -93,7 +93,7 @@ class MemoryData:
 
     def moments(self, weight: Array) -> Moments:
         """Return the weighted means of the columns and of their squares."""
-        return Moments.of_rows(self.X, self.array(weight / weight.sum()))
+        return Moments.of_rows(self.X, self.array(weight / (weight.sum() or 1.0)))
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""
