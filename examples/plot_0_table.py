@@ -186,8 +186,8 @@ else:
 # page about the results; ``serve`` offers the model as a web page, and to programs as JSON
 # (:doc:`/guide/serve`)::
 #
-#     labelkin evaluate tickets.csv --label-column topics --model kin,logistic --report report.html
-#     labelkin fit tickets.csv --label-column topics --model logistic --out tickets.skops
+#     labelkin evaluate tickets.csv --labels topics --model kin,logistic --report report.html
+#     labelkin fit tickets.csv --labels topics --model logistic --out tickets.skops
 #     labelkin predict tickets.skops new.csv --out predictions.csv
 #     labelkin explain tickets.skops new.csv --row 1
 #     labelkin export tickets.skops tickets.onnx

@@ -80,7 +80,7 @@ def test_demo(tmp_path, capsys):
     shown = capsys.readouterr().out
     for word in ("Kin", "ML-kNN", "VPCME", "Micro F1", "Subset accuracy", "fit time", "done"):
         assert word in shown
-    assert "✓ All digits right, of 50 test scenes: Kin in " in shown
+    assert "✓ Of 50 test scenes, all digits are right in: Kin " in shown
     assert "explained" in shown
     for picture in ("scenes.png", "explain.png"):
         assert (out / picture).read_bytes().startswith(b"\x89PNG")

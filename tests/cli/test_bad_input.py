@@ -232,7 +232,7 @@ fit damaged.arff --labels x                         # damaged.arff, line 4
 fit nolabels.arff                                   # the label columns are unknown
 fit nolabels.arff --labels z                        # no column 'z'
 fit string.arff --labels y                          # of type string
-fit multi.arff --labels y                           # label 'y' holds
+fit multi.arff --labels x                           # label 'x' holds
 fit damaged.svm                                     # not a LibSVM row
 fit n.skops --labels a,b                            # the format is unknown
 fit digit-scenes --labels a,b --text words          # no column 'words'

@@ -1,7 +1,10 @@
 """Tables of metrics on the terminal."""
 
-from labelkin.cli._figures import PEOPLE_METRICS, print_figures
-from labelkin.metrics import METRICS
+import numpy as np
+import pytest
+
+from labelkin.cli._figures import PEOPLE_METRICS, evaluate_judged, label_figures, print_figures
+from labelkin.metrics import METRICS, evaluate
 
 
 def test_methods_that_do_not_fit_are_in_several_tables(capsys, monkeypatch):
@@ -20,3 +23,19 @@ def test_methods_that_do_not_fit_are_in_several_tables(capsys, monkeypatch):
     # Each table names its metrics, and the meanings stand below once.
     assert out.count(f"{METRICS['micro_f1'].title} ↑") == 2
     assert out.count(f"{METRICS['micro_f1'].title}: ") == 1
+
+
+def test_labels_that_cannot_be_judged_come_last():
+    y = np.array([[1, 1, 0, 1], [1, 0, 0, 1], [0, 0, 0, 1]])
+    labels = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 1]])
+    rows = label_figures(["two", "one", "none", "all"], y, labels, labels * 0.9, np.full(4, 0.5))
+    assert [row["label"] for row in rows] == ["two", "one", "all", "none"]
+
+
+def test_means_over_labels_leave_out_those_that_cannot_be_judged():
+    y, labels = np.array([[1, 0, 0], [1, 0, 0]]), np.array([[1, 0, 0], [0, 0, 1]])
+    found = evaluate_judged(y, labels * 0.9, labels, ["micro_f1", "macro_f1", "hamming_loss"])
+    assert list(found) == ["micro_f1", "macro_f1", "hamming_loss"]
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 0) / 2)
+    whole = evaluate(y, labels * 0.9, labels, metrics=["micro_f1", "hamming_loss"])
+    assert {key: found[key] for key in whole} == whole

@@ -206,6 +206,21 @@ def test_one_column_of_tags(here, capsys):
     (here / "other.csv").write_text(text)
     ok("evaluate", "model.skops", "other.csv", "--metrics", "f1", "--json")
     assert "unknown to the model are left out: tragedy" in capsys.readouterr().err
+    # Columns of 0 and 1 only on request, since there were none in training.
+    ok("predict", "model.skops", "posts.csv", "--out", "a.csv")
+    assert rows_of("a.csv")[0] == ["row", "labels", "confidence"]
+    ok("predict", "model.skops", "posts.csv", "--per-label", "--out", "b.csv")
+    assert rows_of("b.csv")[0] == ["row", "labels", "confidence", *sorted(LABELS)]
+
+
+def test_labels_may_be_one_column_of_tags(here, capsys):
+    for option, out in (("--labels", "a.skops"), ("--label-column", "b.skops")):
+        ok("fit", "posts.csv", option, "tags", *FAST, "--out", out)
+        ok("predict", out, "posts.csv", "--proba", "--out", f"{out}.csv")
+    assert rows_of("a.skops.csv") == rows_of("b.skops.csv")
+    # A guess about the file names only options that the command has.
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("reading")]
+    assert [("--category" in line, "--separator" in line) for line in lines] == [(True, True)] * 2
 
 
 def test_lists_in_parquet(here):
@@ -393,6 +408,18 @@ def test_explain(method, here, capsys):
     assert "http" not in page
     ok("explain", "model.skops", "new.csv", "--out", "why.png")
     assert (here / "why.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("method", ["krr", "logistic"])
+def test_explain_shows_words_as_they_are_written(method, here, capsys):
+    rows = ["Größe zu klein hier,1,0", "Straße für Fußgänger gesperrt,0,1"]
+    (here / "w.csv").write_text("t,a,b\n" + "\n".join(rows * 10), encoding="utf-8")
+    ok("fit", "w.csv", "--labels", "a,b", "--model", method)
+    ok("explain", "model.skops", "w.csv", "--row", "1", "--json")
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    parts = {part["part"] for label in found["labels"] for part in label["added"]}
+    assert "Größe" in parts
+    assert "große" not in parts
 
 
 def test_explain_escapes_what_it_shows(here):

@@ -26,6 +26,17 @@ def test_csv(tmp_path):
     assert_same(got, [[0.5, 3], [np.nan, 4], [np.nan, -1e-3]], np.array([[1, 0], [0, 1], [1, 0]]))
 
 
+def test_empty_rows_at_the_end_are_left_out(tmp_path):
+    got = table(tmp_path, "a,b,y\n1,2,0\n,,1\n3,4,1\n,,\n,,\n", labels="y")
+    assert_same(got, [[1, 2], [np.nan, np.nan], [3, 4]], np.array([[0], [1], [1]]))
+
+
+def test_marks_of_missing_numbers(tmp_path):
+    marks = ["", "NA", "n/a", "-", "–", "#N/A", "?"]
+    got = table(tmp_path, "a,y\n1,0\n" + "".join(f"{m},1\n" for m in marks), labels="y")
+    assert np.isnan(got.data[:, 0]).tolist() == [False] + [True] * len(marks)
+
+
 def test_types_are_told_by_the_whole_column(tmp_path):
     rows = "".join(f"{i},{i % 2}\n" for i in range(200_000)) + "0.5,1\n"
     got = table(tmp_path, "x,y\n" + rows, labels=-1)

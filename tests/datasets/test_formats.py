@@ -220,3 +220,23 @@ def test_arff_does_not_appear_without_its_xml(tmp_path):
     with pytest.raises(OSError, match=r"a\.xml"):
         write(tmp_path / "a.arff", np.eye(2), np.eye(2, dtype=int))
     assert os.listdir(tmp_path) == ["a.xml"]
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".tab.gz"])
+def test_tables_with_tabs(tmp_path, suffix):
+    path = tmp_path / f"set{suffix}"
+    write(path, [[1.5], [2]], [[1], [0]], feature_names=["a, b"], label_names=["y"])
+    got = read(path, labels="y")
+    assert got.feature_names == ["a, b"]
+    assert_same(got, [[1.5], [2]], np.array([[1], [0]]))
+
+
+@pytest.mark.parametrize(
+    ("first", "form"),
+    [("1,2 3:0.5 7:1", "libsvm"), ("", "libsvm"), ("# rows", "libsvm"), ("a\ty", "csv"),
+     ("id,name,tags", "csv")],
+)  # fmt: skip
+def test_text_files_are_told_by_their_first_line(tmp_path, first, form):
+    path = tmp_path / "set.txt"
+    path.write_text(f"{first}\n")
+    assert format_of(path) == form

@@ -74,14 +74,28 @@ def test_kinds_are_told_apart():
     assert frame["colour"][2] is None
 
 
-@pytest.mark.parametrize(("distinct", "fits"), [(20, True), (21, False)])
-def test_many_words_are_no_category(distinct, fits):
+@pytest.mark.parametrize(("distinct", "kind"), [(20, "category"), (21, "text")])
+def test_many_words_are_no_category(distinct, kind):
     data = table(w=[f"w{i % distinct}" for i in range(41)], y=[0, 1] * 20 + [1])
-    if fits:
-        assert find(data).columns == {"w": "category"}
-    else:
-        with pytest.raises(ValueError, match="column 'w' holds words"):
-            find(data)
+    assert find(data).columns == {"w": kind}
+    assert [guess.text for guess in data.guesses] == ["w: text"] * (kind == "text")
+
+
+def test_words_among_many_numbers_are_asked_about():
+    data = table(w=["unknown", *(str(i % 30) for i in range(89))], y=[0, 1] * 45)
+    with pytest.raises(ValueError, match="mostly numbers but holds 'unknown' in row 1"):
+        find(data)
+    assert find(data, options=ColumnOptions(category=("w",))).columns == {"w": "category"}
+
+
+def test_labels_may_name_one_column_of_tags():
+    data = table(x=[1.5, 2, 3], tags=["a|b", None, "b"], y=["yes", "no", "maybe"])
+    found = LabelColumns.find(data, "tags")
+    assert (found.names, found.column, found.separator) == (("a", "b"), "tags", "|")
+    # Words for yes and no make a column one label, with another word among them a wrong one.
+    assert LabelColumns.find(data, "y").column is None
+    with pytest.raises(ValueError, match="label 'y' holds 'maybe' in row 3"):
+        LabelColumns.find(data, "y").read(data, [])
 
 
 def test_a_few_sentences_are_no_category():

@@ -28,11 +28,11 @@ app = typer.Typer(
     help="Multi-label classification: train, predict, evaluate and compare, from files.",
     epilog="""From a table to predictions for new rows:
 
-labelkin evaluate movies.csv --text plot --ignore id -l drama,comedy,crime
+labelkin evaluate movies.csv --labels drama,comedy,crime
 
-labelkin fit movies.csv --text plot --ignore id -l drama,comedy,crime
+labelkin fit movies.csv --labels drama,comedy,crime
 
-labelkin predict model.skops new.csv --id id --out predictions.csv
+labelkin predict model.skops new.csv --out predictions.csv
 
 The method is kin unless --model names another, such as vpcme, the paper's.
 

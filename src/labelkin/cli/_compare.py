@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labelkin.cli import _compute
 from labelkin.cli._data import TrainingData
 from labelkin.cli._decisions import Decision
-from labelkin.cli._figures import Figures
+from labelkin.cli._figures import Figures, evaluate_judged
 from labelkin.cli._methods import Candidate
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ def _add_figures(
     training: TrainingData, fold: FittedFold, metrics: Sequence[str], results: FoldResults
 ) -> None:
     """Add the figures of a fold's test rows, with the seconds of fitting and predicting."""
-    from labelkin.metrics import evaluate
-
-    figures = evaluate(training.y[fold.test], fold.scores, fold.labels, metrics=metrics)
+    figures = evaluate_judged(training.y[fold.test], fold.scores, fold.labels, metrics)
     figures |= {"fit_s": fold.fit_seconds, "predict_s": fold.predict_seconds}
     for name, value in figures.items():
         results.figures.setdefault(name, []).append(float(value))

@@ -1,7 +1,7 @@
 """Data files as commands read them: training data, and model files with their input."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,22 +142,25 @@ def read_training_data(
     if never:
         notes.pending.append(f"{path}: no row has the label {', '.join(never[:5])}")
     data = TrainingData(table, schema, labels, ignore, schema.read(table, notes.pending), y)
-    print_guesses(table, notes)
+    print_guesses(table, notes, ReadingOptions, TableOptions)
     notes.flush()
     notes.print(str(data))
     return data
 
 
-def print_guesses(table: "RawTable", notes: Notes) -> None:
-    """Print what was guessed about a file in one line, with the options that override it."""
-    guesses = [
-        f"{guess.text} ({' or '.join(f'--{name}' for name in guess.arguments)})"
-        if guess.arguments
-        else guess.text
-        for guess in table.guesses
-    ]
-    if guesses:
-        notes.print(f"reading {table.path}: {', '.join(guesses)}")
+def print_guesses(table: "RawTable", notes: Notes, *groups: type) -> None:
+    """Print what was guessed about a file in one line, with the options that override it.
+
+    The command has the options in `groups`; what others would override is settled in the model.
+    """
+    known = {field.name for group in groups for field in fields(group)}
+    shown = []
+    for guess in table.guesses:
+        options = [f"--{name}" for name in guess.arguments if name in known]
+        if options or not guess.arguments:
+            shown.append(f"{guess.text} ({' or '.join(options)})" if options else guess.text)
+    if shown:
+        notes.print(f"reading {table.path}: {', '.join(shown)}")
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,27 @@ def format_summary(summary: Mapping[str, Any], metric: "Metric") -> str:
     return shown if std is None else f"{shown} ± {factor * std:.2f}"
 
 
+def evaluate_judged(
+    y: "np.ndarray", scores: "np.ndarray", labels: "np.ndarray", metrics: Sequence[str]
+) -> dict[str, float]:
+    """Return the metrics of predictions; means over labels are over those that can be judged.
+
+    A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
+    labels of a few rows would raise the mean in every fold that has none of these rows.
+    """
+    from labelkin.metrics import evaluate
+
+    judged = y.any(axis=0) | labels.any(axis=0)
+    if judged.all() or not judged.any():
+        return evaluate(y, scores, labels, metrics=metrics)
+    means = [key for key in metrics if key.startswith("macro_")]
+    others = [key for key in metrics if key not in means]
+    found = evaluate(y, scores, labels, metrics=others) if others else {}
+    if means:
+        found |= evaluate(y[:, judged], scores[:, judged], labels[:, judged], metrics=means)
+    return {key: found[key] for key in metrics}
+
+
 def fold_heading(done: int, planned: int) -> str:
     """Return the heading of figures from `done` folds."""
     count = f"{done} of {planned} folds" if done < planned else f"{done} folds"
@@ -163,7 +184,9 @@ def label_figures(
 ) -> list[dict[str, Any]]:
     """Return the figures of each label, the label of lowest F1 first.
 
-    `y`, `labels` and `scores` have the shape (n, q); `thresholds` has one value per label.
+    Of labels with the same F1, those with more rows come first, and labels without any, which
+    cannot be judged, last of all. `y`, `labels` and `scores` have the shape (n, q); `thresholds`
+    has one value per label.
     """
     import numpy as np
     from sklearn.metrics import average_precision_score
@@ -188,7 +211,7 @@ def label_figures(
         }
         for j, name in enumerate(names)
     ]
-    return sorted(rows, key=lambda row: (row["f1"] is None, row["f1"], row["rows"]))
+    return sorted(rows, key=lambda row: (not row["rows"], row["f1"] or 0, -row["rows"]))
 
 
 def label_table(rows: Sequence[dict[str, Any]]) -> "Table":

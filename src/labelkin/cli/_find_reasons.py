@@ -1,5 +1,6 @@
-"""Finds why a model predicts the labels of one row."""
+"""Finds why a model predicts the labels of one row, and tells rows in words."""
 
+from collections.abc import Callable
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,38 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelkin.cli._data import FittedModel
+    from labelkin.tabular import Schema
 
 _LABELS = 8  # shown, besides all predicted ones
 _REASONS = 5  # shown for each label
 _SMALLEST = 0.05  # log odds; what adds less is not shown
 _NEIGHBORS = 5
 _SPEAKERS = 2  # training rows for each label, and against it
+
+
+def describe_rows(schema: "Schema", X: Any, longest: int = 400) -> Callable[[int], str]:
+    """Return a function from a row's position to its texts or, without any, its values.
+
+    `longest` is the number of characters; rows of a plain matrix are described by nothing.
+    """
+    if not hasattr(X, "iloc"):
+        return lambda row: ""
+    texts = schema.of_kind("text")
+
+    def describe(row: int) -> str:
+        cells = {name: X[name].iloc[row] for name in (texts or X.columns)}
+        known = {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+        if texts:
+            words = " / ".join(" ".join(str(cell).split()) for cell in known.values() if cell)
+        else:
+            words = ", ".join(f"{name}={_cell(cell)}" for name, cell in known.items())
+        return words if len(words) <= longest else f"{words[: longest - 1]}…"
+
+    return describe
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 def find_reasons(
@@ -33,12 +60,16 @@ def find_reasons(
     """
     import numpy as np
 
-    from labelkin.tabular import occlude
+    from labelkin.tabular import occlude, words_as_written
 
     explanation = _explain(saved.model, X, row)
     has_members = hasattr(explanation, "member_effects")
     if hasattr(explanation, "contributions"):
+        texts = saved.schema.of_kind("text")
+        written = words_as_written(saved.model, texts, X.iloc[[row]]) if texts else {}
+        known = set(saved.schema.columns or ())
         parts = [explanation.feature_names[i] for i in explanation.features]
+        parts = [part if part in known else written.get(part, part) for part in parts]
         effects = explanation.contributions
         method = "log odds that each word or value adds"
     else:

@@ -79,11 +79,15 @@ class Findings:
         )
         if notes.quiet and not per_label:
             return
-        shown = self.labels if per_label else self.labels[:_WEAKEST]
+        judged = [label for label in self.labels if label["rows"]]
+        shown = self.labels if per_label else judged[:_WEAKEST]
         typer.echo()
         print_table(label_table(shown))
-        if len(shown) < len(self.labels):
-            typer.echo(f"… and {plural(len(self.labels) - len(shown), 'label')} (--per-label)")
+        if more := len(judged) - len(shown) if not per_label else 0:
+            typer.echo(f"… and {plural(more, 'label')} (--per-label)")
+        if absent := len(self.labels) - len(judged):
+            verb = "is" if absent == 1 else "are"
+            typer.echo(f"{plural(absent, 'label')} {verb} in no row here, and cannot be judged")
         if notes.quiet or (self.next is None and self.page is None):
             return
         typer.echo()

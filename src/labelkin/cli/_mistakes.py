@@ -1,42 +1,19 @@
 """The worst mistakes of an evaluation, explained."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labelkin.cli._compare import FittedFold
 from labelkin.cli._data import FittedModel, TrainingData
+from labelkin.cli._find_reasons import describe_rows, find_reasons
 
 if TYPE_CHECKING:
     import numpy as np
 
     from labelkin.evaluation import Mistake
-    from labelkin.tabular import Schema
 
 _MISTAKES = 20  # explained, all folds together
-_WORDS = 400  # characters of a row
-
-
-def describe_rows(schema: "Schema", X: Any) -> Callable[[int], str]:
-    """Return a function from a row's position to its text or, without any, its values."""
-    if not hasattr(X, "iloc"):
-        return lambda row: ""
-    texts = schema.of_kind("text")
-
-    def describe(row: int) -> str:
-        cells = X.iloc[row]
-        known = {name: cells[name] for name in (texts or X.columns) if cells[name] == cells[name]}
-        if texts:
-            words = " / ".join(" ".join(str(cell).split()) for cell in known.values() if cell)
-        else:
-            words = ", ".join(f"{name}={_cell(cell)}" for name, cell in known.items())
-        return words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
-
-    return describe
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
 @dataclass
@@ -82,7 +59,6 @@ def explain_mistakes(
 
     `positions` are those of the rows in the user's table, by default the same.
     """
-    from labelkin.cli._find_reasons import find_reasons
     from labelkin.evaluation import Mistake, worst_rows
 
     describe = describe_rows(model.schema, X)

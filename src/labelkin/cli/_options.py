@@ -25,8 +25,8 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A data file (.csv, .parquet, .arff, .svm or .npz, also with .gz or .bz2), or the "
-        "name of a known dataset.",
+        help="A data file (.csv, .tsv, .parquet, .arff, .svm or .npz, also with .gz or .bz2), "
+        "or the name of a known dataset.",
         show_default=False,
     ),
 ]
@@ -38,8 +38,8 @@ Labels = Annotated[
     column_option(
         "--labels",
         "-l",
-        help="Label columns, if the file does not declare them: names separated by commas, or a "
-        "count (3: the first three columns, -3: the last three).",
+        help="Label columns, if the file does not declare them: names separated by commas, a "
+        "count (3: the first three columns, -3: the last three), or one column of tags.",
     ),
 ]
 Delimiter = Annotated[
@@ -95,11 +95,13 @@ class TableOptions:
     labels: Labels = None
     label_column: Annotated[
         str | None,
-        column_option(metavar="COLUMN", help="The single column that lists each row's labels."),
+        column_option(
+            metavar="COLUMN", help="The column of tags, even if it holds only words like yes or 1."
+        ),
     ] = None
     separator: Annotated[
         str | None,
-        column_option(help="Separator between the labels in --label-column; guessed if not given."),
+        column_option(help="Separator between the tags of a row; guessed if not given."),
     ] = None
     text: Annotated[
         list[str] | None,

@@ -3,7 +3,9 @@
 import json
 import os
 import shlex
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,9 +33,15 @@ class Notes:
         self.pending.clear()
 
     def print(self, text: str) -> None:
-        """Print a line on stderr."""
-        if not self.quiet:
-            typer.echo(text, err=True)
+        """Print a line on stderr; on a terminal it is broken between words."""
+        if self.quiet:
+            return
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size().columns
+            text = textwrap.fill(
+                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+        typer.echo(text, err=True)
 
 
 def print_json(value: object, indent: int | None = None) -> None:
@@ -79,6 +87,15 @@ def plural(count: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def file_size(n_bytes: int) -> str:
+    """Return the size of a file for people.
+
+    >>> file_size(34_512), file_size(3_800_000)
+    ('34.5 kB', '3.8 MB')
+    """
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{max(n_bytes / 1e3, 0.1):.1f} kB"
 
 
 def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:

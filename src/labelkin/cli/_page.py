@@ -8,9 +8,10 @@ from labelkin.cli._card import card_of_folds, card_of_model
 from labelkin.cli._data import SavedModel, TrainingData
 from labelkin.cli._decisions import Decision
 from labelkin.cli._figures import MEANINGS, format_summary, label_figures, summarise
+from labelkin.cli._find_reasons import describe_rows
 from labelkin.cli._growth import MOST_FOLDS, PARTS, measure_growth
 from labelkin.cli._methods import Candidate
-from labelkin.cli._mistakes import FoldMistakes, describe_rows, explain_mistakes
+from labelkin.cli._mistakes import FoldMistakes, explain_mistakes
 from labelkin.cli._output import check_output, plural, progress_bar
 
 if TYPE_CHECKING:

@@ -43,11 +43,13 @@ class Predictions:
     proba: bool
     top: int
     separator: str
+    per_label: bool = False
+    """Whether tables have a column of 0 and 1 for each label; if `proba`, of probabilities."""
 
     @property
     def header(self) -> list[str]:
         """Column names; a column that is no label gets a "_" if a label has its name."""
-        columns = list(self.names) if self._has_label_columns else []
+        columns = list(self.names) if self.proba or self.per_label else []
         taken = set(columns)
         own = [self.id_name, *self.kept, "labels", "confidence"]
         for i in range(min(self.top, len(self.names))):
@@ -65,7 +67,7 @@ class Predictions:
             row += [self.separator.join(self._names_of(present)), self._confidence(i)]
             for name, probability in self._most_likely(i):
                 row += [name, probability]
-            if self._has_label_columns:
+            if self.proba or self.per_label:
                 row += self._probabilities(i) if self.proba else present.tolist()
             yield row
 
@@ -111,10 +113,6 @@ class Predictions:
         buffer = io.BytesIO()
         parquet.write_table(arrow.table(dict(zip(self.header, columns, strict=True))), buffer)
         return buffer.getvalue()
-
-    @property
-    def _has_label_columns(self) -> bool:
-        return self.proba or not self.top
 
     def _names_of(self, present: "np.ndarray") -> list[str]:
         return [self.names[j] for j in present.nonzero()[0]]

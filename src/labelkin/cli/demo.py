@@ -67,9 +67,9 @@ def command(
 def _successes(runs: dict[str, Figures], n_scenes: int) -> str:
     """Return in how many scenes each method finds the true digits and no others."""
     counts = [
-        f"{name} in {found['subset_accuracy'][0] * n_scenes:.0f}" for name, found in runs.items()
+        f"{name} {found['subset_accuracy'][0] * n_scenes:.0f}" for name, found in runs.items()
     ]
-    return f"All digits right, of {n_scenes} test scenes: {', '.join(counts)}"
+    return f"Of {n_scenes} test scenes, all digits are right in: {', '.join(counts)}"
 
 
 def _example(target: "np.ndarray", labels: "np.ndarray") -> int:
@@ -82,13 +82,13 @@ def _example(target: "np.ndarray", labels: "np.ndarray") -> int:
 def _in_words(explanation: "Explanation") -> str:
     """Return the votes for the predicted digits in one line."""
     votes = [
-        f"{name} by {votes} of {explanation.n_members} votes"
+        f"digit {name} has {votes} of {explanation.n_members} votes"
         for name, votes, predicted in zip(
             explanation.label_names, explanation.votes, explanation.predicted, strict=True
         )
         if predicted
     ]
-    return f"one of them explained by VPCME: {', '.join(votes) or 'no digit'}"
+    return f"a scene explained by VPCME: {', '.join(votes) or 'no digit'}"
 
 
 def _fit_and_evaluate(

@@ -17,7 +17,7 @@ from labelkin.cli._data import (
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._figures import PEOPLE_METRICS, label_figures
+from labelkin.cli._figures import PEOPLE_METRICS, evaluate_judged, label_figures
 from labelkin.cli._findings import Findings, find_in_folds
 from labelkin.cli._methods import DEFAULT, Candidate, find_candidates, parse_settings
 from labelkin.cli._mistakes import FoldMistakes
@@ -33,9 +33,9 @@ from labelkin.cli._page import check_page, write_fold_page, write_model_page
 
 EXAMPLES = """Examples:
 
-labelkin evaluate movies.csv --text plot --ignore id -l drama,comedy,crime
+labelkin evaluate movies.csv --labels drama,comedy,crime
 
-labelkin evaluate posts.csv --text body --label-column tags --model auto
+labelkin evaluate posts.csv --labels tags --model auto
 
 labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
@@ -209,13 +209,12 @@ def _evaluate_model(
     import numpy as np
 
     from labelkin.evaluation import OutOfSample
-    from labelkin.metrics import evaluate
 
     saved = load_saved_model(path)
     rows = saved.read(data, reading)
     y = saved.labels.read(rows, notes.pending)
     X = saved.schema.read(rows, notes.pending)
-    print_guesses(rows, notes)
+    print_guesses(rows, notes, options.ReadingOptions)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
         verb = "is" if seen == 1 else "are"
@@ -228,7 +227,7 @@ def _evaluate_model(
     notes.pending += remarks
     notes.flush()
     labels, scores, thresholds = saved.predict(X, device, decision)
-    figures = evaluate(y, scores, labels, metrics=metrics)
+    figures = evaluate_judged(y, scores, labels, metrics)
     results = FoldResults(path.name, {name: [value] for name, value in figures.items()})
     names = saved.labels.names
     found = Findings(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,11 +15,11 @@ from labelkin.cli._data import (
     print_guesses,
 )
 from labelkin.cli._decisions import parse_decision
+from labelkin.cli._find_reasons import describe_rows, find_reasons
 from labelkin.cli._output import Notes, check_output, plural, print_json
 
 if TYPE_CHECKING:
     from labelkin.cli._reasons import Reasons
-    from labelkin.tabular import RawTable
 
 EXAMPLES = """Examples:
 
@@ -73,14 +73,12 @@ def command(
     saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
     notes = Notes(quiet or as_json)
-    print_guesses(table, notes)
+    print_guesses(table, notes, options.ReadingOptions)
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     X = saved.schema.read(table, [])
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     labels, scores, _ = saved.predict(one, None, decision)
-
-    from labelkin.cli._find_reasons import find_reasons
 
     found = find_reasons(
         saved,
@@ -88,7 +86,7 @@ def command(
         row - 1,
         labels[0],
         scores[0],
-        f"row {row}{_row_in_words(saved, table, row - 1)}",
+        f"row {row}{_in_words(saved, X)(row - 1)}",
         _describer(saved, training, reading),
     )
     if out is not None:
@@ -124,21 +122,11 @@ def _describer(
             f"--training {training}: it has {plural(table.n_rows, 'row')}, and the model was "
             f"fitted on {saved.info.details['rows']:,}; give the file that it was fitted on."
         )
-    return lambda row: _row_in_words(saved, table, row)
+    return _in_words(saved, saved.schema.read(table, []))
 
 
-def _row_in_words(saved: SavedModel, table: "RawTable", row: int) -> str:
-    """Return a row's text, or else its values, shortened."""
-    texts = saved.schema.of_kind("text")
-    columns = texts or list(saved.schema.columns or ())
-    if not columns:
-        return ""
-    cells = {name: table.strings(name)[row] for name in columns}
-    if texts:
-        words = " / ".join(" ".join(cell.split()) for cell in cells.values() if cell)
-        return f' "{_shorten(words)}"'
-    return " " + _shorten(", ".join(f"{name}={cell}" for name, cell in cells.items()))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _in_words(saved: SavedModel, X: Any) -> Callable[[int], str]:
+    """Return a function from a row's position to its words, after a space, texts in quotes."""
+    describe = describe_rows(saved.schema, X, _LONGEST)
+    mark = '"' if saved.schema.of_kind("text") else ""
+    return lambda row: f" {mark}{words}{mark}" if (words := describe(row)) else ""

@@ -8,7 +8,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._output import check_output, print_json
+from labelkin.cli._output import check_output, file_size, print_json
 
 EXAMPLES = """Examples:
 
@@ -74,7 +74,7 @@ def command(
         names = f": {_list_some(columns)}" if columns and len(inputs) == 1 else ""
         feed = ", ".join(f"{tensor['name']!r}: …" for tensor in inputs[:_MAX_SHOWN])
         feed += ", …" if len(inputs) > _MAX_SHOWN else ""
-        typer.echo(f"written: {out} ({len(raw) / 1e6:.1f} MB)")
+        typer.echo(f"written: {out} ({file_size(len(raw))})")
         typer.echo(f"inputs:  {_list_tensors(inputs)}{names}")
         typer.echo(f"outputs: {_list_tensors(outputs)}")
         typer.echo(f"next:    onnxruntime.InferenceSession({str(out)!r}).run(None, {{{feed}}})")

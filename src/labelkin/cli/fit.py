@@ -18,6 +18,7 @@ from labelkin.cli._methods import Candidate, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
     check_output,
+    file_size,
     print_json,
     progress_bar,
     shell_line,
@@ -27,9 +28,9 @@ EXAMPLES = """Examples:
 
 labelkin fit movies.csv --text plot --ignore id --labels drama,comedy,crime
 
-labelkin fit posts.csv --text body --label-column tags --out tags.skops
+labelkin fit posts.csv --labels tags --out tags.skops
 
-labelkin fit posts.csv --text body --label-column tags --model auto --time 5
+labelkin fit posts.csv --labels tags --model auto --time 5
 
 labelkin fit digit-scenes -m vpcme --set n_estimators=10 --out scenes.skops"""
 
@@ -105,8 +106,8 @@ def command(
         written = {"out": str(out), "bytes": size, "sha256": digest, "seconds": round(seconds, 3)}
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
-        shown = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{max(size / 1e3, 0.1):.1f} kB"
-        typer.echo(f"written: {out} ({chosen.title}, {shown}, fitted in {seconds:.1f} s)")
+        cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
+        typer.echo(f"written: {out} ({chosen.title}, {cost})")
         typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
 
 

@@ -48,14 +48,22 @@ def command(
     ] = Path("-"),
     proba: Annotated[
         bool,
-        options.output_option("--proba", help="Write probabilities instead of 0 and 1."),
+        options.output_option("--proba", help="Write one column of probabilities per label."),
     ] = False,
+    per_label: Annotated[
+        bool | None,
+        options.output_option(
+            "--per-label/--no-per-label",
+            help="Write one column of 0 and 1 per label; by default if the model was trained on "
+            "such columns and not on one of tags.",
+            show_default=False,
+        ),
+    ] = None,
     top: Annotated[
         int,
         options.output_option(
             min=0,
-            help="Write this many of the most likely labels with their probabilities, instead of "
-            "one column per label.",
+            help="Write this many of the most likely labels with their probabilities.",
         ),
     ] = 0,
     id_column: Annotated[
@@ -88,9 +96,10 @@ def command(
     """Predict the labels of new rows.
 
     The output has one row per row of DATA: its number (or --id), the columns of --keep, the
-    predicted labels in one column, the confidence (how sure the model is of the label it is least
-    sure of, predicted or not), then one column of 0 and 1 per label. Columns of DATA that the
-    model was not fitted on are ignored. With --json, stdout gets one JSON object per row.
+    predicted labels in one column and the confidence (how sure the model is of the label it is
+    least sure of, predicted or not). If the model was trained on one column per label, such columns
+    of 0 and 1 follow. Columns of DATA that the model was not trained on are ignored. With --json,
+    stdout gets one JSON object per row.
     """
     to_stdout = str(out) == "-"
     if to_stdout:
@@ -115,12 +124,14 @@ def command(
     ids = _row_ids(table, id_column)
     kept = _kept_columns(table, wanted)
     notes = Notes(quiet)
-    print_guesses(table, notes)
+    print_guesses(table, notes, options.ReadingOptions)
     X = saved.schema.read(table, notes.pending)
     notes.flush()
     labels, scores, _ = saved.predict(X, device, decision)
+    if per_label is None:
+        per_label = saved.labels.column is None and not top
     predictions = Predictions(
-        ids, id_column or "row", kept, names, labels, scores, proba, top, separator
+        ids, id_column or "row", kept, names, labels, scores, proba, top, separator, per_label
     )
     if to_stdout:
         predictions.write_text(sys.stdout, format)

@@ -160,7 +160,10 @@ class EvaluationPage:
         return shown
 
     def _data(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the script draws: the labels in the order of the table, and all together."""
+        """Return what the script draws: the labels in the order of the table, and all together.
+
+        The weakest label with enough rows is the first to be shown.
+        """
         grid = threshold_grid(self.found)
         labels = [
             {
@@ -171,7 +174,9 @@ class EvaluationPage:
             }
             for row in shown
         ]
+        judged = [i for i, row in enumerate(shown) if row["rows"] >= _FEW_ROWS]
         return {
+            "first": judged[0] if judged else 0,
             "thresholds": grid.tolist(),
             "labels": labels,
             "all": {"name": "all labels together", **pooled_curves(self.found, grid)},

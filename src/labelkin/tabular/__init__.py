@@ -4,7 +4,7 @@ from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._frames import predict_frame
 from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
-from labelkin.tabular._occlusion import occlude
+from labelkin.tabular._occlusion import occlude, words_as_written
 from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
 from labelkin.tabular._read import ReadOptions, parse_raw_table, read_raw_table
 from labelkin.tabular._records import table_of_records
@@ -31,4 +31,5 @@ __all__ = [
     "predict_frame",
     "read_raw_table",
     "table_of_records",
+    "words_as_written",
 ]

@@ -101,15 +101,12 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     distinct = set(values)
     day_first = find_day_first(distinct)
     if day_first is not None:
-        order = "" if _year_is_first(values[0]) else ", day first" if day_first else ", month first"
+        order = ", day first" if day_first else ", month first"
+        order = "" if all(map(_year_is_first, distinct)) else order
         table.guesses.append(Guess(f"{name}: dates{order}", ("category", "ignore")))
         return "day_first_date" if day_first else "date"
-    is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)
-    words = np.mean([len(value.split()) for value in distinct])
-    if is_repeated and words <= _MAX_CATEGORY_WORDS:
-        return "category"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
-    if 2 * len(wrong) < len(distinct):
+    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise FormatError(
             table.path,
@@ -119,22 +116,15 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             "category",
             "ignore",
         )
-    if words > _MAX_CATEGORY_WORDS:
-        table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
-        return "text"
-    is_one_word = max(len(value.split()) for value in distinct) == 1
-    if len(distinct) == len(values) >= _MIN_IDENTIFIERS and is_one_word:
+    is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)
+    words = [len(value.split()) for value in distinct]
+    if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
+        return "category"
+    if len(distinct) == len(values) >= _MIN_IDENTIFIERS and max(words) == 1:
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
-    raise FormatError(
-        table.path,
-        f"column {shorten(name)} holds words, {len(distinct):,} different ones in "
-        f"{len(values):,} rows; pass text={name}, category={name} or ignore={name}",
-        None,
-        "text",
-        "category",
-        "ignore",
-    )
+    table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
+    return "text"
 
 
 def _year_is_first(date: str) -> bool:

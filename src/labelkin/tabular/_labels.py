@@ -9,7 +9,7 @@ import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.guesses import Guess
-from labelkin.datasets.formats._columns import Labels, find_columns, find_labels
+from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
 from labelkin.tabular._tables import ArrowTable, RawTable
 
 # Marks between tags that are recognised without being given.
@@ -40,8 +40,10 @@ class LabelColumns:
     ) -> "LabelColumns":
         """Find the labels: those given, or else those that the file declares.
 
-        The separator of a column of tags is guessed if None.
+        `labels` may also name the one column of tags. The separator is guessed if None.
         """
+        if label_column is None:
+            label_column = _single_column_of_tags(table, labels)
         if label_column is not None:
             if table.names is None or table.target is not None:
                 raise FormatError(
@@ -68,11 +70,10 @@ class LabelColumns:
             if labels is None:
                 raise FormatError(
                     table.path,
-                    "the label columns are unknown; name them with labels=a,b,c (or labels=-3 for "
-                    "the last three), or one column of tags with label_column=",
+                    "the label columns are unknown; name them with labels=a,b,c, or one column of "
+                    f"tags with labels=tags. Its columns are {join_names(table.names or [], 20)}.",
                     None,
                     "labels",
-                    "label_column",
                 )
         names = table.names or []
         return cls(tuple(names[i] for i in find_labels(labels, names, table.path)))
@@ -123,6 +124,18 @@ class LabelColumns:
             names = join_names(sorted(unknown))
             notes.append(f"{table.path}: labels unknown to the model are left out: {names}")
         return found
+
+
+def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
+    """Return the column that `labels` names, if it is one of tags and not of 0 and 1."""
+    if not isinstance(labels, str) or table.target is not None or table.names is None:
+        return None
+    named = split_names(labels, table.names)
+    if len(named) != 1 or named[0] not in table.names:
+        return None
+    name, kind = named[0], table.kind(named[0])
+    is_tags = kind == "list" or (kind == "string" and not table.has_truth_values(name))
+    return name if is_tags else None
 
 
 def _guess_separator(table: RawTable, column: str) -> str:

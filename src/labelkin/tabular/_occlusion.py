@@ -5,6 +5,7 @@ the change is what the part adds. A value that is removed counts as missing, so 
 median, or no category, takes its place.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str]
     present = {column for column, value in row.items() if value is not None and value == value}
     texts = schema.of_kind("text")
     words = {c: _tokens(pipeline, c, str(row[c])) for c in texts if c in present}
+    written = {column: words_as_written(pipeline, [column], frame) for column in words}
     frame = frame.assign(**{column: " ".join(known) for column, known in words.items()})
     most = min(_MAX_PARTS, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
     names: list[str] = []
@@ -77,7 +79,8 @@ def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str]
     for column, value in row.items():
         if column in words:
             for word in list(dict.fromkeys(words[column]))[:most]:
-                names.append(word if len(texts) == 1 else f"{column}: {word}")
+                shown = written[column].get(word, word)
+                names.append(shown if len(texts) == 1 else f"{column}: {shown}")
                 changed.append((column, " ".join(one for one in words[column] if one != word)))
         elif column in present:
             shown = f"{value:g}" if isinstance(value, (int, float)) else value
@@ -90,11 +93,29 @@ def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str]
     return names, rows
 
 
+def words_as_written(pipeline: Any, texts: Sequence[str], frame: Any) -> dict[str, str]:
+    """Return the words of a row's texts, by the form in which the pipeline knows them.
+
+    That form is in lower case and without accents. `frame` holds the row.
+    """
+    found: dict[str, str] = {}
+    for column in texts:
+        vectorizer = _vectorizer(pipeline, column)
+        simplify, split = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
+        for word in split(str(frame[column].iloc[0])):
+            found.setdefault(simplify(word), word)
+    return found
+
+
 def _tokens(pipeline: Any, column: str, text: str) -> list[str]:
     """Return the words of a text as the pipeline's vectoriser finds them."""
-    vectorizer = pipeline[0].named_transformers_[f"text {column}"].steps[-1][1]
+    vectorizer = _vectorizer(pipeline, column)
     known = vectorizer.vocabulary_
     return [word for word in vectorizer.build_analyzer()(text) if word in known]
+
+
+def _vectorizer(pipeline: Any, column: str) -> Any:
+    return pipeline[0].named_transformers_[f"text {column}"].steps[-1][1]
 
 
 def _without_features(schema: Schema, X: Any, row: int) -> tuple[list[str], Any]:

@@ -63,6 +63,10 @@ class RawTable(ABC):
         """Raise an error that suggests other names if a column does not exist."""
         find_columns(names, self.names or [], self.path)
 
+    def has_truth_values(self, name: str) -> bool:
+        """Return whether a value of a column is a word for yes or no."""
+        return any(cell.strip().lower() in _TRUTH for cell in self.strings(name) if cell)
+
     def labels(self, name: str) -> np.ndarray:
         """Return a label column as 0 and 1, or as -1 and 1; any other value is an error."""
         is_text = self.kind(name) == "string"

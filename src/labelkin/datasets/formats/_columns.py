@@ -103,5 +103,5 @@ def check_unique(
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise FormatError(path, f"two {what}s are named {shorten(name)}", line)
+            raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one", line)
         seen.add(name)

@@ -1,15 +1,24 @@
 """CSV tables with named label columns, through pyarrow."""
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
+from labelkin._utils.files import (
+    FormatError,
+    open_for_reading,
+    open_for_writing,
+    reason,
+    shorten,
+    strip_compression,
+)
 from labelkin._utils.guesses import Guess
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
@@ -25,7 +34,8 @@ from labelkin.datasets.formats._dialect import (
     split_sep_line,
 )
 
-_MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+_MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
+_MISSING += ["NaN", "nan", "null", "NULL", "None"]
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 _ROWS = 10_000  # written at once
@@ -39,7 +49,7 @@ def read_csv(
     labels: Labels | None = None,
     *,
     drop: str | Iterable[str] = (),
-    delimiter: str = ",",
+    delimiter: str | None = None,
     encoding: str = "utf-8",
 ) -> Bunch:
     """Read a CSV table with a header line; needs the ``data`` extra.
@@ -53,7 +63,8 @@ def read_csv(
         0 and 1, or false and true.
     drop : names or comma-separated string, default=()
         Columns to leave out, such as an identifier.
-    delimiter : str, default=","
+    delimiter : str, optional
+        By default a comma, in files whose name ends in ``.tsv`` or ``.tab`` a tab.
     encoding : str, default="utf-8"
 
     Returns
@@ -63,6 +74,7 @@ def read_csv(
         of text is refused by name: encode it as numbers first, or drop it.
 
     """
+    delimiter = delimiter or _usual_delimiter(path)
     table, _ = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=".")
     if labels is None:
         raise FormatError(
@@ -73,6 +85,10 @@ def read_csv(
     return make_bunch(
         data, target, feature_names=features, label_names=columns, descr=Path(path).name
     )
+
+
+def _usual_delimiter(path: str | Path) -> str:
+    return "\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ","
 
 
 def read_csv_table(
@@ -123,9 +139,15 @@ def parse_csv_table(
     as_strings = list(as_strings)
 
     def read(strings: Iterable[str]) -> Any:
-        return _read_arrow(content, path, dialect.delimiter, [*as_strings, *strings])
+        table = _read_arrow(content, path, dialect.delimiter, [*as_strings, *strings])
+        return table.slice(0, table.num_rows - n_empty)
 
-    table = read([])
+    n_empty = 0
+    n_empty = _count_empty_rows(table := read([]))
+    if n_empty:
+        rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
+        dialect.guesses.append(Guess(f"{rows} at the end left out", ()))
+        table = read([])
     check_unique(table.column_names, "column", path, 1)
     if _HEXADECIMAL.search(content):  # Arrow takes 0x1F for a number
         as_strings += _hexadecimal_columns(read(table.column_names))
@@ -153,6 +175,18 @@ def _check_width(content: bytes, path: str | Path, delimiter: str) -> None:
     n_columns = 1 + header[0].count(delimiter.encode()) if header else 0
     if n_columns * _COLUMN_BYTES > (limit := max_unpacked(len(content))):
         raise FormatError(path, too_large(limit, f"a table of {n_columns:,} columns"))
+
+
+def _count_empty_rows(table: Any) -> int:
+    """Return the number of rows at the end in which no column has a value."""
+    compute = import_optional("pyarrow.compute")
+    if table.num_columns < 2 or not table.num_rows:
+        return 0  # an empty cell of a single column may be a row without text
+    if any(column[-1].is_valid for column in table.columns):
+        return 0
+    used = [column.is_valid() for column in table.columns]
+    any_used = np.flatnonzero(functools.reduce(compute.or_, used).to_numpy())
+    return table.num_rows - (int(any_used[-1]) + 1 if any_used.size else 0)
 
 
 def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
@@ -268,21 +302,29 @@ def write_csv(
         raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
     with open_for_writing(path) as file:
         # csv leaves a carriage return unquoted, which readers take for the end of a line.
-        file.write(_csv_text([names], quote_all=any("\r" in name for name in names)))
+        delimiter = _usual_delimiter(path)
+        quote_all = any("\r" in name for name in names)
+        file.write(_csv_text([names], delimiter, quote_all))
         for first in range(0, content.target.shape[0], _ROWS):
             features, labels = content.rows(first, first + _ROWS)
             file.write(
                 _csv_text(
-                    [number_text(value, missing="") for value in row] + label_row
-                    for row, label_row in zip(features.tolist(), labels.tolist(), strict=True)
+                    [
+                        [number_text(value, missing="") for value in row] + label_row
+                        for row, label_row in zip(features.tolist(), labels.tolist(), strict=True)
+                    ],
+                    delimiter,
                 ),
             )
 
 
-def _csv_text(rows: Iterable[list[Any]], quote_all: bool = False) -> bytes:
+def _csv_text(rows: Iterable[list[Any]], delimiter: str, quote_all: bool = False) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(
-        text, lineterminator="\n", quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
+        text,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL,
     )
     writer.writerows(rows)
     return text.getvalue().encode("utf-8")

@@ -1,5 +1,6 @@
 """Reading and writing by the suffix of a file's name."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import strip_compression
+from labelkin._utils.files import open_for_reading, strip_compression
 from labelkin.datasets.formats._arff import read_arff, write_arff
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._csv import read_csv, write_csv
@@ -28,21 +29,32 @@ _SUFFIXES = {
     ".svm": "libsvm",
     ".libsvm": "libsvm",
     ".svmlight": "libsvm",
-    ".txt": "libsvm",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",  # or LibSVM, by the first line
     ".parquet": "parquet",
 }
+# A row of LibSVM: labels, then pairs of a feature's number and its value.
+_LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
 # The formats that can hold the number of values of each feature, and the original split.
 _WITH_N_VALUES = {"arff", "npz", "parquet"}
 _WITH_SPLIT = {"npz"}
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
-    """Name of a file's format: the given one, or by its suffix before ``.gz`` or ``.bz2``."""
+    """Name of a file's format: the given one, or by its suffix before ``.gz`` or ``.bz2``.
+
+    A file that ends in ``.txt`` is a table like a CSV file, unless its first line is one of LibSVM.
+    """
     if format is None:
         suffix = strip_compression(path).suffix.lower()
+        if suffix == ".txt" and _begins_as_libsvm(path):
+            return "libsvm"
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
+        if suffix in (".xlsx", ".xls", ".ods"):
+            raise ArgumentError(f"{path}: a spreadsheet cannot be read; save the sheet as CSV.")
         raise ArgumentError(
             f"{path}: the format is unknown from the name; end it in {', '.join(_SUFFIXES)} "
             "(and .gz or .bz2 if it is compressed), or pass format=",
@@ -53,6 +65,14 @@ def format_of(path: str | Path, format: str | None = None) -> str:
             f"format={format!r} is unknown; it is one of {', '.join(_FUNCTIONS)}", "format"
         )
     return format
+
+
+def _begins_as_libsvm(path: str | Path) -> bool:
+    """Return whether the first line is a row of LibSVM, true of a file that does not exist."""
+    if not Path(path).is_file():
+        return True
+    with open_for_reading(path) as file:
+        return _LIBSVM_ROW.fullmatch(file.readline(2**20)) is not None
 
 
 def read(
@@ -67,8 +87,9 @@ def read(
     Parameters
     ----------
     path : str or Path
-        ``.arff``, ``.npz``, ``.svm``/``.libsvm``/``.txt``, ``.csv`` or ``.parquet``, each
-        optionally followed by ``.gz`` or ``.bz2``.
+        ``.arff``, ``.npz``, ``.svm``/``.libsvm``, ``.csv``/``.tsv``/``.tab`` or ``.parquet``,
+        each optionally followed by ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its
+        first line.
     labels : names, comma-separated string, or int, optional
         The label columns, where the file does not define them: their names, or a count
         (positive: the first, negative: the last).

@@ -185,7 +185,7 @@
     });
   }
   one("tool").hidden = false;
-  choose(0);
+  choose(data.first);
 
   // ------------------------------------------------------- labels that occur together
   document.querySelector(".heat")?.addEventListener("click", (event) => {

@@ -94,6 +94,7 @@
     one("one").replaceChildren(explanation(found[0]));
     one("result").hidden = false;
     one("table-section").hidden = true;
+    one("result").scrollIntoView({ block: "nearest" }); // on a phone it lies below the form
   }
 
   // ----------------------------------------------------------------------- drop a file
