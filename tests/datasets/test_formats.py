@@ -161,7 +161,9 @@ def test_format_by_name():
     names = {"a.ARFF": "arff", "a.b.npz": "npz", "x.svm.gz": "libsvm", "x.txt.bz2": "libsvm"}
     assert {name: format_of(name) for name in names} == names
     assert format_of("anything", "csv") == "csv"
-    with pytest.raises(ValueError, match=r"a\.xlsx: the format is unknown from the name"):
+    with pytest.raises(ValueError, match=r"a\.doc: the format is unknown from the name"):
+        format_of("a.doc")
+    with pytest.raises(ValueError, match=r"a\.xlsx: .*save the sheet as CSV"):
         format_of("a.xlsx")
     with pytest.raises(ValueError, match="format='xls' is unknown"):
         format_of("a.arff", "xls")
