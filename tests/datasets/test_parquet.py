@@ -130,3 +130,25 @@ def test_columns_that_are_not_read_may_hold_anything(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
     got = read_parquet(path, labels="y", drop="map,struct,lists,json")
     assert_same(got, [[1.5, 1], [np.nan, 2]], [[0], [1]])
+
+
+@pytest.mark.parametrize("in_list", [False, True])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"\x02\x03\x24\x49", b"\x02\x03\xff\xff", "out of bounds"),  # codes of three texts
+        (b"two", b"t\xe9o", "UTF8"),
+    ],
+)
+def test_texts_that_cannot_be_decoded(old, new, message, in_list, tmp_path):
+    import pyarrow.parquet
+
+    path = tmp_path / "t.parquet"
+    texts = ["one", "two", "six", "one", "two", "six", "one", "two"]
+    column = pyarrow.array([[text] for text in texts] if in_list else texts)
+    pyarrow.parquet.write_table(pyarrow.table({"a": column}), path, compression="none")
+    raw = path.read_bytes()
+    assert old in raw
+    path.write_bytes(raw.replace(old, new))
+    with pytest.raises(FormatError, match=f"damaged Parquet file.*{message}"):
+        read_parquet_table(path)

@@ -7,7 +7,10 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import write
-from support.damaged import SMALL, outcome
+from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.store import Store
+from labelkin.tabular import read_raw_table
+from support.damaged import SMALL, cpu_limit, outcome
 from support.mutations import inputs
 
 
@@ -69,3 +72,52 @@ def test_binary_files(suffix, tmp_path):
         write(path, data, np.eye(9, dtype=int), label_names=list("abcdefghi"))
         corpus.append(path.read_bytes())
     assert_read_or_refused(path, corpus)
+
+
+def assert_read_or_named(path, corpus, read_file, count):
+    """Check that every mutation is read, or refused by an error that names the file."""
+    found = set()
+    for raw in inputs(corpus, count=count):
+        path.write_bytes(raw)
+        message = None
+        try:
+            with cpu_limit(20):
+                read_file(path)
+        except (ValueError, OSError) as error:
+            message = str(error)
+        assert message is None or str(path) in message
+        found.add(message is None)
+    assert found == {True, False}
+
+
+def test_tables_of_text(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "set.parquet"
+    corpus = []
+    for compression in ("none", "snappy"):
+        columns = {"t": ["one", "two", None] * 3, "l": [["a"], [], ["b", "a"]] * 3}
+        parquet.write_table(pyarrow.table(columns), path, compression=compression)
+        corpus.append(path.read_bytes())
+    corpus.append(corpus[0].replace(b"two", b"t\xe9o"))
+
+    def read_columns(path):
+        table = read_raw_table(str(path))
+        for name in table.names:
+            table.lists(name) if table.kind(name) == "list" else table.strings(name)
+
+    assert_read_or_named(path, corpus, read_columns, 400)
+
+
+def test_stores(tmp_path):
+    path = tmp_path / "results.db"
+    with Store(path, write=True) as store:
+        store.begin(protocol=Protocol(), started="now", command="…", environment={})
+        cell = {"dataset": "d", "method": "m", "repeat": 0, "fold": 0, "status": "ok"}
+        store.add([{**cell, "hamming_loss": 0.5}])
+
+    def read_store(path):
+        with Store(path) as store:
+            return store.rows(), store.runs(), store.protocol(), store.groups(), store.failures()
+
+    assert_read_or_named(path, [path.read_bytes()], read_store, 200)

@@ -126,6 +126,7 @@ def read_row_group(source: Any, group: int | None, path: str | Path) -> Any:
             table = source.read()
         else:
             table = source.read_row_group(group)
+        table.validate(full=True)  # codes within range, and texts that are UTF-8
     except Exception as error:
         raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
     return _decode_texts(table, path)
