@@ -126,7 +126,9 @@ def test_help_shows_the_examples_whole(command, capsys, monkeypatch):
     ok(*([command] if command else []), "--help")
     shown = {line.strip() for line in capsys.readouterr().out.splitlines()}
     module = {"fit": fit, "predict": predict, "evaluate": evaluate, "export": export}.get(command)
-    text = module.EXAMPLES if module else "labelkin predict model.skops new.csv --id id"
+    text = (
+        module.EXAMPLES if module else "labelkin predict model.skops new.csv --out predictions.csv"
+    )
     for line in text.splitlines():
         assert any(line.strip() in seen for seen in shown), line
 

@@ -95,7 +95,7 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
     assert [guess.text for guess in dialect.guesses] == [
         "';' between columns",
         "',' decimal",
-        "thousands apart in b",
+        "thousands separated in b",
     ]
 
 

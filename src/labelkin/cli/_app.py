@@ -62,25 +62,26 @@ def _root(
     """Take the options before the command."""
 
 
-def _add(name: str, command: Callable[..., Any], examples: str | None = None) -> None:
+def _add(panel: str, name: str, command: Callable[..., Any], examples: str | None = None) -> None:
     """Add a command; the lines of its docstring are joined, as terminals differ in width."""
     help = "\n\n".join(
         part.replace("\n", " ") for part in (inspect.getdoc(command) or "").split("\n\n")
     )
-    app.command(name, help=help, epilog=examples)(command)
+    app.command(name, help=help, epilog=examples, rich_help_panel=panel)(command)
 
 
-_add("fit", fit.command, fit.EXAMPLES)
-_add("predict", predict.command, predict.EXAMPLES)
-_add("evaluate", evaluate.command, evaluate.EXAMPLES)
-_add("explain", explain.command, explain.EXAMPLES)
-_add("export", export.command, export.EXAMPLES)
-_add("serve", serve.command, serve.EXAMPLES)
-app.add_typer(datasets.app, name="datasets")
-_add("demo", demo.command)
-_add("reproduce", reproduce.command)
-_add("merge", merge.command)
-_add("report", report.command)
+_DATA, _PAPER = "Your data", "Examples, and the paper's experiments"
+_add(_DATA, "evaluate", evaluate.command, evaluate.EXAMPLES)
+_add(_DATA, "fit", fit.command, fit.EXAMPLES)
+_add(_DATA, "predict", predict.command, predict.EXAMPLES)
+_add(_DATA, "explain", explain.command, explain.EXAMPLES)
+_add(_DATA, "serve", serve.command, serve.EXAMPLES)
+_add(_DATA, "export", export.command, export.EXAMPLES)
+_add(_PAPER, "demo", demo.command)
+app.add_typer(datasets.app, name="datasets", rich_help_panel=_PAPER)
+_add(_PAPER, "reproduce", reproduce.command)
+_add(_PAPER, "report", report.command)
+_add(_PAPER, "merge", merge.command)
 
 
 def run(argv: list[str], interrupted: list[int]) -> int:

@@ -28,7 +28,7 @@ def command(
         int | None, typer.Option(help="Seed of the folds of a CSV; 0 for those of frontier.")
     ] = None,
 ) -> None:
-    """Add the cells of other stores, of a results.csv, or of JSON lines, to a store.
+    """Add the results of other runs of reproduce to a store.
 
     Machines that share a run (labelkin reproduce --shard 2/4, or --repeats 5-9) each write a
     store; this puts them together. From a committed results.csv it makes a store that labelkin

@@ -162,7 +162,7 @@ def parse_csv_table(
     _check_range(table, read, path)
     table, grouped, units = convert_numbers(table, dialect.decimal, read, as_strings)
     if grouped and decimal is None:
-        text = f"thousands apart in {', '.join(grouped)}"
+        text = f"thousands separated in {', '.join(grouped)}"
         dialect.guesses.append(Guess(text, ("decimal", "category")))
     for name, unit in units.items():
         dialect.guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
