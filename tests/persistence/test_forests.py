@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelkin.persistence import load_model, save_model
-from labelkin.persistence._forests import PackedTrees, pack_forests
+from labelkin.persistence._forests import PackedTrees, PackedWords, pack_forests
 from support.data import make_data
 from support.model_files import places, read_schema, refused
 
@@ -51,7 +51,7 @@ def test_the_schema_does_not_grow_with_the_trees(data, tmp_path):
     assert sizes[0] == sizes[1]
 
 
-def test_a_vocabulary_takes_no_file_per_word(tmp_path):
+def test_a_vocabulary_is_stored_in_two_arrays(tmp_path):
     texts = ["red car", "blue car", "red boat", "green boat"]
     # With max_features, the columns of the words are NumPy's integers.
     model = TfidfVectorizer(max_features=4).fit(texts)
@@ -59,11 +59,29 @@ def test_a_vocabulary_takes_no_file_per_word(tmp_path):
     assert {type(column) for column in kept.values()} == {np.int64}
     save_model(model, tmp_path / "m.skops")
     with zipfile.ZipFile(tmp_path / "m.skops") as archive:
-        assert len(archive.namelist()) < 4
+        assert len(archive.namelist()) == 4  # head, schema, idf and columns
     back = load_model(tmp_path / "m.skops")
     assert back.vocabulary_ == kept
     np.testing.assert_array_equal(back.transform(texts).toarray(), model.transform(texts).toarray())
+    assert {type(column) for column in back.vocabulary_.values()} == {int}
     assert {type(column) for column in model.vocabulary_.values()} == {np.int64}  # as it was
+
+
+@pytest.mark.parametrize(
+    ("words", "columns"),
+    [
+        ('["red", "car"]', np.arange(3)),
+        ('["red", "red"]', np.arange(2)),
+        ('["red", 1]', np.arange(2)),
+        ('{"red": 0}', np.arange(1)),
+        ('["red"]', np.zeros(1)),
+    ],
+)
+def test_an_invalid_vocabulary_is_refused(words, columns, tmp_path):
+    model = TfidfVectorizer().fit(["red car", "blue car"])
+    model.vocabulary_ = PackedWords(words, columns)
+    save_model(model, tmp_path / "m.skops")
+    refused(tmp_path / "m.skops", "damaged or tampered with")
 
 
 def test_a_forest_in_two_places_stays_one(data, tmp_path):

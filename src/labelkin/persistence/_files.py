@@ -20,7 +20,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
 from labelkin.persistence._checks import check_model
-from labelkin.persistence._forests import pack_forests, unpack_forests
+from labelkin.persistence._forests import pack_forests, unpack_forests, unpack_words
 from labelkin.persistence._names import to_file_names, to_import_paths
 from labelkin.persistence._schema import check_schema
 
@@ -195,6 +195,7 @@ def load_model(
     try:
         del parts
         model = build(schema, arrays)
+        unpack_words(model)
         check_model(model, trusted)
         unpack_forests(model)
     except Exception as error:

@@ -1,15 +1,44 @@
-"""The trees of a forest in two arrays, as they are stored.
+"""The trees of a forest in two arrays and the words of a vocabulary in one, as they are stored.
 
 A file describes a tree of its own in 27 nodes of schema. The thousand trees of a forest would
 take megabytes and seconds, whatever their size.
 """
 
 import inspect
+import json
 from collections.abc import Iterator
 from copy import copy
 from typing import Any
 
 import numpy as np
+
+
+class PackedWords:
+    """The vocabulary of a vectoriser of texts: a file would describe each word in two nodes.
+
+    Parameters
+    ----------
+    words : str
+        The words as a JSON list.
+    columns : ndarray of shape (n_words,)
+        The column of each.
+    """
+
+    def __init__(self, words: str, columns: np.ndarray) -> None:
+        self.words, self.columns = words, columns
+
+    @classmethod
+    def pack(cls, vocabulary: dict[str, int]) -> "PackedWords":
+        """Return a vocabulary in this form."""
+        return cls(json.dumps([*vocabulary]), np.array([*vocabulary.values()], dtype=np.int64))
+
+    def unpack(self) -> dict[str, int]:
+        """Return the vocabulary; ValueError if it is not one of words and columns."""
+        words = json.loads(self.words)
+        strings = isinstance(words, list) and all(isinstance(word, str) for word in words)
+        if not strings or self.columns.dtype.kind != "i" or self.columns.shape != (len(words),):
+            raise ValueError("the words and columns of a vocabulary do not fit together")
+        return dict(zip(words, self.columns.tolist(), strict=True))
 
 
 class PackedTrees:
@@ -66,7 +95,7 @@ class PackedTrees:
 
 
 def pack_forests(model: Any) -> Any:
-    """Return a model with the trees of its forests packed; the model itself is not changed."""
+    """Return a model with its trees and vocabularies packed; the model itself is not changed."""
     return _Packing().visit(model)
 
 
@@ -75,6 +104,13 @@ def unpack_forests(model: Any) -> None:
     for part in iterate_parts(model):
         if _is_forest(part) and isinstance(part.estimators_, PackedTrees):
             part.estimators_ = part.estimators_.unpack()
+
+
+def unpack_words(model: Any) -> None:
+    """Give the vectorisers of a model, packed by `pack_forests`, their vocabularies."""
+    for part in iterate_parts(model):
+        if isinstance(words := vars_of(part).get("vocabulary_"), PackedWords):
+            part.vocabulary_ = words.unpack()
 
 
 def iterate_parts(model: Any) -> Iterator[Any]:
@@ -129,9 +165,8 @@ class _Packing:
             return part
         state = vars_of(part)
         changed = self._visit_inner(state) if state else state
-        if type(vocabulary := state.get("vocabulary_")) is dict:
-            # With max_features its indices are NumPy's, each of which would be a file.
-            changed = {**changed, "vocabulary_": {word: int(i) for word, i in vocabulary.items()}}
+        if type(words := state.get("vocabulary_")) is dict and all(map(_is_word, words.items())):
+            changed = {**changed, "vocabulary_": PackedWords.pack(words)}
         if _is_forest(part) and (trees := _pack(part.estimators_)) is not None:
             changed = {**changed, "estimators_": trees}
         if changed is state:
@@ -139,6 +174,11 @@ class _Packing:
         found = copy(part)
         found.__dict__.update(changed)
         return found
+
+
+def _is_word(item: tuple[Any, Any]) -> bool:
+    word, column = item
+    return type(word) is str and isinstance(column, (int, np.integer))
 
 
 def _is_forest(part: Any) -> bool:

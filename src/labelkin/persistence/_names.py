@@ -39,6 +39,7 @@ PARTS = {
     "neighbors.ExactSearch": "labelkin.neighbors._exact.ExactSearch",
     "neighbors.NeighborCounts": "labelkin.neighbors._counts.NeighborCounts",
     "persistence.PackedTrees": "labelkin.persistence._forests.PackedTrees",
+    "persistence.PackedWords": "labelkin.persistence._forests.PackedWords",
     "registry.to_dense": "labelkin.registry.to_dense",
     "tabular.DateEncoder": "labelkin.tabular._dates.DateEncoder",
     "tabular.RobustLogScaler": "labelkin.tabular._scaling.RobustLogScaler",
