@@ -47,6 +47,7 @@ from support.onnx_session import run
 def assert_same(model, X, dtype=np.float64, atol=1e-5):
     exported = to_onnx(model, dtype=dtype)
     onnx.checker.check_model(exported, full_check=True)
+    assert [output.name for output in exported.graph.output] == ["probabilities", "labels"]
     X = np.ascontiguousarray(X, dtype=dtype)
     probabilities, labels = run(exported, X)
     expected = model.predict_proba(X)

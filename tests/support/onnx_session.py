@@ -12,5 +12,5 @@ def open_session(exported):
 
 
 def run(exported, X):
-    """Return probabilities and labels of the rows X."""
-    return open_session(exported).run(["probabilities", "labels"], {"X": X})
+    """Return the outputs for the rows X: of a classifier, probabilities and labels."""
+    return open_session(exported).run(None, {"X": X})
