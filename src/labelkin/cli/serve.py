@@ -75,7 +75,9 @@ def command(
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            http="h11",  # which bounds the size of headers, unlike faster parsers
+            ws="none",
+            log_level="error",
             access_log=False,
             server_header=False,
             limit_concurrency=100,
