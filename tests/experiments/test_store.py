@@ -104,7 +104,7 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
     path = tmp_path / "results.db"
     code = (
         "import os, signal, sys\n"
-        "sys.path.insert(0, sys.argv[2])\n"
+        "sys.path[:0] = sys.argv[2:]\n"
         "from test_store import Store, begin, row\n"
         "store = Store(sys.argv[1], write=True)\n"
         "begin(store)\n"
@@ -112,7 +112,8 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     here = os.path.dirname(__file__)
-    done = subprocess.run([sys.executable, "-c", code, str(path), here], check=False)
+    folders = [here, os.path.dirname(here)]  # of this module, and of `support`
+    done = subprocess.run([sys.executable, "-c", code, str(path), *folders], check=False)
     assert done.returncode == -9
     with Store(path) as store:
         assert store.done() == {Cell("d", "m", 0, 0)}
