@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.untrusted import check_sparse
-from labelkin.persistence._forests import PackedTrees, iterate_parts, vars_of
+from labelkin.persistence._packing import PackedTrees, iterate_parts, vars_of
 
 
 def check_model(model: Any, trusted: Iterable[str] = ()) -> None:
@@ -207,6 +207,6 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "sklearn.preprocessing._encoders.OneHotEncoder": _check_categories,
     "labelkin.ensemble._row_space.RowSpaceSearch": _check_row_space,
     "labelkin.neighbors._counts.NeighborCounts": _check_rows,
-    "labelkin.persistence._forests.PackedTrees": _check_packed,
+    "labelkin.persistence._packing.PackedTrees": _check_packed,
     "labelkin.tree._tree.C45Tree": lambda tree: _check_tree(tree, np.iinfo(np.int32).max),
 }

@@ -20,8 +20,8 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
 from labelkin.persistence._checks import check_model
-from labelkin.persistence._forests import pack_forests, unpack_forests, unpack_words
 from labelkin.persistence._names import to_file_names, to_import_paths
+from labelkin.persistence._packing import pack_model, unpack_forests, unpack_words
 from labelkin.persistence._schema import check_schema
 
 FORMAT = 2
@@ -113,7 +113,7 @@ def save_model(
         "details": details or {},
     }
     try:
-        parts = _read_parts(skops.dumps(pack_forests(model)), 2**63)
+        parts = _read_parts(skops.dumps(pack_model(model)), 2**63)
         parts[_SCHEMA] = to_file_names(parts[_SCHEMA])
         unknown, *_ = _check_parts(parts, trusted, 2**63, _MAX_DEPTH)
     except Exception as error:  # skops has its own kinds, and lets those of __reduce__ pass

@@ -94,20 +94,20 @@ class PackedTrees:
         return trees
 
 
-def pack_forests(model: Any) -> Any:
+def pack_model(model: Any) -> Any:
     """Return a model with its trees and vocabularies packed; the model itself is not changed."""
     return _Packing().visit(model)
 
 
 def unpack_forests(model: Any) -> None:
-    """Give the forests of a model, packed by `pack_forests` and checked, their trees."""
+    """Give the forests of a model, packed by `pack_model` and checked, their trees."""
     for part in iterate_parts(model):
         if _is_forest(part) and isinstance(part.estimators_, PackedTrees):
             part.estimators_ = part.estimators_.unpack()
 
 
 def unpack_words(model: Any) -> None:
-    """Give the vectorisers of a model, packed by `pack_forests`, their vocabularies."""
+    """Give the vectorisers of a model, packed by `pack_model`, their vocabularies."""
     for part in iterate_parts(model):
         if isinstance(words := vars_of(part).get("vocabulary_"), PackedWords):
             part.vocabulary_ = words.unpack()

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelkin.persistence import load_model, save_model
-from labelkin.persistence._forests import PackedTrees, PackedWords, pack_forests
+from labelkin.persistence._packing import PackedTrees, PackedWords, pack_model
 from support.data import make_data
 from support.model_files import places, read_schema, refused
 
@@ -95,7 +95,7 @@ def test_a_forest_in_two_places_stays_one(data, tmp_path):
 def test_trees_that_differ_in_more_are_stored_one_by_one(data, tmp_path):
     model = forest(data)
     model.estimators_[2].max_depth = 7
-    assert pack_forests(model) is model
+    assert pack_model(model) is model
     save_model(model, tmp_path / "m.skops")
     back = load_model(tmp_path / "m.skops")
     assert [tree.max_depth for tree in back.estimators_] == [None, None, 7, None, None]
@@ -144,7 +144,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_altered_trees_are_refused(name, data, tmp_path):
-    model = pack_forests(forest(data))
+    model = pack_model(forest(data))
     assert isinstance(model.estimators_, PackedTrees)
     CHANGES[name](model.estimators_)
     save_model(model, tmp_path / "m.skops")
