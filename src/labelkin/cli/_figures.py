@@ -184,12 +184,14 @@ def label_figures(
 ) -> list[dict[str, Any]]:
     """Return the figures of each label, the label of lowest F1 first.
 
-    Of labels with the same F1, those with more rows come first, and labels without any, which
-    cannot be judged, last of all. `y`, `labels` and `scores` have the shape (n, q); `thresholds`
-    has one value per label.
+    Labels with few rows, which can hardly be judged, come after the others, and of labels with
+    the same F1 those with more rows come first. `y`, `labels` and `scores` have the shape (n, q);
+    `thresholds` has one value per label.
     """
     import numpy as np
     from sklearn.metrics import average_precision_score
+
+    from labelkin.evaluation import FEW_ROWS
 
     hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
     support, predicted = y.sum(axis=0, dtype=int), labels.sum(axis=0, dtype=int)
@@ -211,7 +213,10 @@ def label_figures(
         }
         for j, name in enumerate(names)
     ]
-    return sorted(rows, key=lambda row: (not row["rows"], row["f1"] or 0, -row["rows"]))
+    return sorted(
+        rows,
+        key=lambda row: (row["rows"] < FEW_ROWS, not row["rows"], row["f1"] or 0, -row["rows"]),
+    )
 
 
 def label_table(rows: Sequence[dict[str, Any]]) -> "Table":

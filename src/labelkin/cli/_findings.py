@@ -65,6 +65,8 @@ class Findings:
 
     def print(self, metrics: list[str], per_label: bool, notes: Notes) -> None:
         """Print the tables, the best method and the next command."""
+        from labelkin.evaluation import FEW_ROWS
+
         if self.n_empty:
             notes.print(f"note: {self.remark_on_empty_rows(metrics)}")
         columns = {found.title: found.figures for found in self.results.values()}
@@ -79,15 +81,14 @@ class Findings:
         )
         if notes.quiet and not per_label:
             return
-        judged = [label for label in self.labels if label["rows"]]
+        judged = [label for label in self.labels if label["rows"] >= FEW_ROWS] or self.labels
         shown = self.labels if per_label else judged[:_WEAKEST]
         typer.echo()
         print_table(label_table(shown))
-        if more := len(judged) - len(shown) if not per_label else 0:
-            typer.echo(f"… and {plural(more, 'label')} (--per-label)")
-        if absent := len(self.labels) - len(judged):
-            verb = "is" if absent == 1 else "are"
-            typer.echo(f"{plural(absent, 'label')} {verb} in no row here, and cannot be judged")
+        if more := len(self.labels) - len(shown):
+            few = len(self.labels) - len(judged)
+            remark = f", {few:,} of them in fewer than {FEW_ROWS} rows" if few else ""
+            typer.echo(f"… and {plural(more, 'label')}{remark} (--per-label)")
         if notes.quiet or (self.next is None and self.page is None):
             return
         typer.echo()

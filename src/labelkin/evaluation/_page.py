@@ -24,7 +24,8 @@ _SUSPECTS = 30
 _WORDS = 400
 _NAME = 80
 # Labels of fewer rows than this have rough figures.
-_FEW_ROWS = 10
+FEW_ROWS = 10
+"""Labels with fewer rows are judged roughly at best."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +133,13 @@ class EvaluationPage:
         return [_short(name, _NAME) for name in self.found.label_names]
 
     def _remarks(self) -> list[str]:
-        few = int((self.found.support < _FEW_ROWS).sum())
+        few = int((self.found.support < FEW_ROWS).sum())
         remarks = []
         if few:
             have = "1 label has" if few == 1 else f"{few:,} labels have"
-            remarks.append(f"{have} fewer than {_FEW_ROWS} rows: their figures are rough.")
+            remarks.append(
+                f"{have} fewer than {FEW_ROWS} rows: their figures are rough, and they come last."
+            )
         if len(self.labels) > _LABELS:
             remarks.append(
                 f"Of {len(self.labels):,} labels the {_LABELS} most frequent are shown below; the "
@@ -160,10 +163,7 @@ class EvaluationPage:
         return shown
 
     def _data(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the script draws: the labels in the order of the table, and all together.
-
-        The weakest label with enough rows is the first to be shown.
-        """
+        """Return what the script draws: the labels in the order of the table, and all together."""
         grid = threshold_grid(self.found)
         labels = [
             {
@@ -174,9 +174,7 @@ class EvaluationPage:
             }
             for row in shown
         ]
-        judged = [i for i, row in enumerate(shown) if row["rows"] >= _FEW_ROWS]
         return {
-            "first": judged[0] if judged else 0,
             "thresholds": grid.tolist(),
             "labels": labels,
             "all": {"name": "all labels together", **pooled_curves(self.found, grid)},

@@ -185,7 +185,7 @@
     });
   }
   one("tool").hidden = false;
-  choose(data.first);
+  choose(0);
 
   // ------------------------------------------------------- labels that occur together
   document.querySelector(".heat")?.addEventListener("click", (event) => {
