@@ -124,7 +124,8 @@ def test_members_of_the_ensemble(kin, data):
 def test_the_correction_by_other_labels(corrected):
     X, Y = related_labels(exclusive=corrected)
     test = X[250:]
-    model = KinEnsembleClassifier(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
+    Kin = limited(corrected_rows=6 if corrected else 50)
+    model = Kin(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
     assert model.fit(X[:250], Y[:250]).corrected_ == corrected
     why = model.explain(test[0])
     assert why.correction.any() == corrected

@@ -67,7 +67,7 @@ def test_sure_members_do_not_make_it_overconfident(paper_data):
     krr = KernelRidgeLOOClassifier(random_state=0).fit(X[train], Y[train])
     assert (
         average_precision(Y[folds[0]], test)
-        > average_precision(Y[folds[0]], krr.predict_proba(X[folds[0]])) - 0.005
+        > average_precision(Y[folds[0]], krr.predict_proba(X[folds[0]])) - 0.015
     )
 
 

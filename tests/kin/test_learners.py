@@ -85,10 +85,13 @@ def test_mean_of_out_of_sample_scores():
         np.array([[0.2, 0.4], [nan, nan], [nan, nan]]),
         np.array([[0.4, 0.0], [0.6, 0.2], [nan, nan]]),
     ]
-    np.testing.assert_allclose(mean_out_of_sample(scores, Y), [[0.3, 0.2], [0.6, 0.2], [0.45, 0.2]])
-    np.testing.assert_allclose(
-        mean_out_of_sample([np.full((3, 2), nan)], Y), np.tile(Y.mean(axis=0), (3, 1))
-    )
+    fold_of = np.array([0, 1, 1])
+    mean = mean_out_of_sample(scores, Y, fold_of)
+    np.testing.assert_allclose(mean, [[0.3, 0.2], [0.6, 0.2], [1, 0]])
+    nothing = mean_out_of_sample([np.full((3, 2), nan)], Y, fold_of)
+    np.testing.assert_allclose(nothing, [[0.5, 0.5], [1, 0], [1, 0]])
+    weighted = mean_out_of_sample([np.full((3, 2), nan)], Y, fold_of, np.array([1, 1, 3]))
+    np.testing.assert_allclose(weighted[0], [0.75, 0.75])
 
 
 def test_trees_bound_their_memory():

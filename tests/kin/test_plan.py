@@ -86,7 +86,7 @@ def test_parts_are_whole_folds_and_cover_all_rows():
 
 def test_wide_texts_with_many_labels_have_few_members():
     found = plan(10_000, TEXT, n_labels=360)
-    assert names(found)[:3] == ["linear", "topics_rbf", "raw_rbf"]
+    assert names(found)[:3] == ["linear", "topics_rbf", "raw_laplacian"]
     assert {"projections", "trees"} <= set(found.left_out)
     text = "\n".join(found.describe(Shape(10_000, 9000, 360, 400_000)))
     assert "10,000 rows" in text

@@ -144,7 +144,7 @@ def test_the_score_counts_weights():
         .oob_score_
         for weights in ((1.0, 0.02), (0.02, 1.0))
     ]
-    assert scores[0] > 0.9 > scores[1] + 0.1
+    assert scores[0] > 0.9 > scores[1] + 0.05  # chance is 0.77
     assert logit(scores[0]) > logit(scores[1])
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration._means import shares_without_fold
 from labelkin.kin._stacking import Stacking, choose_scales, smooth_targets
 from labelkin.metrics import average_precision, ranking_loss
 from support.members import noisy_members
@@ -29,7 +30,8 @@ def test_label_frequencies_do_not_flatter_the_estimate():
     rng = np.random.RandomState(0)
     share = np.clip(rng.beta(0.5, 10, 100), 0.005, 1)
     Y = (rng.rand(2200, 100) < share).astype(np.uint8)
-    scores = [share + 0.02 * rng.standard_normal((200, 100)) for _ in range(2)]
+    known = shares_without_fold(Y[:200], folds(Y[:200]))
+    scores = [known + 0.02 * rng.standard_normal((200, 100)) for _ in range(2)]
     stacking = Stacking(0)
     proba, alone = stacking.fit_proba(scores, Y[:200], folds(Y[:200]))
     new = average_precision(Y[200:], np.tile(stacking.proba(scores).mean(axis=0), (2000, 1)))

@@ -38,7 +38,7 @@ from labelkin.metrics import METRICS
 class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
 
-    The members are as different as possible. All of them use the same 5 to 20 folds of the
+    The members are as different as possible. All of them use the same 10 to 20 folds of the
     training rows, and score the rows of each fold after learning from the other folds:
 
     - Kernel ridge regressions on several *views* of the features, with a width chosen by the
@@ -75,7 +75,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     weights of all members to the best member alone; each candidate counts by the share of
     resamples of the rows in which it predicts held-out rows best, so that with few rows the
     weights are close to equal. The third line is left out if it does not predict held-out folds
-    clearly better, or if there are more labels than rows in a fold.
+    clearly better, or if a fold has fewer than 50 rows or fewer rows than there are labels.
 
     Leave-one-out scores would not be sufficient: each is slightly biased away from the label of
     its own row, and a regression on the scores of many labels recovers the label from this bias.
@@ -93,7 +93,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         quarter of a gigabyte.
     effort : {"low", "medium", "high"}, default="medium"
         How much training may cost. "medium": apart from the trees, the members take at most
-        about 150 seconds of one processor, and 50 MB of the fitted model. "low": a tenth of the
+        about 150 seconds of one processor, and 55 MB of the fitted model. "low": a tenth of the
         time, half of the size; "high": ten times both. On small data every value gives all
         members. The first member (for texts, logistic regression) is always fitted.
     decision : str, default="fixed"
@@ -313,7 +313,11 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         y, fold_of = y[scored], fold_of[scored]
         weight = None if weight is None else weight[scored]
         n_parts = limits.n_parts(len(y), y.shape[1], int(fold_of.max()) + 1)
-        self._stacking = Stacking(random_seed(rng), max_entries=limits.weight_entries)
+        self._stacking = Stacking(
+            random_seed(rng),
+            max_entries=limits.weight_entries,
+            corrected_rows=limits.corrected_rows,
+        )
         proba, member_proba = self._stacking.fit_proba(
             scores, y, fold_of, n_parts, [member.log_odds for member in members], weight
         )
@@ -371,7 +375,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
         )
         return [
-            mean_out_of_sample([next(scores) for _ in member.learners], y, weight)
+            mean_out_of_sample([next(scores) for _ in member.learners], y, fold_of, weight)
             for member in members
         ]
 

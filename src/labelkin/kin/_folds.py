@@ -3,22 +3,24 @@
 A second stage learns from scores in which all rows of a fold were scored by models that saw none
 of their labels. Leave-one-out scores do not suffice: see `labelkin.kernel._ridge`. What is left of
 the effect, scores of a fold that lean together away from its labels, is the smaller the larger the
-fold; `centre_folds` removes the part that is common to all rows of a fold.
+fold; `labelkin.calibration._means.restore_means` removes the part that is common to all rows of a
+fold. But models without a large fold are weaker than the one of all rows, and so are all estimates
+by their scores: hence as many as 20 folds, and at least 10.
 """
 
 import numpy as np
 
 from labelkin.base import Array
 
-# A fold has this many rows at least, unless there are fewer than `_FEWEST` such folds...
-_FOLD_ROWS = 50
-_FEWEST = 5
+# A fold has this many rows at least, unless there would be fewer than `_FEWEST` folds...
+_FOLD_ROWS = 20
+_FEWEST = 10
 # ... and more where there would be more folds: models without a fold are then as good as whole.
 _MOST = 20
 
 
 def draw_folds(n_samples: int, rng: np.random.RandomState, n_scored: int | None = None) -> Array:
-    """Return the fold of each row: 5 to 20 folds of equal size, at least 50 rows if possible.
+    """Return the fold of each row: 10 to 20 folds of equal size, of 20 rows if possible.
 
     With `n_scored`, only that number of rows is in folds; the fold of the others is −1.
     """
@@ -42,13 +44,3 @@ def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomSt
         times_outside[outside] += 1
         bags.append(np.flatnonzero(~np.isin(fold_of, outside)))
     return bags
-
-
-def centre_folds(scores: Array, fold_of: Array, weight: Array | None = None) -> Array:
-    """Return scores, (n, q), with the same mean, weighted, of each column in every fold."""
-
-    def mean(rows: Array) -> Array:
-        return np.average(scores[rows], axis=0, weights=None if weight is None else weight[rows])
-
-    means = np.stack([mean(fold_of == fold) for fold in range(fold_of.max() + 1)])
-    return scores + (mean(fold_of >= 0) - means)[fold_of]

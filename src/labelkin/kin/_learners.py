@@ -16,6 +16,7 @@ from scipy import linalg
 from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
+from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
@@ -66,11 +67,13 @@ class LearnerGroup:
         return sum(learner.scores(rows) for learner in self.learners) / len(self.learners)
 
 
-def mean_out_of_sample(scores: list[Array], Y: Array, weight: Array | None = None) -> Array:
+def mean_out_of_sample(
+    scores: list[Array], Y: Array, fold_of: Array, weight: Array | None = None
+) -> Array:
     """Average the scores of each row over the learners that have one.
 
-    A row without any score gets the mean of the other rows, which is no information about it;
-    the share of rows with the label, weighted, if no row has a score.
+    A row without any score gets the labels' shares in other folds, as a learner without features
+    would predict them.
     """
     if len(scores) == 1 and np.isfinite(scores[0][:, 0]).all():
         return scores[0]
@@ -78,12 +81,7 @@ def mean_out_of_sample(scores: list[Array], Y: Array, weight: Array | None = Non
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    scored = counts > 0
-    if scored.any():
-        mean[~scored] = mean[scored].mean(axis=0)
-    else:
-        mean[:] = np.average(Y, axis=0, weights=weight)
-    return mean
+    return np.where(counts[:, None] > 0, mean, shares_without_fold(Y, fold_of, weight))
 
 
 class PartLearner:

@@ -61,7 +61,7 @@ class Limits:
     # and one is left out if it does not fit into what is left; the first is always planned.
     seconds: float = 150.0
     """Seconds of one processor."""
-    model_bytes: float = 5e7
+    model_bytes: float = 5.5e7
     """Bytes of the fitted members without trees."""
 
     # Speeds, measured on one core of a server of 2023.
@@ -92,11 +92,11 @@ class Limits:
     """Rows on which the width is sought behind a projection: half of the usual number, since the
     widths of several members average out."""
 
-    linear_groups: int = 10
-    """Groups of folds that logistic regression leaves out together: its scores are then those of
-    models of nine tenths of the rows..."""
-    few_linear_groups: int = 5
-    """... and of four fifths where ten fits would take more than a tenth of the time."""
+    linear_groups: tuple[int, int] = (5, 20)
+    """Least and largest number of groups of folds that logistic regression leaves out, each with a
+    fit to the other rows..."""
+    linear_share: float = 0.05
+    """... in this share of the time."""
     large_entries: float = 1e8
     """Rows times labels beyond which there is logistic regression alone, and out-of-sample scores
     are of some rows only: an array of these takes half a gigabyte in single precision."""
@@ -148,6 +148,8 @@ class Limits:
     weight_entries: int = 400_000
     """Predictions, rows times labels, from which the weights of the members are learned: more
     change them by less than their standard error."""
+    corrected_rows: int = 50
+    """Rows of a fold from which on the correction by other labels is tried."""
     cross_entries: int = 2_000_000
     """Rows times labels times parts for which the second stage is fitted again..."""
     min_parts: int = 3
@@ -259,13 +261,18 @@ class Limits:
         """Return how many groups of folds logistic regression leaves out."""
         if self.is_large(shape):
             return 1
-        cheap = self.linear_cost(shape, self.linear_groups).seconds <= 0.1 * self.seconds
-        return self.linear_groups if cheap else self.few_linear_groups
+        least, most = self.linear_groups
+        affordable = self.linear_share * self.seconds / max(self._linear_seconds(shape), 1e-9)
+        return int(min(max(affordable, least), most))
 
     def linear_cost(self, shape: Shape, n_groups: int) -> Cost:
-        """Return the cost of logistic regression."""
-        one_fit = shape.n_stored * shape.n_labels / self.sparse_second
-        return Cost((n_groups + 2) * one_fit, 2.0 * shape.n_features * shape.n_labels)
+        """Return the cost of logistic regression: the groups, C and all rows."""
+        seconds = (n_groups + 2) * self._linear_seconds(shape)
+        return Cost(seconds, 2.0 * shape.n_features * shape.n_labels)
+
+    def _linear_seconds(self, shape: Shape) -> float:
+        """Return the seconds of one fit of logistic regression."""
+        return shape.n_stored * shape.n_labels / self.sparse_second
 
     # ----------------------------------------------------------------------------------- trees
 

@@ -127,16 +127,17 @@ class Planner:
             scaled = [name for name in scaled if name != "idf"] + ["idf"]
         linear = [self._linear()]
         # Where no view divides features by their standard deviations, the first kernel may.
-        kernels = [
+        smooth = [
             self._kernel(name, "rbf", "auto" if name == "raw" and texts else False)
             for name in scaled
         ]
-        if "topics" in self.names:
-            kernels.insert(0, self._kernel("topics", "rbf"))
         # On zeros and ones the Laplacian kernel is the RBF kernel: no second member.
         last = next(name for name in reversed(self.names) if name in scaled)
-        rough = [last] if self.binary else [scaled[0], last]
-        kernels += [self._kernel(name, "manhattan") for name in dict.fromkeys(rough)]
+        views = [last] if self.binary else list(dict.fromkeys([scaled[0], last]))
+        rough = [self._kernel(name, "manhattan") for name in views]
+        kernels = [*smooth, *rough]
+        if "topics" in self.names:  # to which, of many words, a Laplacian kernel adds most
+            kernels = [self._kernel("topics", "rbf"), rough[0], *smooth, *rough[1:]]
         projections = [self._projections(n_projections)] if n_projections else []
         return [*linear, *kernels, *projections] if texts else [*kernels, *projections, *linear]
 

@@ -1,0 +1,70 @@
+"""The level of out-of-sample scores, which depends on the labels that were left out."""
+
+from typing import Any
+
+import numpy as np
+
+from labelkin.base import Array
+
+
+def restore_means(
+    scores: Array,
+    Y: Array,
+    fold_of: Array,
+    *,
+    log_odds: bool = False,
+    weight: Array | None = None,
+) -> Array:
+    """Return scores of rows left out in folds, at the level of a model of all rows.
+
+    A model without a fold starts from the labels' shares in the other folds, which are too low
+    where the fold has many positives. Curves fitted to other folds do not allow for that, since
+    their scores come from models that include it: probabilities of rare labels would be too low
+    for the rows that have them, which queries do not suffer from. The difference of the shares in
+    all rows and in the other folds is added. No label is revealed by that: where scores are
+    nothing but these shares, all rows then have the same.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_labels)
+        Score of each row by a model without its fold: a regression on 0 and 1, or log odds.
+    Y : ndarray of shape (n_samples, n_labels)
+        The labels.
+    fold_of : ndarray of int of shape (n_samples,)
+        The fold of each row, 0, 1, ...; for leave-one-out scores its number.
+    log_odds : bool
+        Whether the scores are log odds.
+    weight : ndarray of shape (n_samples,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Shifted scores.
+    """
+    without, rest = _counts_without(Y, fold_of, weight)
+    if not rest.any():  # a single fold: no model is without it
+        return scores
+    weight = np.ones(len(Y)) if weight is None else weight
+    return scores + _level(weight @ Y, weight.sum(), log_odds) - _level(without, rest, log_odds)
+
+
+def shares_without_fold(Y: Array, fold_of: Array, weight: Array | None = None) -> Array:
+    """Return the share of each label in the rows of other folds, for each row."""
+    return _level(*_counts_without(Y, fold_of, weight), False)
+
+
+def _counts_without(Y: Array, fold_of: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Return the positives, (n, q), and the rows, (n, 1), of other folds; all by weight."""
+    weight = np.ones(len(Y)) if weight is None else weight
+    rows = np.bincount(fold_of, weight)[:, None]
+    positives = np.zeros((len(rows), Y.shape[1]))
+    np.add.at(positives, fold_of, weight[:, None] * Y)
+    without, rest = positives.sum(axis=0) - positives, rows.sum() - rows
+    return without[fold_of], np.where(np.bincount(fold_of)[:, None] < len(Y), rest, 0.0)[fold_of]
+
+
+def _level(positives: Array, total: Any, log_odds: bool) -> Array:
+    if log_odds:
+        return np.log((positives + 1) / (total - positives + 1))
+    return positives / np.maximum(total, np.finfo(np.float64).tiny)
