@@ -22,7 +22,7 @@ def test_average_precision_on_medical_by_blas_threads(monkeypatch):
     figures = []
     for threads in (1, 2):
         model = METHODS["vpcme"].make(Cell("medical", "vpcme", 0, FOLD).seed)
-        model.set_params(n_estimators=8)  # the mean of more members moves less
+        model.set_params(n_estimators=4)  # the mean of more members moves less
         with threadpool_limits(threads):
             model.fit(data.X[train], data.Y[train])
             figures.append(average_precision(data.Y[test], model.predict_proba(data.X[test])))
