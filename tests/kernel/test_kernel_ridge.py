@@ -15,7 +15,8 @@ from labelkin._utils.array_api import namespace_and_device
 from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
 from labelkin.calibration._means import restore_means
 from labelkin.kernel._distances import column_spread, radial, squared_distances
-from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors
+from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge, loo_errors
+from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend_width
 from labelkin.metrics import average_precision
 from support.data import make_data

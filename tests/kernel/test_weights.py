@@ -11,7 +11,8 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KernelRidgeLOOClassifier
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors
+from labelkin.kernel._ridge import choose_ridges, loo_errors
+from labelkin.kernel._spectrum import RidgeSpectrum
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "manhattan", "linear", "cosine"]

@@ -30,7 +30,8 @@ from labelkin.kernel._distances import (
     take,
 )
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors
+from labelkin.kernel._ridge import choose_ridges, interpolate_errors
+from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest

@@ -25,7 +25,8 @@ from labelkin.kernel._distances import (
     squared_distances,
     take,
 )
-from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge
+from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge
+from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import FoundWidth, descend_width
 
 # Scaled columns must lower the error to this share of it to be preferred.

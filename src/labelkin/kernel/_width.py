@@ -9,7 +9,8 @@ import numpy as np
 from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
 from labelkin.kernel._distances import radial
-from labelkin.kernel._ridge import COARSE, RIDGES, RidgeSpectrum, choose_ridges
+from labelkin.kernel._ridge import COARSE, RIDGES, choose_ridges
+from labelkin.kernel._spectrum import RidgeSpectrum
 
 # The width's square stays within 2^±_REACH times its value at the start.
 _REACH = 8

@@ -4,7 +4,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from labelkin.base import Array
-from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge, loo_errors
+from labelkin.kernel._ridge import fit_ridge, loo_errors
+from labelkin.kernel._spectrum import RidgeSpectrum
 
 # Ridges of the correction, in units of the mean squared norm of a row of log odds.
 _RIDGES = np.logspace(-2, 5, 15)

@@ -33,7 +33,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     ½|w|² + C · Σ log loss, as in scikit-learn's ``LogisticRegression``. All labels are fitted
     together by Newton's method with conjugate gradients: one step costs two products of the
     samples with as many columns as there are labels, and labels that have converged take no
-    further part. On 9,743 texts with 363 labels this takes a third of the time of one
+    further part. On 9,743 texts with 363 labels this takes a quarter of the time of one
     regression after the other.
 
     Parameters
