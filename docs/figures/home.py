@@ -25,5 +25,5 @@ def draw():
             colour = GREEN if right else ORANGE
             at = (place * 5.2, 9.1)
             axes.text(*at, text, fontsize=11, va="center", weight="bold", color=colour)
-    figure.supxlabel("2 ✓ found    2 ✗ wrong    (2) ✗ missed", fontsize=9, color=INK)
+    figure.supxlabel("2 ✓ found · 2 ✗ wrong · (2) ✗ missed", fontsize=9, color=INK)
     return figure
