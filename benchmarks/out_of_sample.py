@@ -74,7 +74,7 @@ def compare(X, Y, jobs):
         model = KinEnsembleClassifier(random_state=fold, n_jobs=jobs).fit(X[train], Y[train])
         scores = [model.predict_proba(X[test])]
         for peer in PEERS.values():
-            fitted = BinaryRelevanceClassifier(peer, n_jobs=jobs).fit(X[train], Y[train])
+            fitted = BinaryRelevanceClassifier(peer, n_jobs=1).fit(X[train], Y[train])
             scores.append(fitted.predict_proba(X[test]))
         scores += member_proba(model, X[test])
         figures = [average_precision(Y[test], score) for score in scores]
