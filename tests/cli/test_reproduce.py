@@ -152,7 +152,7 @@ WAITING = [*QUICK, "--method", "waits=own_methods:Waits", "--methods", "mlknn,vp
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_tells_how_to_resume(number, folder):
-    give_permits(folder, 0)
+    give_permits(folder, 2)
     process = start(*WAITING, "--jobs", "2")
     wait_for_cells(process, 2, "results.db")
     if number == signal.SIGINT:
@@ -169,7 +169,7 @@ def test_an_interrupted_run_tells_how_to_resume(number, folder):
 
 
 def test_two_runs_on_one_store_are_refused(folder, capsys):
-    give_permits(folder, 0)
+    give_permits(folder, 1)
     process = start(*WAITING, "--jobs", "1")
     try:
         wait_for_cells(process, 1, "results.db")
@@ -190,6 +190,7 @@ def test_killed_again_and_again_the_results_are_the_same(folder):
     time.sleep(0.5)
     process.kill()
     process.communicate()
+    give_permits(folder, 2)
     process = start(*command)
     stored = wait_for_cells(process, 2, "results.db")
     process.kill()

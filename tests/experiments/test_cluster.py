@@ -78,13 +78,14 @@ def test_killed_workers_cost_time_not_results(cluster, tmp_path, monkeypatch):
     assert main([*command, "--store", "here.db", "--jobs", "1"]) == 0
 
     far = ["--store", "far.db", "--cluster", cluster.wait(2)]
-    give_permits(tmp_path, 0)
+    give_permits(tmp_path, 1)
     running = subprocess.Popen([*LABELKIN, *command, *far], stderr=subprocess.PIPE, text=True)
     try:
         wait_for_cells(running, 1, "far.db")
         first.kill()
+        first.wait()
         give_permits(tmp_path, 3)
-        # The second worker has at most 13 cells to store before it waits as well.
+        # The second worker has at most 14 cells to store before it waits as well.
         stored = wait_for_cells(running, 3, "far.db")
         second.kill()
         second.wait()

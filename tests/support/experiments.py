@@ -64,9 +64,14 @@ def give_permits(folder, count):
 
 
 def wait_for_cells(process, count, path):
-    """Wait until a running process has stored as many cells."""
+    """Wait until a running process has stored as many cells.
+
+    The order of cells is not promised, so as many permits as cells are needed.
+    """
+    end = time.monotonic() + 600
     while (stored := _count_cells(path)) < count:
         assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, f"{stored} of {count} cells after ten minutes"
         time.sleep(0.02)
     return stored
 
