@@ -73,11 +73,11 @@ def test_a_small_file_that_takes_much_memory(value, count, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("value", "count"), [(1.5, 3_000_000), ("x" * 100_000, 500)])
-@pytest.mark.parametrize("honest", [True, False])
-def test_a_small_list_that_takes_much_memory(honest, value, count, tmp_path, monkeypatch):
+@pytest.mark.parametrize("true_footer", [True, False])
+def test_a_small_list_that_takes_much_memory(true_footer, value, count, tmp_path, monkeypatch):
     path = repeated(tmp_path / "b.parquet", value, count, in_list=True)
     raw = path.read_bytes()
-    if not honest:  # the footer declares one value per column
+    if not true_footer:  # the footer declares one value per column
         size = int.from_bytes(raw[-8:-4], "little")
         footer = raw[-8 - size : -8].replace(varint(2 * (count + 1)), b"\x02")
         assert len(footer) < size
@@ -86,7 +86,7 @@ def test_a_small_list_that_takes_much_memory(honest, value, count, tmp_path, mon
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
     with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
         read_parquet_table(path)
-    if honest:
+    if true_footer:
         monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "200000000")
         table, _ = read_parquet_table(path)
         assert len(table.column(0)[1]) == count

@@ -222,7 +222,7 @@ def test_strict_means_without_the_sample_in_the_likelihoods(smoothing):
     )
 
 
-def test_the_score_foretells_new_samples():
+def test_the_score_is_that_of_new_samples():
     X, Y = make_data(1500, 8, 5, seed=3)
     train, test = np.arange(500), np.arange(500, 1500)
     model = VPCMEClassifier(n_estimators=20, bag=0.6, random_state=0).fit(X[train], Y[train])

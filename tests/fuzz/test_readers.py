@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import write
+from labelkin.experiments.report.results import check_results, read_results
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.store import Store
 from labelkin.tabular import read_raw_table
@@ -121,3 +122,19 @@ def test_stores(tmp_path):
             return store.rows(), store.runs(), store.protocol(), store.groups(), store.failures()
 
     assert_read_or_named(path, [path.read_bytes()], read_store, 200)
+
+
+def test_results(tmp_path):
+    pytest.importorskip("pandas")
+    head = b"dataset,method,repeat,fold,hamming_loss,average_precision,status\n"
+    corpus = [head + b"yeast,vpcme,0,0,0.2,0.7,ok\nyeast,vpcme,0,1,0.3,0.6,ok\n"]
+    corpus.append(head + b'yeast,"vpcme,0,0,0.2,1e400,ok\nyeast,vpcme,1,1,,,failed\n')
+
+    def read_figures(path):
+        results = read_results(path).results
+        try:
+            return check_results(results)
+        except ValueError as error:  # check_results sees no file
+            raise ValueError(f"{path}: {error}") from error
+
+    assert_read_or_named(tmp_path / "results.csv", corpus, read_figures, 400)
