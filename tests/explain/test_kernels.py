@@ -11,10 +11,11 @@ from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
 from labelkin._utils.array_api import array_api_dispatch
 from labelkin.explain._features import occlude_features, typical_values
 from labelkin.kernel._explain import solve_shifted
+from labelkin.kin import Limits
 from labelkin.kin._learners import TreesLearner
 from labelkin.kin._linear import LogisticLearner
 from support.data import make_data
-from support.kin import limited, related_labels
+from support.kin import related_labels
 
 
 def quadratic(A, B):
@@ -124,8 +125,10 @@ def test_members_of_the_ensemble(kin, data):
 def test_the_correction_by_other_labels(corrected):
     X, Y = related_labels(exclusive=corrected)
     test = X[250:]
-    Kin = limited(corrected_rows=6 if corrected else 50)
-    model = Kin(n_projections=0, n_trees=0, n_jobs=1, random_state=0)
+    effort = Limits(corrected_rows=6 if corrected else 50)
+    model = KinEnsembleClassifier(
+        effort=effort, n_projections=0, n_trees=0, n_jobs=1, random_state=0
+    )
     assert model.fit(X[:250], Y[:250]).corrected_ == corrected
     why = model.explain(test[0])
     assert why.correction.any() == corrected
@@ -245,8 +248,10 @@ def test_picture(kin, data):
 
 def test_landmarks(data):
     X, Y, test = data
-    Kin = limited(max_eigen=40, direct_work=0.1, landmark_work=1e5, min_landmarks=20)
-    model = Kin(n_projections=2, n_trees=5, n_jobs=1, random_state=0)
+    effort = Limits(max_eigen=40, direct_work=0.1, landmark_work=1e5, min_landmarks=20)
+    model = KinEnsembleClassifier(
+        effort=effort, n_projections=2, n_trees=5, n_jobs=1, random_state=0
+    )
     why = model.fit(X, Y).explain(test[0])
     assert why.row_effects.shape == (0, 4)
     assert why.features.size == 5
@@ -255,8 +260,10 @@ def test_landmarks(data):
 
 def test_parts_of_the_rows(data):
     X, Y, test = data
-    Kin = limited(max_eigen=20, direct_work=90 * 45**2)
-    model = Kin(n_projections=2, n_trees=0, n_jobs=1, random_state=0)
+    effort = Limits(max_eigen=20, direct_work=90 * 45**2)
+    model = KinEnsembleClassifier(
+        effort=effort, n_projections=2, n_trees=0, n_jobs=1, random_state=0
+    )
     model.fit(X, Y)
     assert any(len(getattr(m.learners[0], "part", X)) < len(X) for m in model.estimators_)
     why = model.explain(test[0])

@@ -7,14 +7,16 @@ from sklearn.datasets import make_multilabel_classification
 
 from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
 from labelkin.kernel._regression import KernelRidge
+from labelkin.kin import Limits
 from labelkin.kin._views import is_binary, is_text
 from labelkin.metrics import average_precision, hamming_loss
 from support.data import make_data
-from support.kin import limited
 
 
-def small(Kin=KinEnsembleClassifier, **parameters):
-    return Kin(**{"n_projections": 2, "n_trees": 30, "random_state": 0, **parameters})
+def small(**parameters):
+    return KinEnsembleClassifier(
+        **{"n_projections": 2, "n_trees": 30, "random_state": 0, **parameters}
+    )
 
 
 def texts(n=120, seed=0):
@@ -211,7 +213,7 @@ def test_large_sparse_rows_stay_sparse(monkeypatch):
     dense = small().fit(X, Y)
     S = sparse.csr_matrix(X)
     monkeypatch.setattr(S, "toarray", None)
-    model = small(limited(dense_entries=0)).fit(S, Y)
+    model = small(effort=Limits(dense_entries=0)).fit(S, Y)
     assert not model._dense
     assert "reduced" in model.views_
     for name in ("raw_rbf", "root_idf_laplacian", "idf_rbf", "trees"):
@@ -221,17 +223,17 @@ def test_large_sparse_rows_stay_sparse(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "Kin",
+    "effort",
     [
-        limited(max_eigen=100),  # one factorisation
-        limited(max_eigen=100, direct_work=250 * 130**2),  # two parts
-        limited(max_eigen=100, direct_work=0.1, landmark_work=250 * 150**2),
+        Limits(max_eigen=100),  # one factorisation
+        Limits(max_eigen=100, direct_work=250 * 130**2),  # two parts
+        Limits(max_eigen=100, direct_work=0.1, landmark_work=250 * 150**2),
     ],
 )
-def test_many_rows_are_approximated(Kin):
+def test_many_rows_are_approximated(effort):
     X, Y = make_data(400, 4, 3)
     exact = small(n_trees=0).fit(X[:250], Y[:250])
-    model = small(Kin, n_trees=0).fit(X[:250], Y[:250])
+    model = small(effort=effort, n_trees=0).fit(X[:250], Y[:250])
     assert model.members_[0][1].reason != exact.members_[0][1].reason
     near = average_precision(Y[250:], model.predict_proba(X[250:]))
     assert near > average_precision(Y[250:], exact.predict_proba(X[250:])) - 0.02
@@ -274,7 +276,7 @@ def test_rare_words_are_weighted_up_where_that_suits_the_labels():
 def test_very_many_predictions_have_a_linear_model_and_some_scores():
     X, Y = texts(300)
     rows = sparse.csr_matrix(X)
-    model = small(limited(large_entries=1000, held_out_rows=120)).fit(rows[:250], Y[:250])
+    model = small(effort=Limits(large_entries=1000, held_out_rows=120)).fit(rows[:250], Y[:250])
     assert [name for name, _ in model.members_] == ["linear"]
     assert model.oob_proba_.shape == (120, 5)
     assert len(model.oob_indices_) == 120

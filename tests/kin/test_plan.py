@@ -7,7 +7,7 @@ import pytest
 
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kin._limits import Cost, Limits, Shape
+from labelkin.kin._limits import Cost, Limits, Shape, limits_of
 from labelkin.kin._plan import Planner
 
 TABLE = {"raw": (30, 30.0), "standard": (30, 30.0), "ranks": (30, 30.0)}
@@ -106,7 +106,7 @@ def test_no_member_is_lost_where_kernels_used_to_be_approximated(n):
 
 def test_effort_changes_what_is_affordable():
     low, medium, high = (
-        plan(5000, TEXT, 100, limits=Limits().for_effort(e)) for e in ("low", "medium", "high")
+        plan(5000, TEXT, 100, limits=limits_of(e)) for e in ("low", "medium", "high")
     )
     assert len(low.members) < len(medium.members) < len(high.members)
     assert names(low)[0] == "linear"

@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 
 from labelkin import KinEnsembleClassifier
+from labelkin.kin import Limits
 from labelkin.onnx import to_onnx
 from labelkin.onnx._graph import Graph, Tensor
-from support.kin import limited, related_labels
+from support.kin import related_labels
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -19,10 +20,10 @@ from support.onnx_session import open_session, run
 SMALL = {"n_projections": 2, "n_trees": 12, "random_state": 0, "n_jobs": 1}
 
 
-KINDS = {
-    "exact": KinEnsembleClassifier,
-    "landmarks": limited(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20),
-    "two parts of the rows": limited(max_eigen=60, direct_work=160 * 90**2, topics=5),
+EFFORTS = {
+    "exact": "medium",
+    "landmarks": Limits(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20),
+    "two parts of the rows": Limits(max_eigen=60, direct_work=160 * 90**2, topics=5),
 }
 
 
@@ -57,11 +58,11 @@ def exclusive(rng):
 
 
 @pytest.mark.parametrize("data", [measurements, counts, codes, marks, rank_deficient, exclusive])
-@pytest.mark.parametrize("kind", KINDS)
-def test_same_as_python(data, kind):
+@pytest.mark.parametrize("effort", EFFORTS.values(), ids=EFFORTS)
+def test_same_as_python(data, effort):
     X, Y = data(np.random.default_rng(0))
     train, test = X[:-40], X[-40:]
-    model = KINDS[kind](**SMALL).fit(train, Y[:-40])
+    model = KinEnsembleClassifier(**SMALL, effort=effort).fit(train, Y[:-40])
     found, labels = run(to_onnx(model), test)
     np.testing.assert_allclose(found, model.predict_proba(test), rtol=0, atol=1e-9)
     np.testing.assert_array_equal(labels, model.predict(test))
@@ -72,8 +73,10 @@ def test_same_as_python(data, kind):
 
 def test_sparse_rows():
     X, Y = counts(np.random.default_rng(0))
-    for kind in (KinEnsembleClassifier, limited(dense_entries=10)):
-        model = kind(**SMALL).fit(sparse.csr_array(X[:160]), Y[:160])
+    for effort in ("medium", Limits(dense_entries=10)):
+        model = KinEnsembleClassifier(**SMALL, effort=effort).fit(
+            sparse.csr_array(X[:160]), Y[:160]
+        )
         found, _ = run(to_onnx(model), X[160:])
         np.testing.assert_allclose(found, model.predict_proba(X[160:]), rtol=0, atol=1e-9)
 
@@ -81,8 +84,8 @@ def test_sparse_rows():
 @pytest.mark.parametrize("corrected", [False, True])
 def test_the_second_stage(corrected):
     X, Y = related_labels(exclusive=corrected)
-    Kin = limited(corrected_rows=6 if corrected else 50)
-    model = Kin(**SMALL, decision="macro_f1").fit(X[:250], Y[:250])
+    effort = Limits(corrected_rows=6 if corrected else 50)
+    model = KinEnsembleClassifier(**SMALL, decision="macro_f1", effort=effort).fit(X[:250], Y[:250])
     assert model.corrected_ == corrected
     assert np.ptp(model.weights_) > 0.01
     found, labels = run(to_onnx(model), X[250:])

@@ -21,6 +21,7 @@ from labelkin import (
     MLkNNClassifier,
     VPCMEClassifier,
 )
+from labelkin.kin import Limits
 from labelkin.persistence import load_model, save_model
 from labelkin.persistence._names import PARTS
 from labelkin.registry import METHODS
@@ -99,6 +100,7 @@ COMPOSITIONS = {
         n_estimators=12, bag=0.6, calibrate=True, vote_weights="oob", random_state=0
     ),
     "powerset": LabelPowersetClassifier(LogisticRegression()),
+    "limits": KinEnsembleClassifier(0, 4, effort=Limits(seconds=1), random_state=0),
     "landmarks": KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),
 }
 

@@ -1,18 +1,6 @@
-"""Kin ensembles for which small data are large, and labels that depend on each other."""
+"""Labels that depend on each other."""
 
 import numpy as np
-
-from labelkin import KinEnsembleClassifier
-from labelkin.kin._limits import Limits
-
-
-def limited(**limits):
-    """Return a class of Kin ensembles with other limits of size than the library's."""
-
-    class Limited(KinEnsembleClassifier):
-        _limits = Limits(**limits)
-
-    return Limited
 
 
 def related_labels(exclusive):

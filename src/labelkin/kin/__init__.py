@@ -1,5 +1,6 @@
 """The Kin ensemble: kernels, projections and trees, stacked."""
 
 from labelkin.kin._classifier import KinEnsembleClassifier
+from labelkin.kin._limits import Limits
 
-__all__ = ["KinEnsembleClassifier"]
+__all__ = ["KinEnsembleClassifier", "Limits"]

@@ -19,7 +19,7 @@ from labelkin.explain._kernels import ExplainedByKernels
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
-from labelkin.kin._limits import EFFORTS, Limits, Shape
+from labelkin.kin._limits import EFFORTS, Limits, Shape, limits_of
 from labelkin.kin._plan import Planner
 from labelkin.kin._sample_weight import repeat_rows
 from labelkin.kin._stacking import Stacking
@@ -33,6 +33,9 @@ from labelkin.kin._views import (
     word_view,
 )
 from labelkin.metrics import METRICS
+
+# Queries scored at a time, which bounds the memory of ``predict``.
+_QUERY_ROWS = 4_096
 
 
 class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
@@ -91,11 +94,12 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         Number of trees in each forest. 0: none. None: 100, and up to 500 on small data, where
         they take little time. Fewer or none are grown if their leaves would take more than a
         quarter of a gigabyte.
-    effort : {"low", "medium", "high"}, default="medium"
+    effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": apart from the trees, the members take at most
         about 150 seconds of one processor, and 55 MB of the fitted model. "low": a tenth of the
         time, half of the size; "high": ten times both. On small data every value gives all
-        members. The first member (for texts, logistic regression) is always fitted.
+        members. The first member (for texts, logistic regression) is always fitted. A
+        `labelkin.kin.Limits` sets single limits, as in ``Limits(seconds=600)``.
     decision : str, default="fixed"
         How probabilities become label sets. "fixed" predicts labels with a probability above
         one half, which is best for the Hamming loss; with "auto", "cardinality", "expected_f1"
@@ -190,7 +194,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
-        "effort": [StrOptions(set(EFFORTS))],
+        "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [StrOptions(set(DECISIONS))],
         "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
@@ -198,14 +202,12 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         "verbose": ["verbose"],
     }
 
-    _limits = Limits()
-
     def __init__(
         self,
         n_projections: int = 8,
         n_trees: int | None = None,
         *,
-        effort: str = "medium",
+        effort: str | Limits = "medium",
         decision: str = "fixed",
         oob_metric: str = "average_precision",
         n_jobs: int | None = None,
@@ -256,7 +258,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             counted = np.flatnonzero(weight)
             X, y, weight = X[counted], y[counted], weight[counted]
         rng = check_random_state(self.random_state)
-        limits = self._limits.for_effort(self.effort)
+        limits = limits_of(self.effort)
         n, k = X.shape
         self._dense = isinstance(X, np.ndarray) or n * k <= limits.dense_entries
         X = as_float_rows(X, self._dense)
@@ -390,7 +392,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         rows = to_numpy(X)
-        batches = gen_batches(rows.shape[0], self._limits.query_rows)
+        batches = gen_batches(rows.shape[0], _QUERY_ROWS)
         proba = np.concatenate([self._batch_proba(rows[batch]) for batch in batches])
         return to_device_of(proba, X)
 

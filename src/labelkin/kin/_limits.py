@@ -109,8 +109,6 @@ class Limits:
     """Bytes that the learners fitted at the same time may take."""
     kernel_copies: int = 7
     """Arrays of the size of its kernel matrix that a learner holds during ``fit``, measured."""
-    query_rows: int = 4_096
-    """Queries scored at a time, which bounds the memory of ``predict``."""
 
     dense_entries: int = 2**22
     """Sparse rows up to this size become dense: 32 MB, and faster."""
@@ -154,23 +152,6 @@ class Limits:
     """Rows times labels times parts for which the second stage is fitted again..."""
     min_parts: int = 3
     """... but at least this many parts."""
-
-    def for_effort(self, effort: str) -> "Limits":
-        """Return the limits of an effort: a tenth, once, or ten times the cost."""
-        if effort == "medium":
-            return self
-        factor = 0.1 if effort == "low" else 10.0
-        return replace(
-            self,
-            seconds=factor * self.seconds,
-            model_bytes=(0.5 if effort == "low" else 10.0) * self.model_bytes,
-            max_eigen=int(self.max_eigen * (0.5 if effort == "low" else 2)),
-            direct_work=factor * self.direct_work,
-            fit_memory=(1 if effort == "low" else 4) * self.fit_memory,
-            leaf_entries=int((0.25 if effort == "low" else 4) * self.leaf_entries),
-            max_trees=200 if effort == "low" else 1_000,
-            forest_work=factor * self.forest_work,
-        )
 
     def is_large(self, shape: Shape) -> bool:
         """Return whether there is logistic regression alone."""
@@ -317,3 +298,22 @@ class Limits:
         """
         affordable = self.cross_entries // (n_samples * n_labels)
         return min(max(affordable, self.min_parts), n_folds)
+
+
+def limits_of(effort: str | Limits) -> Limits:
+    """Return the limits of an effort: a tenth, once, or ten times the cost; or those given."""
+    limits = effort if isinstance(effort, Limits) else Limits()
+    if effort not in ("low", "high"):
+        return limits
+    factor = 0.1 if effort == "low" else 10.0
+    return replace(
+        limits,
+        seconds=factor * limits.seconds,
+        model_bytes=(0.5 if effort == "low" else 10.0) * limits.model_bytes,
+        max_eigen=int(limits.max_eigen * (0.5 if effort == "low" else 2)),
+        direct_work=factor * limits.direct_work,
+        fit_memory=(1 if effort == "low" else 4) * limits.fit_memory,
+        leaf_entries=int((0.25 if effort == "low" else 4) * limits.leaf_entries),
+        max_trees=200 if effort == "low" else 1_000,
+        forest_work=factor * limits.forest_work,
+    )

@@ -22,6 +22,7 @@ PARTS = {
     "kernel.KernelRidge": "labelkin.kernel._regression.KernelRidge",
     "kin.LabelCorrection": "labelkin.kin._correction.LabelCorrection",
     "kin.LearnerGroup": "labelkin.kin._learners.LearnerGroup",
+    "kin.Limits": "labelkin.kin._limits.Limits",
     "kin.LogisticLearner": "labelkin.kin._linear.LogisticLearner",
     "kin.PartLearner": "labelkin.kin._learners.PartLearner",
     "kin.ProjectionLearner": "labelkin.kin._learners.ProjectionLearner",
