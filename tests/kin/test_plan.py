@@ -133,3 +133,12 @@ def test_projections_pay_for_the_view_they_share():
     assert shared.times(3).bytes == alone.times(3).bytes + 2 * 9_000 * 1000
     assert shared.times_in(budget) == 0 < alone.times_in(budget)
     assert "projections" in plan(2_000, TEXT, n_labels=360).left_out
+
+
+def test_no_view_is_reduced_for_projections_that_do_not_fit():
+    """Its singular vectors took ten seconds, of 9,743 texts with 363 labels."""
+    limits = Limits()
+    texts, table = Shape(9_743, 5_062, 363, 422_235), Shape(900, 30, 10, 27_000)
+    assert not limits.affords_projections(texts, 8)
+    assert limits.affords_projections(table, 8)
+    assert not limits.affords_projections(table, 0)

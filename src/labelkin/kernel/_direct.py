@@ -49,7 +49,9 @@ _DOUBLE_ROWS = 4_000
 _LEAST_RIDGE = 40
 # Rows on which the rounding of coefficients is checked, and how far scores may change by it, in
 # standard deviations of the label.
-_CHECKED_ROWS, _CHANGE = 200, 0.02
+_CHECKED_ROWS, _CHANGE = 100, 0.01
+# Ridge of the coefficients that make up for it, relative to the kernel's largest value.
+_COMPENSATED = 0.1
 # Rows of the kernel matrix that are summed at a time.
 _MEAN_ROWS = 512
 # Root mean square of the rounding that does not matter, in standard deviations of the column.
@@ -64,7 +66,7 @@ class DirectKernelRidge(KernelRidge):
     otherwise, where scores are combined with others, the ridge is chosen on 1,600 rows. Then one
     factorisation of the kernel matrix of all rows, beyond 4,000 in single precision: n² numbers of
     memory. Dense rows are stored in half precision where that changes values by less than 0.001
-    standard deviations of their column, coefficients where it changes scores by less than 0.02
+    standard deviations of their column, coefficients where it changes scores by less than 0.01
     standard deviations of the label; else in single precision.
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
@@ -93,9 +95,9 @@ class DirectKernelRidge(KernelRidge):
         ridge = max(ridge, least_ridge(K, weight))
         self.ridge_ = np.full(Y.shape[1], ridge)
         scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of, weight)
-        some = take(known, sample_rows(len(Y), rng, _CHECKED_ROWS))
-        columns = kernel_values(self.kernel, known, some, self.width_)
-        self.coef_ = _half_precision(coef, columns, Y)
+        checked = rng.permutation(len(Y))[: 2 * _CHECKED_ROWS]
+        columns = kernel_values(self.kernel, known, take(known, checked), self.width_)
+        self.coef_ = _half_precision(coef, columns, checked, Y)
         # Rounded coefficients do not add up to 0: with a wide kernel, all scores shift alike.
         self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
         return scores
@@ -203,13 +205,23 @@ class DirectKernelRidge(KernelRidge):
         return float(ridges[errors.argmin()])
 
 
-def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
-    """Return coefficients in half precision, if that hardly changes scores; else in single."""
+def _half_precision(coef: Array, columns: Array, checked: Array, Y: Array) -> Array:
+    """Return coefficients in half precision, if that hardly changes scores; else in single.
+
+    The change of scores by rounding is a smooth function of the row where the kernel is wide, so
+    that the coefficients of few rows make up for most of it: those of half of the checked rows,
+    whose kernel values are `columns`. The other half decides.
+    """
     with np.errstate(over="ignore"):
         half = coef.astype(np.float16)
     if not np.isfinite(half).all():
         return coef.astype(np.float32)
+    rows = checked[: len(checked) // 2]
     change = columns @ (half - coef)
+    among = columns[: len(rows), rows]
+    among[np.diag_indices(len(rows))] += _COMPENSATED
+    half[rows] = half[rows] - linalg.solve(among, change[: len(rows)], assume_a="pos")
+    change = columns[len(rows) :] @ (half - coef)
     small = (change.std(axis=0) <= _CHANGE * Y.std(axis=0)).all()
     return half if small else coef.astype(np.float32)
 
@@ -270,22 +282,24 @@ def solve_ridge(
     K += K.dtype.type(share @ column_mean)
     K[np.diag_indices(n)] += ridge / weight
     # K is symmetric: its transpose is in Fortran's order, so that nothing is copied.
-    factorise, invert = linalg.get_lapack_funcs(("potrf", "potri"), (K,))
+    factorise, solve, invert = linalg.get_lapack_funcs(("potrf", "potrs", "trtri"), (K,))
     factor, failed = factorise(K.T, lower=1, overwrite_a=1)
     if failed:
         raise ValueError("The kernel matrix is not positive definite, up to rounding.")
-    inverse, _ = invert(factor, lower=1, overwrite_c=1)
     mean = share @ Y
     target = np.asfortranarray(Y - mean, dtype=K.dtype)
-    coef = linalg.get_blas_funcs("symm", (K,))(1.0, inverse, target, lower=1)
+    coef, _ = solve(factor, target, lower=1, overwrite_b=1)
     coef = np.ascontiguousarray(coef - coef.mean(axis=0))  # they add up to 0, up to rounding
+    # A = L Lᵀ: a block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
+    root, _ = invert(factor, lower=1, overwrite_c=1)
     if fold_of is None:
-        left = ridge * np.diag(inverse).astype(np.float64) - weight * share
+        left = ridge * np.einsum("ij,ij->j", root, root, dtype=np.float64) - weight * share
         return Y - ridge * coef / left[:, None], coef, mean - column_mean @ coef
     scores = np.empty(Y.shape)
+    product = linalg.get_blas_funcs("syrk", (K,))
     for rows in _groups(fold_of):
-        block = inverse[np.ix_(rows, rows)].astype(np.float64)  # only its lower part is filled
-        left = ridge * block - np.outer(weight[rows], share[rows])
+        block = product(1.0, root[:, rows], trans=1, lower=1)  # its upper part is not filled
+        left = ridge * block.astype(np.float64) - np.outer(weight[rows], share[rows])
         # The shift, far below any ridge, is for a fold of all rows.
         left[np.diag_indices(len(rows))] += 1e-6
         error = linalg.solve(left, ridge * coef[rows], assume_a="pos", lower=True)

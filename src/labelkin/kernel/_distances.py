@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import gen_batches
 from sklearn.utils._array_api import device, get_namespace
 
@@ -18,8 +17,10 @@ from labelkin.base import Array, Matrix
 RADIAL = ("rbf", "laplacian", "manhattan")
 LINEAR = ("linear", "cosine")
 
-# Below this share of stored values, sparse rows are faster for sums of differences.
+# Below this share of stored values, sparse rows are faster for sums of differences...
 _SPARSE_SHARE = 0.05
+# ... but for their columns with more than this share.
+_FULL_COLUMN = 0.25
 
 
 def kernel_values(
@@ -58,8 +59,34 @@ def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
     Q = X if Q is None else Q
     stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
     if sparse.issparse(X) or stored < _SPARSE_SHARE * X.shape[0] * X.shape[1]:
-        return manhattan_distances(sparse.csr_matrix(Q), sparse.csr_matrix(X))
+        queries, rows = (sparse.csr_matrix(A, dtype=np.float64, copy=True) for A in (Q, X))
+        return _sparse_manhattan(queries, rows)
     return cdist(Q, X, "cityblock")
+
+
+def _sparse_manhattan(Q: Any, X: Any) -> Array:
+    """Return sums of absolute differences of queries to rows, both CSR matrices.
+
+    They are Σ|q| + Σ|x| but for columns in which both have a value, which are found by column: on
+    texts a tenth of the time of a merge of each pair of rows. Full columns are dense.
+    """
+    n = X.shape[0]
+    Q.sum_duplicates()
+    X.sum_duplicates()
+    full = np.bincount(X.indices, minlength=X.shape[1]) > _FULL_COLUMN * n
+    found = cdist(Q[:, full].toarray(), X[:, full].toarray(), "cityblock")
+    Q, X = Q[:, ~full], X[:, ~full].tocsc()
+    found += abs(Q).sum(axis=1)
+    found += abs(X).sum(axis=1).T
+    lengths = np.diff(X.indptr)
+    for row, start, stop in zip(found, Q.indptr, Q.indptr[1:], strict=False):
+        columns = Q.indices[start:stop]
+        counts = lengths[columns]
+        stored = np.arange(counts.sum())
+        stored += np.repeat(X.indptr[columns] - np.cumsum(counts) + counts, counts)
+        q, x = np.repeat(Q.data[start:stop], counts), X.data[stored]
+        row += np.bincount(X.indices[stored], np.abs(q - x) - np.abs(q) - np.abs(x), n)
+    return np.maximum(found, 0)  # equal rows differ by 0, up to rounding
 
 
 def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from labelkin.base import Array
-from labelkin.kernel._ridge import fit_ridge, loo_errors
+from labelkin.kernel._ridge import fit_ridge, interpolate_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
 
 # Ridges of the correction, in units of the mean squared norm of a row of log odds.
@@ -32,7 +32,7 @@ class LabelCorrection:
         self._mean = np.average(log_odds, axis=0, weights=weight)
         spectrum = RidgeSpectrum.of_features(log_odds - self._mean, weight)
         ridges = _RIDGES * spectrum.scale
-        errors = loo_errors(spectrum, residual, ridges)
+        errors = interpolate_errors(spectrum, residual, ridges)
         best = ridges[errors.argmin(axis=0)]
         change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of)
         # A single row has no directions, and its leave-one-out score is no score.

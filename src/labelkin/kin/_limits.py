@@ -88,6 +88,9 @@ class Limits:
     """At most n · m, so that an array of kernel values takes half a gigabyte."""
     min_landmarks: int = 100
     """With fewer, a kernel learns next to nothing."""
+    min_projections: int = 3
+    """With fewer, some rows are in all bags and have no out-of-sample scores, by which the weights
+    of the members are learned."""
     projected_search_rows: int = 300
     """Rows on which the width is sought behind a projection: half of the usual number, since the
     widths of several members average out."""
@@ -232,11 +235,13 @@ class Limits:
             shared_bytes=self.directions_bytes(shape, columns) if reduced else 0.0,
         )
 
-    def affords_projections(self, shape: Shape) -> bool:
-        """Return whether a projection of reduced columns may fit into the time."""
-        columns = min(shape.n_features, self.max_projected_columns)
-        one = self.projection_cost(shape, columns)
-        return not self.is_large(shape) and one.seconds <= self.seconds
+    def affords_projections(self, shape: Shape, n_projections: int) -> bool:
+        """Return whether the fewest projections, of reduced columns, fit into an empty plan."""
+        columns = min(shape.n_features, self.reduced_columns)
+        one = self.projection_cost(shape, columns, columns < shape.n_features)
+        fewest = min(self.min_projections, n_projections)
+        affordable = one.times_in(Cost(self.seconds, self.model_bytes))
+        return not self.is_large(shape) and affordable >= fewest > 0
 
     def n_linear_groups(self, shape: Shape) -> int:
         """Return how many groups of folds logistic regression leaves out."""

@@ -24,9 +24,6 @@ from labelkin.kin._views import word_view
 BAG = 0.55
 # ... by one of these thresholds Θ in turn.
 THRESHOLDS = (0.3, 0.5, 0.6, 0.9)
-# With fewer projections than this, some rows are in all bags and have no out-of-sample scores, by
-# which the weights of the members are learned.
-_FEWEST_PROJECTIONS = 3
 
 
 @dataclass
@@ -95,7 +92,7 @@ class Planner:
         budget = Cost(self.limits.seconds, self.limits.model_bytes)
         for member, one in self._candidates(n_projections):
             # Projections may be fewer; other members are whole.
-            fewest = min(_FEWEST_PROJECTIONS, n_projections) if one.divisible else 1
+            fewest = min(self.limits.min_projections, n_projections) if one.divisible else 1
             wanted = len(member.learners) if one.divisible else 1
             affordable = min(wanted, one.times_in(budget))
             if affordable < fewest and plan.members:
