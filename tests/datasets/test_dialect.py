@@ -2,16 +2,14 @@
 
 import pytest
 
-from labelkin.datasets.formats._csv import read_csv_table
+from labelkin.datasets.formats._csv import parse_csv_table
 from labelkin.datasets.formats._dialect import find_delimiter, is_number, parse_number
 
 pytest.importorskip("pyarrow")
 
 
 def read(tmp_path, text, written="utf-8", **options):
-    path = tmp_path / "t.csv"
-    path.write_bytes(text.encode(written))
-    table, dialect = read_csv_table(path, **options)
+    table, dialect = parse_csv_table(text.encode(written), tmp_path / "t.csv", **options)
     return table.to_pydict(), dialect
 
 

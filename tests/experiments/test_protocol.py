@@ -87,7 +87,5 @@ def test_one_fold_is_the_published_test_rows():
     assert not Protocol(1, 5).is_holdout
     [rows] = Protocol(1, 1).test_rows("d", 0, Y, published)
     assert np.array_equal(rows, published)
-    with pytest.raises(ValueError, match="d has no published test rows"):
-        Protocol(1, 1).test_rows("d", 0, Y)
     with pytest.raises(ValueError, match="leave seed= out"):
         Protocol(1, 1, seed=0)

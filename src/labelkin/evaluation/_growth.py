@@ -1,6 +1,8 @@
-"""How much more rows would help: the learning curve, and where it leads."""
+"""How much more rows would help: the learning curve, where it leads, and its drawing."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from labelkin.base import Array
 # curve that has reached its end.
 _EXPONENTS = np.geomspace(0.05, 2, 24)
 _DRAWS = 500
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 584, 14, 218  # edges of the curve in its drawing
 _SMALLEST_GAIN = 0.005
 """Gains of micro F1 below this are not worth collecting rows for."""
 
@@ -46,22 +49,11 @@ def fit_growth(
 ) -> Growth | None:
     """Return the learning curve of models fitted on parts of the training rows.
 
-    Parameters
-    ----------
-    sizes : list of int
-        Numbers of training rows, increasing; the last one is all of them.
-    counts : ndarray of shape (n, n_sizes, 3)
-        For each test row and size: labels that are true and predicted, predicted but not true,
-        true but not predicted.
-    folds : ndarray of int of shape (n,)
-        The fold of each test row. Folds, and rows inside them, are drawn with replacement for the
-        intervals, so that these cover both the choice of training rows and of test rows.
-    random_state : int, default=0
-
-    Returns
-    -------
-    Growth or None
-        None without any sizes but all rows.
+    `sizes` are numbers of training rows, increasing; the last one is all of them, and without
+    others there is no curve. `counts`, of shape (n, n_sizes, 3), has for each test row and size
+    the labels that are true and predicted, predicted but not true, true but not predicted. `folds`
+    has the fold of each test row. Folds, and rows inside them, are drawn with replacement for the
+    intervals, so that these cover both the choice of training rows and of test rows.
     """
     if len(sizes) < 2:
         return None
@@ -113,3 +105,50 @@ def _gain_of_twice(sizes: Array, values: Array, weights: Array) -> tuple[Array, 
         gains[better] = np.maximum(coefficients[better, 1], 0) * (1 - 2**-c)
         misfits[better] = residuals[better, -2:].max(axis=1)
     return gains, misfits
+
+
+def draw_growth(growth: Growth) -> dict[str, Any]:
+    """Return places of the learning curve in a drawing of 600 × 260, sizes on a log scale."""
+    ends = [*growth.low, *growth.high]
+    forecast = None
+    if growth.gain is not None:
+        last = growth.values[-1]
+        forecast = (last + growth.gain, last + growth.gain_low, last + growth.gain_high)
+        ends += forecast
+    first, past = growth.sizes[0], 2 * growth.sizes[-1]
+    step = next(
+        s for s in (1, 2, 5, 10, 20, 25) if 100 * (max(ends) - min(ends)) / s <= 5 or s == 25
+    )
+    low = max(math.floor(100 * min(ends) / step) * step, 0)
+    high = min(math.ceil(100 * max(ends) / step) * step, 100)
+    high = max(high, low + step)
+
+    def x(size: float) -> float:
+        return round(_LEFT + (_RIGHT - _LEFT) * math.log(size / first) / math.log(past / first), 1)
+
+    def y(value: float) -> float:
+        return round(_BOTTOM - (_BOTTOM - _TOP) * (100 * value - low) / (high - low), 1)
+
+    points = [
+        {"x": x(size), "y": y(value), "low": y(a), "high": y(b), "size": size, "value": value}
+        for size, value, a, b in zip(
+            growth.sizes, growth.values, growth.low, growth.high, strict=True
+        )
+    ]
+    found: dict[str, Any] = {
+        "points": points,
+        "line": " ".join(f"{p['x']},{p['y']}" for p in points),
+        "ticks": [(y(tick / 100), tick) for tick in range(low, high + 1, step)],
+        "forecast": None,
+    }
+    if forecast is not None:
+        value, a, b = forecast
+        found["forecast"] = {
+            "x": x(past),
+            "y": y(min(value, 1)),
+            "low": y(max(a, 0)),
+            "high": y(min(b, 1)),
+            "size": past,
+            "value": value,
+        }
+    return found

@@ -7,8 +7,7 @@ from typing import Any
 import labelkin
 from labelkin._utils.pages import render_page
 from labelkin.evaluation._curves import label_curves, pooled_curves, sparkline, threshold_grid
-from labelkin.evaluation._drawing import draw_growth
-from labelkin.evaluation._growth import Growth
+from labelkin.evaluation._growth import Growth, draw_growth
 from labelkin.evaluation._mistakes import Mistake
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.evaluation._suspects import ASSUMED, find_suspects
@@ -23,7 +22,6 @@ _PART = 60  # characters of a word or value
 _SUSPECTS = 30
 _WORDS = 400
 _NAME = 80
-# Labels of fewer rows than this have rough figures.
 FEW_ROWS = 10
 """Labels with fewer rows are judged roughly at best."""
 
@@ -41,50 +39,23 @@ class Method:
 class EvaluationPage:
     """What the page shows.
 
-    Parameters
-    ----------
-    title : str
-        The data, by their file name.
-    headline : str
-        The result in one sentence.
-    notes : list of str
-        Remarks about the data and the figures, one sentence each.
-    metrics : list of (str, str)
-        Titles of the metrics and what they mean, the most important first.
-    methods : list of Method
-        The figures of each method.
-    found : OutOfSample
-        Predictions of the best method.
-    labels : list of dict
-        Figures of each label (label, rows, precision, recall, f1, average_precision, threshold),
-        in the order in which they are shown.
-    mistakes : list of Mistake
-        The worst, the largest first.
-    describe : callable
-        Returns a row of the user's table in words.
-    card : list of (str, str)
-        The model card: names and values.
-    growth : Growth, optional
-        The learning curve.
-    growth_note : str
-        What is shown instead, where there is none.
-    command : str, optional
-        The command to run next.
+    `labels` has the figures of each label (label, rows, precision, recall, f1, average_precision,
+    threshold), in the order in which they are shown.
     """
 
-    title: str
-    headline: str
-    notes: list[str]
-    metrics: list[tuple[str, str]]
+    title: str  # the data, by their file name
+    headline: str  # the result in one sentence
+    notes: list[str]  # remarks about the data and the figures, one sentence each
+    metrics: list[tuple[str, str]]  # titles and meanings, the most important first
     methods: list[Method]
-    found: OutOfSample
+    found: OutOfSample  # predictions of the best method
     labels: Sequence[dict[str, Any]]
-    mistakes: list[Mistake]
-    describe: Callable[[int], str]
-    card: list[tuple[str, str]]
+    mistakes: list[Mistake]  # the largest first
+    describe: Callable[[int], str]  # returns a row of the user's table in words
+    card: list[tuple[str, str]]  # names and values of the model card
     growth: Growth | None = None
-    growth_note: str = ""
-    command: str | None = None
+    growth_note: str = ""  # shown where there is no learning curve
+    command: str | None = None  # to run next
 
     def render(self) -> str:
         """Return the page as HTML."""

@@ -10,28 +10,14 @@ from labelkin.base import Array
 
 @dataclass(frozen=True)
 class OutOfSample:
-    """Labels and scores of rows, each predicted by a model that was not fitted on the row.
-
-    Parameters
-    ----------
-    label_names : sequence of str
-        Names of the q labels.
-    rows : ndarray of int of shape (n,)
-        Positions of the rows in the user's table.
-    y, labels : ndarray of shape (n, q)
-        True and predicted labels, 0 or 1.
-    scores : ndarray of shape (n, q)
-        Probabilities, or other scores by which labels are ranked.
-    thresholds : ndarray of shape (q,)
-        Scores above which labels are predicted; NaN where label sets are decided otherwise.
-    """
+    """Labels and scores of rows, each predicted by a model that was not fitted on the row."""
 
     label_names: tuple[str, ...]
-    rows: Array
-    y: Array
-    labels: Array
-    scores: Array
-    thresholds: Array
+    rows: Array  # (n,): positions in the user's table
+    y: Array  # (n, q): true labels, 0 or 1
+    labels: Array  # (n, q): predicted labels
+    scores: Array  # (n, q): probabilities, or other scores by which labels are ranked
+    thresholds: Array  # (q,): predicted above them; NaN where label sets are decided otherwise
 
     @cached_property
     def are_probabilities(self) -> bool:

@@ -43,15 +43,30 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
     return sparse.csr_array(check_labels(y, name), dtype=float)
 
 
-def _refuse_groups(splitter: Any, groups: Any) -> None:
-    if groups is not None:
-        raise ValueError(
-            f"{type(splitter).__name__} cannot keep groups together: leave groups out, or use "
-            "sklearn.model_selection.GroupKFold, which does not stratify."
-        )
+class _SplitsByLabels:
+    """Gives scikit-learn's splitters label matrices."""
+
+    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the training and the test rows of each split.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, k)
+            The samples; only their number matters.
+        y : array-like or sparse matrix of shape (n, q) or (n,)
+            The labels.
+        groups : None
+            Refused: rows cannot be kept together.
+        """
+        if groups is not None:
+            raise ValueError(
+                f"{type(self).__name__} cannot keep groups together: leave groups out, or use "
+                "sklearn.model_selection.GroupKFold, which does not stratify."
+            )
+        return super().split(X, _label_matrix(y, "y"))  # type: ignore[misc]
 
 
-class IterativeStratifiedKFold(_BaseKFold):
+class IterativeStratifiedKFold(_SplitsByLabels, _BaseKFold):
     """K folds with every label spread evenly over them.
 
     Each row is in exactly one test fold. The sizes of the folds differ by one at most.
@@ -86,21 +101,6 @@ class IterativeStratifiedKFold(_BaseKFold):
     ) -> None:
         super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
 
-    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the training and the test rows of each fold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, k)
-            The samples; only their number matters.
-        y : array-like or sparse matrix of shape (n, q) or (n,)
-            The labels.
-        groups : None
-            Refused: rows cannot be kept together.
-        """
-        _refuse_groups(self, groups)
-        return super().split(X, _label_matrix(y, "y"))
-
     def _iter_test_masks(
         self, X: Any = None, y: Any = None, groups: None = None
     ) -> Iterator[np.ndarray]:
@@ -109,7 +109,7 @@ class IterativeStratifiedKFold(_BaseKFold):
         return (fold == number for number in range(self.n_splits))
 
 
-class RepeatedIterativeStratifiedKFold(_RepeatedSplits):
+class RepeatedIterativeStratifiedKFold(_SplitsByLabels, _RepeatedSplits):
     """:class:`IterativeStratifiedKFold` several times, with another shuffle each time.
 
     Parameters
@@ -136,13 +136,8 @@ class RepeatedIterativeStratifiedKFold(_RepeatedSplits):
             n_splits=n_splits,
         )
 
-    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the training and the test rows of each fold of each repetition."""
-        _refuse_groups(self, groups)
-        return super().split(X, _label_matrix(y, "y"))
 
-
-class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
+class IterativeStratifiedShuffleSplit(_SplitsByLabels, BaseShuffleSplit):
     """Random splits into training and test rows with every label spread evenly.
 
     The test parts of different splits may overlap. Sizes are exact, as in scikit-learn.
@@ -157,11 +152,6 @@ class IterativeStratifiedShuffleSplit(BaseShuffleSplit):
     random_state : int, RandomState instance or None, default=None
         An integer gives the same splits each time, None different ones.
     """
-
-    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the training and the test rows of each split, in random order."""
-        _refuse_groups(self, groups)
-        return super().split(X, _label_matrix(y, "y"))
 
     def _iter_indices(
         self, X: Any, y: Any = None, groups: None = None

@@ -18,9 +18,8 @@ from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.onnx._convert import Prediction, classify
-from labelkin.onnx._curves import log_odds
 from labelkin.onnx._graph import Graph, Tensor
-from labelkin.onnx._kernels import regress
+from labelkin.onnx._kernels import log_odds, regress
 
 
 @classify.register

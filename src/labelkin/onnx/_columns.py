@@ -1,7 +1,6 @@
 """Converters of columns of numbers and of strings: `ColumnTransformer`, `OneHotEncoder`."""
 
 import warnings
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -15,45 +14,28 @@ from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Columns, Graph, Tensor
+from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
 
 # ------------------------------------------------------- which columns are strings
 
 
-@singledispatch
 def reads_strings(model: Any, width: int) -> Array:
     """Return which columns of its input a fitted model or transformer reads as strings."""
-    return np.zeros(width, dtype=bool)
+    if isinstance(model, BaseSearchCV):
+        return reads_strings(model.best_estimator_, width)
+    if isinstance(model, DecisionClassifier):
+        return reads_strings(model.estimator_, width)
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
+        return reads_strings(steps[0], width)
+    if isinstance(model, OneHotEncoder):
+        return np.array([values.dtype.kind in "OUST" for values in model.categories_])
+    if isinstance(model, ColumnTransformer):
+        return _strings_of_columns(model, width)
+    return np.full(width, isinstance(model, StringConverter | DateEncoder | CountVectorizer))
 
 
-@reads_strings.register(StringConverter)
-@reads_strings.register(CountVectorizer)
-def _all_strings(model: Any, width: int) -> Array:
-    return np.ones(width, dtype=bool)
-
-
-@reads_strings.register
-def _strings_of_encoder(model: OneHotEncoder, width: int) -> Array:
-    return np.array([values.dtype.kind in "OUST" for values in model.categories_])
-
-
-@reads_strings.register
-def _strings_of_pipeline(model: Pipeline, width: int) -> Array:
-    steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
-    return reads_strings(steps[0], width)
-
-
-@reads_strings.register
-def _strings_of_search(model: BaseSearchCV, width: int) -> Array:
-    return reads_strings(model.best_estimator_, width)
-
-
-@reads_strings.register
-def _strings_of_decision(model: DecisionClassifier, width: int) -> Array:
-    return reads_strings(model.estimator_, width)
-
-
-@reads_strings.register
 def _strings_of_columns(model: ColumnTransformer, width: int) -> Array:
     strings = np.zeros(width, dtype=bool)
     numbers = np.zeros(width, dtype=bool)

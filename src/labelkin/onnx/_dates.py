@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from labelkin.onnx._columns import reads_strings
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Graph, Tensor
 from labelkin.tabular._dates import DateEncoder
@@ -12,11 +11,6 @@ _MISSING = -1
 _DAYS_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 
 
-@reads_strings.register
-def _all_strings(model: DateEncoder, width: int) -> np.ndarray:
-    return np.ones(width, dtype=bool)
-
-
 @transform.register
 def _date_encoder(step: DateEncoder, graph: Graph, rows: Tensor) -> Tensor:
     """Add year, month, weekday and hour of each column; NaN where a date is missing."""
@@ -24,16 +18,8 @@ def _date_encoder(step: DateEncoder, graph: Graph, rows: Tensor) -> Tensor:
     # are removed below, makes five columns of numbers at least.
     texts = graph.op("Reshape", rows.name, np.array([-1]))
     texts = graph.op("Concat", texts, np.array(["1 1 1 1 1"], dtype=object), axis=0)
-    tokens = graph.op(
-        "Tokenizer",
-        texts,
-        domain="com.microsoft",
-        mark=0,
-        mincharnum=1,
-        pad_value=str(_MISSING),
-        tokenexp="[0-9]+",
-    )
-    numbers = graph.cast(graph.declare(tokens, object, [None, None]), np.int64)
+    tokens = graph.split(texts, pad_value=str(_MISSING), tokenexp="[0-9]+")
+    numbers = graph.cast(tokens, np.int64)
     numbers = graph.op("Slice", numbers, np.array([0, 0]), np.array([-1, 5]), np.array([0, 1]))
     parts = [graph.op("Gather", numbers, np.array([i]), axis=1) for i in range(5)]
     found = _in_numbers(step.day_first, graph, *parts)

@@ -106,9 +106,12 @@ class Graph:
         to = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.op("Cast", name, to=to, output=output)
 
-    def declare(self, name: str, dtype: DTypeLike, shape: Sequence[Any]) -> str:
-        """Declare a tensor's type and shape, which are unknown after a runtime's own operator."""
-        self._declared.append(self._described(name, dtype, shape))
+    def split(self, strings: str, **how: Any) -> str:
+        """Add the parts of each string, one row per string, by an operator of ONNX Runtime."""
+        domain = "com.microsoft"
+        name = self.op("Tokenizer", strings, domain=domain, mark=0, mincharnum=1, **how)
+        # The type and shape are unknown after a runtime's own operator.
+        self._declared.append(self._described(name, object, [None, None]))
         return name
 
     def _described(self, name: str, dtype: DTypeLike, shape: Sequence[Any]) -> Any:

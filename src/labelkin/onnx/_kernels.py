@@ -1,13 +1,15 @@
-"""Kernel ridge regressions.
+"""Kernel ridge regressions, and the calibration curves that make log odds of their scores.
 
 In double, whatever the model's type: coefficients of both signs cancel, so that rounding of the
 distances to single precision would change the fourth digit.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
-from labelkin.base import Matrix
+from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._regression import KernelRidge
 from labelkin.onnx._graph import Graph, Tensor
@@ -85,3 +87,20 @@ def _manhattan(X: Matrix, graph: Graph, rows: Tensor) -> str:
         return graph.op("Add", total, graph.op("Sub", apart, graph.op("Abs", landmarks)))
 
     return graph.accumulate(graph.op("Size", columns), add_column, start)
+
+
+def log_odds(graph: Graph, scores: str, slope: Array, intercept: Array, share: Any = None) -> str:
+    """Add slope · score + intercept; with a share, of the scores on a scale of log odds.
+
+    That scale is the one of `labelkin.calibration`. ONNX Runtime has no asinh of doubles; it is
+    written with logarithms.
+    """
+    if share is not None:
+        frequent = (np.asarray(share) > 0.5).astype(np.float64)
+        side = 1 - 2 * frequent
+        half = 2 * (frequent + side * share)
+        z = graph.op("Add", graph.op("Mul", scores, side / half), frequent / half)
+        root = graph.op("Sqrt", graph.op("Add", graph.op("Mul", z, z), np.float64(1)))
+        logarithm = graph.op("Log", graph.op("Add", graph.op("Abs", z), root))
+        scores = graph.op("Mul", graph.op("Mul", graph.op("Sign", z), logarithm), side)
+    return graph.op("Add", graph.op("Mul", scores, slope), intercept)

@@ -20,10 +20,9 @@ from labelkin.kin._stacking import BOUND, Stacking
 from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
 from labelkin.onnx._classifiers import decide
 from labelkin.onnx._convert import Prediction, classify
-from labelkin.onnx._curves import log_odds
 from labelkin.onnx._forests import mean_of_trees
 from labelkin.onnx._graph import Graph, Tensor
-from labelkin.onnx._kernels import regress
+from labelkin.onnx._kernels import log_odds, regress
 
 # A value that differs from a training value by this share of it, by rounding of the steps before,
 # has that value's rank.

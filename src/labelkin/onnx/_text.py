@@ -36,7 +36,7 @@ def _count_vectorizer(step: CountVectorizer, graph: Graph, rows: Tensor) -> Tens
     if plain:
         texts = _replace_characters(graph, texts, plain, step.strip_accents != "ascii")
     pattern = rf"[\p{{L}}\p{{N}}_]{{{_LENGTHS[step.token_pattern]},}}"
-    words = _split(graph, texts, pad_value=_PAD, tokenexp=pattern)
+    words = graph.split(texts, pad_value=_PAD, tokenexp=pattern)
     counts = graph.op("TfIdfVectorizer", words, mode="TF", max_skip_count=0, **_pool(step))
     counts = graph.op("Slice", counts, np.array([0]), np.array([-1]), np.array([0]))
     if step.binary:
@@ -153,9 +153,9 @@ def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: b
 
     Each distinct piece is processed once: texts have most of their pieces in common.
     """
-    pieces = _split(graph, texts, pad_value="", tokenexp=_PIECE)
+    pieces = graph.split(texts, pad_value="", tokenexp=_PIECE)
     different, _, back = graph.ops("Unique", pieces, outputs=["", "", ""])
-    letters = _split(graph, different, pad_value="", separators=[""])
+    letters = graph.split(different, pad_value="", separators=[""])
     replacements = sorted(set(plain.values()))
     place = {after: number for number, after in enumerate(replacements, start=1)}
     found = graph.op(
@@ -171,13 +171,6 @@ def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: b
         replaced = graph.op("Where", graph.op("Equal", found, np.array(0)), letters, replaced)
     together = graph.op("Gather", _join(graph, replaced), back)
     return _join(graph, graph.op("Reshape", together, graph.op("Shape", pieces)))
-
-
-def _split(graph: Graph, strings: str, **how: Any) -> str:
-    """Add the parts of each string, one row per string."""
-    domain = "com.microsoft"
-    name = graph.op("Tokenizer", strings, domain=domain, mark=0, mincharnum=1, **how)
-    return graph.declare(name, object, [None, None])
 
 
 def _join(graph: Graph, parts: str) -> str:

@@ -17,12 +17,7 @@ _MT19937_WORDS = 624
 def build(node: dict[str, Any], arrays: Mapping[str, Any]) -> Any:
     """Return the object that a node stands for; nodes of the same id are one object.
 
-    Parameters
-    ----------
-    node : dict
-        Root of a schema that `check_schema` accepted.
-    arrays : mapping of str to array
-        Dense and sparse arrays by the name of their file, as that check read them.
+    `node` is the root of a schema that `check_schema` accepted, `arrays` what that check read.
     """
     return _Builder(arrays).build(node)
 
@@ -93,10 +88,6 @@ def _type_of(node: dict[str, Any]) -> Any:
     return getattr(import_module(node["__module__"]), node["__class__"])
 
 
-def _slice(_: _Builder, node: dict[str, Any]) -> slice:
-    return slice(*(node["content"][key] for key in ("start", "stop", "step")))
-
-
 _LOADERS: dict[str, Callable[[_Builder, dict[str, Any]], Any]] = {
     "ConstructorFromReduceNode": _Builder.called,
     "DTypeNode": lambda builder, node: builder.build(node["content"]).dtype,
@@ -109,7 +100,7 @@ _LOADERS: dict[str, Callable[[_Builder, dict[str, Any]], Any]] = {
     "ObjectNode": _Builder.instance,
     "RandomStateNode": _Builder.random_state,
     "SetNode": lambda builder, node: set(builder.items(node)),
-    "SliceNode": _slice,
+    "SliceNode": lambda _, node: slice(*map(node["content"].get, ("start", "stop", "step"))),
     "SparseMatrixNode": lambda builder, node: builder.arrays[node["file"]],
     "TreeNode": _Builder.reduced,
     "TupleNode": lambda builder, node: tuple(builder.items(node)),

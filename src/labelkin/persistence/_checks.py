@@ -58,14 +58,8 @@ def _checks_of(kind: type) -> list[Callable[[Any], None]]:
 def _check_nodes(arrays: Iterable[Any], starts: np.ndarray, n_features: int) -> None:
     """Raise ValueError for decision trees, ours or scikit-learn's, with an invalid node.
 
-    Parameters
-    ----------
-    arrays : feature, left child, right child, threshold and value of the nodes
-        Of one or more trees, one after the other; children are counted from a tree's root.
-    starts : ndarray of shape (n_trees,)
-        The root of each tree.
-    n_features : int
-        Number of columns of the samples.
+    `arrays` are feature, left child, right child, threshold and value of the nodes of one or more
+    trees, one after the other; children are counted from a tree's root, at one of `starts`.
     """
     feature, left, right, *others = arrays
     all_arrays = (feature, left, right, *others)

@@ -127,7 +127,11 @@ def save_model(
         )
     head["parts_sha256"] = _digest(parts)
     parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
-    raw = _make_archive(parts)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    raw = buffer.getvalue()
     with open_for_writing(path) as file:
         file.write(raw)
     return hashlib.sha256(raw).hexdigest()
@@ -294,14 +298,6 @@ def _check_parts(
         {*unknown, *(name for name, path in paths.items() if path is None)} - {*trusted}
     )
     return ", ".join(listed[:8]) + (", …" if len(listed) > 8 else ""), schema, arrays
-
-
-def _make_archive(parts: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def _digest(parts: dict[str, bytes]) -> str:

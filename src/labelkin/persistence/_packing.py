@@ -16,21 +16,11 @@ import numpy as np
 class PackedWords:
     """The vocabulary of a vectoriser of texts: a file would describe each word in two nodes.
 
-    Parameters
-    ----------
-    words : str
-        The words as a JSON list.
-    columns : ndarray of shape (n_words,)
-        The column of each.
+    `words` is a JSON list, `columns` an array with the column of each word.
     """
 
     def __init__(self, words: str, columns: np.ndarray) -> None:
         self.words, self.columns = words, columns
-
-    @classmethod
-    def pack(cls, vocabulary: dict[str, int]) -> "PackedWords":
-        """Return a vocabulary in this form."""
-        return cls(json.dumps([*vocabulary]), np.array([*vocabulary.values()], dtype=np.int64))
 
     def unpack(self) -> dict[str, int]:
         """Return the vocabulary; ValueError if it is not one of words and columns."""
@@ -44,16 +34,9 @@ class PackedWords:
 class PackedTrees:
     """Fitted trees of scikit-learn that differ in nothing but their nodes and seeds.
 
-    Parameters
-    ----------
-    template : DecisionTreeClassifier, DecisionTreeRegressor or a subclass
-        One of the trees, without its nodes.
-    n_classes : ndarray of shape (n_outputs,)
-        Number of classes per output.
-    nodes, values : ndarray of shape (n_nodes,) and (n_nodes, n_outputs, max_n_classes)
-        The nodes of all trees, one tree after the other.
-    counts, depths, seeds : ndarray of shape (n_trees,)
-        Number of nodes, depth and ``random_state`` of each tree.
+    `template` is one of the trees, without its nodes; `n_classes` has the number of classes per
+    output; `nodes` and `values` are those of all trees, one tree after the other; `counts`,
+    `depths` and `seeds` have the number of nodes, the depth and the ``random_state`` of each tree.
     """
 
     def __init__(
@@ -166,7 +149,8 @@ class _Packing:
         state = vars_of(part)
         changed = self._visit_inner(state) if state else state
         if type(words := state.get("vocabulary_")) is dict and all(map(_is_word, words.items())):
-            changed = {**changed, "vocabulary_": PackedWords.pack(words)}
+            columns = np.array([*words.values()], dtype=np.int64)
+            changed = {**changed, "vocabulary_": PackedWords(json.dumps([*words]), columns)}
         if _is_forest(part) and (trees := _pack(part.estimators_)) is not None:
             changed = {**changed, "estimators_": trees}
         if changed is state:

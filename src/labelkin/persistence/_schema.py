@@ -79,22 +79,9 @@ def check_schema(
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the types that are not accepted, and the arrays by the names of their files.
 
-    ValueError is raised where the schema or an array is invalid.
-
-    Parameters
-    ----------
-    schema : dict
-        The root node.
-    parts : mapping of str to bytes
-        Content of the files that the nodes refer to.
-    ours : set of str
-        Full names of labelkin's types that a model may hold.
-    trusted : set of str
-        Full names of further types that the caller trusts.
-    max_bytes : int
-        The most that the arrays may take together.
-    max_depth : int
-        The deepest nesting.
+    ValueError is raised where the schema or an array is invalid. `parts` are the contents of the
+    files that the nodes refer to; `ours` the full names of labelkin's types that a model may hold,
+    `trusted` those of further ones; `max_bytes` is the most that the arrays may take together.
     """
     check = _Check(parts, ours, trusted, max_bytes, max_depth)
     check.visit(schema, 0)

@@ -80,14 +80,7 @@ def quote(name: str) -> str:
 
 
 def split_values(text: str) -> Iterator[tuple[str, bool]]:
-    """Tokens of a comma-separated text, each with whether it was quoted.
-
-    Raises
-    ------
-    ValueError
-        Where no token can be read.
-
-    """
+    """Tokens of a comma-separated text, each with whether it was quoted."""
     position, more = 0, bool(text.strip())
     while more:
         found = TOKEN.match(text, position)
@@ -123,14 +116,7 @@ def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
-    """Read up to and with the ``@data`` line.
-
-    Raises
-    ------
-    FormatError
-        Naming the line that is not ARFF, or that no ``@data`` follows.
-
-    """
+    """Read up to and with the ``@data`` line; errors name the line that is not ARFF."""
     relation, attributes, comments = "", [], []
     line = 0
     for line, raw in enumerate(file, start=1):

@@ -16,14 +16,7 @@ Labels = str | int | Iterable[str]
 
 
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
-    """Positions of the wanted columns in file order.
-
-    Raises
-    ------
-    FormatError
-        For an unknown column, with those that could be meant, or one named twice.
-
-    """
+    """Positions of the wanted columns in file order; an unknown one, or one named twice, raises."""
     position = {name: index for index, name in enumerate(names)}
     found = []
     for name in wanted:
@@ -38,16 +31,11 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
 
 def _suggestion(name: str, names: Sequence[str]) -> str:
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
-    close = difflib.get_close_matches(name.casefold(), folded, n=3)
+    close = [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
+    shown = [n if n.isprintable() and len(n) <= 40 else shorten(n) for n in close or names[:5]]
     if close:
-        return f" Columns that could be meant: {_listed([folded[key] for key in close])}."
-    few = _listed(names[:5])
-    return f" Its columns are {few}{', …' if len(names) > 5 else ''}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    plain = (name if name.isprintable() and len(name) <= 40 else shorten(name) for name in names)
-    return ", ".join(plain)
+        return f" Columns that could be meant: {', '.join(shown)}."
+    return f" Its columns are {', '.join(shown)}{', …' if len(names) > 5 else ''}."
 
 
 def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[str]:

@@ -74,8 +74,11 @@ def read_csv(
         of text is refused by name: encode it as numbers first, or drop it.
 
     """
+    import_optional("pyarrow")  # a missing extra is reported before a missing file
+    with open_for_reading(path) as file:
+        raw = file.read()
     delimiter = delimiter or _usual_delimiter(path)
-    table, _ = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=".")
+    table, _ = parse_csv_table(raw, path, delimiter=delimiter, encoding=encoding, decimal=".")
     if labels is None:
         raise FormatError(
             path, "the label columns of the CSV table are unknown; pass labels=", None, "labels"
@@ -91,27 +94,6 @@ def _usual_delimiter(path: str | Path) -> str:
     return "\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ","
 
 
-def read_csv_table(
-    path: str | Path,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    as_strings: Iterable[str] = (),
-) -> tuple[Any, CsvDialect]:
-    """Return a file as an Arrow table with unique column names, and how it is written.
-
-    Delimiter, encoding and decimal mark are guessed from the file unless they are given. Columns
-    `as_strings` are kept as they are written, such as numbers with leading zeros.
-    """
-    import_optional("pyarrow")  # a missing extra is reported before a missing file
-    with open_for_reading(path) as file:
-        raw = file.read()
-    return parse_csv_table(
-        raw, path, delimiter=delimiter, encoding=encoding, decimal=decimal, as_strings=as_strings
-    )
-
-
 def parse_csv_table(
     raw: bytes,
     path: str | Path,
@@ -121,7 +103,12 @@ def parse_csv_table(
     decimal: str | None = None,
     as_strings: Iterable[str] = (),
 ) -> tuple[Any, CsvDialect]:
-    """Return the content of a file as `read_csv_table` does; errors name it by `path`."""
+    """Return a file's content as an Arrow table with unique names, and how it is written.
+
+    Delimiter, encoding and decimal mark are guessed from the content unless they are given. Columns
+    `as_strings` are kept as they are written, such as numbers with leading zeros. Errors name the
+    file by `path`.
+    """
     if not raw.strip():
         raise FormatError(path, "not a CSV table (the file is empty)")
     text, found_encoding = decode(raw, path, encoding)

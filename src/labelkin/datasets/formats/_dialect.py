@@ -180,19 +180,9 @@ def convert_numbers(
     """Return an Arrow table with its columns of numbers as written by people as float64.
 
     Also return the names of the columns in which thousands are set apart, and the units of those
-    that have one.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        As Arrow read it: numbers with a decimal comma or separated thousands are strings, but
-        1.234 is a number even in a file with decimal commas.
-    decimal : {".", ","}
-        The decimal mark.
-    as_written : callable
-        Returns the table with the columns of the given names as strings.
-    skip : iterable of str
-        Columns that stay as they are.
+    that have one. Arrow reads numbers with a decimal comma or separated thousands as strings, but
+    1.234 as a number even in a file with decimal commas: `as_written` returns the table with the
+    columns of the given names as strings. Columns to `skip` stay as they are.
     """
     pyarrow = import_optional("pyarrow")
     types = pyarrow.types

@@ -23,23 +23,10 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def read_labels_xml(path: str | Path) -> list[str]:
-    """Label names of a Mulan XML file, nested labels flattened in document order.
+    """Return the label names of a Mulan XML file, nested labels flattened in document order.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; ``.gz`` and ``.bz2`` are decompressed.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    FormatError
-        If the file is not such a list. A document type or entity declaration is refused
-        where it stands: nothing is read or fetched for it, nothing is expanded.
-
+    A document type or entity declaration is refused where it stands: nothing is read or fetched
+    for it, nothing is expanded.
     """
     with open_for_reading(path) as file:
         text = file.read()

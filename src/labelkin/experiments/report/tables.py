@@ -56,10 +56,10 @@ def measure_table(
     if left_out := comparison.left_out():
         caption += f" {left_out:,} cells of folds that not all methods have are left out."
     rows = {dataset: dataset for dataset in comparison.datasets}
-    block = comparison.complete_means(measure)
-    if not measure.is_cost:
-        block = comparison.ranked.complete_means(measure)
-        caption += _unranked(comparison)
+    block = (comparison if measure.is_cost else comparison.ranked).complete_means(measure)
+    unranked = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
+    if unranked and not measure.is_cost:
+        caption += f" Not ranked, as second settings of a column: {', '.join(unranked)}."
     has_foot = min(block.shape) >= 2
     if has_foot:
         rows["foot"], foot = _foot(block, measure)
@@ -71,12 +71,13 @@ def measure_table(
             test: f"•/○: {reference} is better/worse, {comparison.describe_test(test)}."
             for test in TESTS
         }
+    subject_first = sorted(comparison.methods, key=lambda name: name != comparison.reference)
     return Table(
         name=f"{name}_{measure.name}",
         title=f"{title}: {measure.heading}",
         caption=caption,
         corner="Dataset",
-        columns={method: method_title(method) for method in _subject_first(comparison)},
+        columns={method: method_title(method) for method in subject_first},
         subject=comparison.reference or "",
         rows=rows,
         entries=entries,
@@ -84,17 +85,6 @@ def measure_table(
         marks=marks,
         foot=("foot",) if has_foot else (),
     )
-
-
-def _subject_first(comparison: Comparison) -> list[str]:
-    """Return the methods, the one that the others are compared with first."""
-    return sorted(comparison.methods, key=lambda method: method != comparison.reference)
-
-
-def _unranked(comparison: Comparison) -> str:
-    """Return a sentence on the methods that the average ranks leave out, if there are any."""
-    names = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
-    return f" Not ranked, as second settings of a column: {', '.join(names)}." if names else ""
 
 
 def _measured(

@@ -48,7 +48,7 @@ def failed(job: Job, error: str, peak_mb: float | None = None, trace: str | None
     """Return the outcome of a job that failed."""
     empty = dict.fromkeys((*METRIC_COLUMNS, "fit_s", "predict_s"))
     row = {**empty, "peak_mb": peak_mb, "status": "failed", "error": error, "traceback": trace}
-    return Outcome(job, tuple(_row(cell, row) for cell in job.cells))
+    return Outcome(job, tuple({**vars(cell), **row} for cell in job.cells))
 
 
 def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
@@ -75,11 +75,7 @@ def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
         return failed(job, error, memory.megabytes, trace)
     done = {"peak_mb": memory.megabytes, "status": "ok", "error": None}
     pairs = zip(job.cells, figures, strict=True)
-    return Outcome(job, tuple(_row(cell, {**found, **done}) for cell, found in pairs))
-
-
-def _row(cell: Cell, figures: dict[str, Any]) -> dict[str, Any]:
-    return {**vars(cell), **figures}
+    return Outcome(job, tuple({**vars(cell), **found, **done} for cell, found in pairs))
 
 
 def _evaluate(
@@ -90,28 +86,29 @@ def _evaluate(
     model = parse_variant(first.method).make(job.method, first.seed, max(sizes, default=None))
     fit_seconds = _fit(model, X_train, Y_train)
     if not sizes:
-        predict_seconds, scores, labels = _predict(model, X_test)
-        times = {"fit_s": fit_seconds[-1], "predict_s": predict_seconds}
-        yield {**_figures(Y_test, scores, labels), **times}
+        started = time.perf_counter()
+        labels, scores = labels_and_scores(model, X_test)
+        yield _figures(Y_test, scores, labels, fit_seconds[-1], time.perf_counter() - started)
         return
     by_size = {}
     for size, (predict_seconds, scores, labels) in enumerate(_predict_staged(model, X_test), 1):
         if size in sizes:
-            times = {
-                "fit_s": fit_seconds[min(size, len(fit_seconds)) - 1],
-                "predict_s": predict_seconds,
-            }
-            by_size[size] = {**_figures(Y_test, scores, labels), **times}
+            seconds = fit_seconds[min(size, len(fit_seconds)) - 1]
+            by_size[size] = _figures(Y_test, scores, labels, seconds, predict_seconds)
     for size in sizes:
         yield by_size[size]
 
 
-def _figures(Y: np.ndarray, scores: Any, labels: np.ndarray) -> dict[str, float]:
-    """Return the seven metrics, and those of rankings with ties broken by label index as well."""
+def _figures(
+    Y: np.ndarray, scores: Any, labels: np.ndarray, fit_seconds: float, predict_seconds: float
+) -> dict[str, float]:
+    """Return the seven metrics, those of rankings with ties broken by label index, and times."""
     by_index = evaluate(Y, scores, labels, metrics=BY_INDEX.values(), ties="index")
     return {
         **evaluate(Y, scores, labels),
         **{column: by_index[name] for column, name in BY_INDEX.items()},
+        "fit_s": fit_seconds,
+        "predict_s": predict_seconds,
     }
 
 
@@ -123,13 +120,6 @@ def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:
         model._callback = lambda *_: seconds.append(time.perf_counter() - started)
     model.fit(X, Y)
     return [*seconds, time.perf_counter() - started]
-
-
-def _predict(model: Any, X: Any) -> tuple[float, Any, np.ndarray]:
-    """Return seconds, scores and labels; the labels are the scores of a model without scores."""
-    started = time.perf_counter()
-    labels, scores = labels_and_scores(model, X)
-    return time.perf_counter() - started, scores, labels
 
 
 def _predict_staged(model: Any, X: Any) -> Iterator[tuple[float, Any, np.ndarray]]:

@@ -15,10 +15,9 @@ from labelkin.experiments.run.environment import describe_environment
 from labelkin.experiments.run.jobs import Outcome
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.sources import Dataset
-from labelkin.experiments.run.status import WATCHED, RunStatus
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.variants import parse_variant
-from labelkin.experiments.run.views import View
+from labelkin.experiments.run.views import WATCHED, RunStatus, View
 from labelkin.experiments.run.workers import Task, run_here
 
 

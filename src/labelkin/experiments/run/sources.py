@@ -1,7 +1,6 @@
 """Datasets of an experiment: from the registry, bundled, or a user's file."""
 
 import hashlib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,15 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin.datasets import (
-    dataset_info,
-    dataset_names,
-    load_dataset,
-    load_digit_scenes,
-    read,
-)
+from labelkin._utils.errors import ArgumentError
+from labelkin.datasets import dataset_info, dataset_names, load_dataset, load_digit_scenes, read
 from labelkin.experiments.run.groups import QUICK_DATASET
-from labelkin.experiments.run.protocol import no_test_rows
 
 _N_SCENES = 600  # enough to tell methods apart, few enough for the slowest method
 
@@ -65,24 +58,21 @@ class Source:
         test rows noted.
         """
         if self.path is not None:
-            bunch = read(self.path, labels=_labels(self.labels))
+            bunch = read(self.path, labels=self.labels)
         elif self.name == QUICK_DATASET:
             bunch = load_digit_scenes(_N_SCENES, random_state=0)
         else:
             bunch = load_dataset(self.name, subset="all" if with_test else None)
         Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
-        test = self._find_test(bunch) if with_test else None
+        test = None
+        if with_test:
+            if bunch.get("split") is None:
+                raise ArgumentError(
+                    f"{self.name} has no published test rows; leave it out, or set folds=5.",
+                    "folds",
+                )
+            test = np.flatnonzero(bunch.split == 1)
         return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64), test)
-
-    def _find_test(self, bunch: Any) -> np.ndarray:
-        if bunch.get("split") is None:
-            raise no_test_rows(self.name)
-        return np.flatnonzero(bunch.split == 1)
-
-
-def _labels(text: str | None) -> str | int | None:
-    """Return a count of label columns as a number, names as they are."""
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else text
 
 
 def find_source(name: str) -> Source:

@@ -82,18 +82,8 @@ _FORMS: dict[str, dict[str, Any]] = {
 class Store:
     """Results of experiments, on disk.
 
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    write : bool, default=False
-        Whether cells will be added: then the file is made if it does not exist, and other
-        writers are refused until this one is closed. Without it nothing is changed.
-
-    Examples
-    --------
-    >>> with Store("results.db") as store:  # doctest: +SKIP
-    ...     table = store.results()
+    With `write` the file is made if it does not exist, and other writers are refused until this
+    one is closed. Without it nothing is changed.
     """
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
@@ -112,7 +102,8 @@ class Store:
         try:
             self._db = self._open(write)
         except BaseException:
-            self._release()
+            if self._lock is not None:
+                self._lock.close()
             raise
 
     def __enter__(self) -> "Store":
@@ -129,9 +120,6 @@ class Store:
         self._db.close()
         if self._is_new and self._run is None:
             self._file.unlink(missing_ok=True)  # no run began
-        self._release()
-
-    def _release(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -295,9 +283,7 @@ class Store:
         return {cell: why for cell, why in found.items() if cell in wanted}
 
     def metric(self, name: str) -> dict[Cell, float]:
-        """Return one metric of every cell that did not fail."""
-        if name not in FIGURES:
-            raise ValueError(f"no column is called {name!r}; known: {', '.join(FIGURES)}.")
+        """Return one of the `FIGURES` of every cell that did not fail."""
         rows = self._select("cells", [*CELL, name], "WHERE status = 'ok'")
         return {Cell(*(row[key] for key in CELL)): row[name] for row in rows}
 

@@ -50,22 +50,13 @@ def run_here(
     with warnings.catch_warnings():
         # Those of the methods, and joblib's about jobs that an interrupt cuts off.
         warnings.simplefilter("ignore")
-        if threads or n_jobs == 1:
-            yield from _run_in_threads(reported(), n_jobs)
-        else:
+        if not threads and n_jobs > 1:
             yield from _run_in_processes(reported(), n_jobs)
-
-
-def _run_in_threads(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
-    with threadpool_limits(1):
-        run = Parallel(
-            n_jobs,
-            backend="threading",
-            return_as="generator_unordered",
-            batch_size=1,
-            pre_dispatch=n_jobs,
-        )
-        yield from run(delayed(execute)(*task) for task in tasks)
+            return
+        how: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
+        run = Parallel(n_jobs, backend="threading", pre_dispatch=n_jobs, **how)
+        with threadpool_limits(1):
+            yield from run(delayed(execute)(*task) for task in reported())
 
 
 def _run_in_processes(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
