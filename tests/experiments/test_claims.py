@@ -10,9 +10,9 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
+from labelkin.experiments.report.agreement import dataset_table
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
-from labelkin.experiments.report.dataset_table import dataset_table
 from labelkin.experiments.report.footing import keep_common_folds, units
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.page import write_report

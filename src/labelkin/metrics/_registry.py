@@ -7,28 +7,9 @@ from typing import Any, Literal
 
 from labelkin._utils.labels import as_matrix
 from labelkin._utils.scoring import estimator_scores
+from labelkin.metrics import _label_sets as sets
+from labelkin.metrics import _ranking as ranking
 from labelkin.metrics._inputs import check_scores
-from labelkin.metrics._label_sets import (
-    example_f1,
-    example_precision,
-    example_recall,
-    hamming_loss,
-    jaccard,
-    label_f1,
-    label_precision,
-    label_recall,
-    subset_accuracy,
-)
-from labelkin.metrics._ranking import (
-    auc,
-    average_precision,
-    coverage,
-    is_error,
-    log_loss,
-    margin,
-    one_error,
-    ranking_loss,
-)
 from labelkin.metrics._ties import Ties, check_ties
 
 
@@ -77,34 +58,42 @@ def _registry() -> dict[str, Metric]:
     paper, up, down = True, True, False
     tied: dict[str, Any] = {"has_ties": True}
     metrics = [
-        Metric("hamming_loss", "Hamming loss", hamming_loss, "label", down, paper),
-        Metric("ranking_loss", "Ranking loss", ranking_loss, "score", down, paper, **tied),
-        Metric("one_error", "One-error", one_error, "score", down, paper, **tied),
-        Metric("coverage", "Coverage", coverage, "score", down, paper, percent=False, **tied),
+        Metric("hamming_loss", "Hamming loss", sets.hamming_loss, "label", down, paper),
+        Metric("ranking_loss", "Ranking loss", ranking.ranking_loss, "score", down, paper, **tied),
+        Metric("one_error", "One-error", ranking.one_error, "score", down, paper, **tied),
         Metric(
-            "average_precision", "Average precision", average_precision, "score", up, paper, **tied
+            "coverage", "Coverage", ranking.coverage, "score", down, paper, percent=False, **tied
         ),
-        Metric("f1", "F1-metric", example_f1, "label", up, paper),
-        Metric("recall", "Recall", example_recall, "label", up, paper),
-        Metric("precision", "Precision", example_precision, "label", up),
-        Metric("jaccard", "Jaccard", jaccard, "label", up),
-        Metric("subset_accuracy", "Subset accuracy", subset_accuracy, "label", up),
+        Metric(
+            "average_precision",
+            "Average precision",
+            ranking.average_precision,
+            "score",
+            up,
+            paper,
+            **tied,
+        ),
+        Metric("f1", "F1-metric", sets.example_f1, "label", up, paper),
+        Metric("recall", "Recall", sets.example_recall, "label", up, paper),
+        Metric("precision", "Precision", sets.example_precision, "label", up),
+        Metric("jaccard", "Jaccard", sets.jaccard, "label", up),
+        Metric("subset_accuracy", "Subset accuracy", sets.subset_accuracy, "label", up),
     ]
     for title, by_label in [
-        ("F1", label_f1),
-        ("precision", label_precision),
-        ("recall", label_recall),
+        ("F1", sets.label_f1),
+        ("precision", sets.label_precision),
+        ("recall", sets.label_recall),
     ]:
         for average in ("micro", "macro", "weighted"):
             function = partial(by_label, average=average)
             name = f"{average}_{title.lower()}"
             metrics.append(Metric(name, f"{average.title()} {title}", function, "label", up))
     metrics += [
-        Metric("micro_auc", "Micro AUC", partial(auc, average="micro"), "score", up),
-        Metric("macro_auc", "Macro AUC", partial(auc, average="macro"), "score", up),
-        Metric("log_loss", "Log loss", log_loss, "score", down, percent=False),
-        Metric("is_error", "Is-error", is_error, "score", down, **tied),
-        Metric("margin", "Margin", margin, "score", down, percent=False, **tied),
+        Metric("micro_auc", "Micro AUC", partial(ranking.auc, average="micro"), "score", up),
+        Metric("macro_auc", "Macro AUC", partial(ranking.auc, average="macro"), "score", up),
+        Metric("log_loss", "Log loss", ranking.log_loss, "score", down, percent=False),
+        Metric("is_error", "Is-error", ranking.is_error, "score", down, **tied),
+        Metric("margin", "Margin", ranking.margin, "score", down, percent=False, **tied),
     ]
     return {metric.name: metric for metric in metrics}
 

@@ -118,29 +118,18 @@ class Graph:
         kind = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self._helper.make_tensor_value_info(name, kind, shape)
 
-    def repeat(self, step: Callable[[str], tuple[str, str]], rows: Tensor) -> str:
-        """Add a loop: `step` takes a matrix and returns whether to continue, and the next one.
+    def loop(
+        self, step: Callable[[str, str], tuple[str | None, str]], rows: Tensor, count: str = ""
+    ) -> str:
+        """Add a loop: `step` takes a round's number, from 0, and a matrix, at first `rows`.
 
-        The step is run at least once.
+        It returns whether to continue, None for always, and the next matrix. `count` is the largest
+        number of rounds; without it there is at least one.
         """
-        return self._loop("", lambda number, matrix: step(matrix), rows)
-
-    def accumulate(self, count: str, step: Callable[[str, str], str], rows: Tensor) -> str:
-        """Add a loop of `count` rounds: `step` takes a round's number, from 0, and a matrix.
-
-        It returns the next matrix; the first one is `rows`.
-        """
-
-        def go_on(number: str, matrix: str) -> tuple[str, str]:
-            after = step(number, matrix)
-            return self.op("Identity", np.array(True)), after
-
-        return self._loop(count, go_on, rows)
-
-    def _loop(self, count: str, step: Callable[[str, str], tuple[str, str]], rows: Tensor) -> str:
         outer, self._nodes = self._nodes, []
         number, go, matrix = (f"{self._prefix}loop_{self._count}_{name}" for name in "ngx")
         again, after = step(number, matrix)
+        again = again or self.op("Identity", np.array(True))
         inputs: list[Any] = [
             (number, np.int64, []),
             (go, np.bool_, []),

@@ -79,14 +79,14 @@ def _manhattan(X: Matrix, graph: Graph, rows: Tensor) -> str:
     sizes = np.asarray(abs(X).sum(axis=1, dtype=np.float64)).ravel()
     start = Tensor(graph.op("Add", graph.zeros(height), sizes), np.dtype(np.float64))
 
-    def add_column(number: str, total: str) -> str:
+    def add_column(number: str, total: str) -> tuple[None, str]:
         place = graph.op("Gather", columns, number)
         values = graph.op("Unsqueeze", graph.op("Gather", rows.name, place, axis=1), np.array([1]))
         landmarks = graph.op("Gather", known, place)
         apart = graph.op("Abs", graph.op("Sub", values, landmarks))
-        return graph.op("Add", total, graph.op("Sub", apart, graph.op("Abs", landmarks)))
+        return None, graph.op("Add", total, graph.op("Sub", apart, graph.op("Abs", landmarks)))
 
-    return graph.accumulate(graph.op("Size", columns), add_column, start)
+    return graph.loop(add_column, start, graph.op("Size", columns))
 
 
 def log_odds(graph: Graph, scores: str, slope: Array, intercept: Array, share: Any = None) -> str:

@@ -179,7 +179,7 @@ def _join(graph: Graph, parts: str) -> str:
     height = graph.op("Concat", graph.op("Shape", parts, end=1), one, axis=0)
     blank = graph.op("Expand", _strings([""]), height)
 
-    def pairs(row: str) -> tuple[str, str]:
+    def pairs(_: str, row: str) -> tuple[str, str]:
         width = graph.op("Shape", row, start=1)
         half = graph.op("Div", graph.op("Add", width, one), two)
         end = graph.op("Mul", half, two)
@@ -189,4 +189,4 @@ def _join(graph: Graph, parts: str) -> str:
         again = graph.op("Squeeze", graph.op("Greater", half, one))
         return again, graph.op("StringConcat", left, right)
 
-    return graph.op("Reshape", graph.repeat(pairs, Tensor(parts, np.dtype(object))), np.array([-1]))
+    return graph.op("Reshape", graph.loop(pairs, Tensor(parts, np.dtype(object))), np.array([-1]))

@@ -1,12 +1,13 @@
 """The known datasets: origin, addresses, checksums and expected figures."""
 
-import difflib
 import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from labelkin._utils.names import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,7 @@ def dataset_info(name: str) -> DatasetInfo:
     key = str(name).strip().lower().replace("_", "-")
     if key in known:
         return known[key]
-    near = difflib.get_close_matches(key, known, n=3)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ValueError(
-        f"No dataset is called {name!r}.{hint} "
+        f"No dataset is called {name!r}.{did_you_mean(key, known)} "
         "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists the known ones."
     )

@@ -66,16 +66,12 @@ def to_svg(figure: "Figure") -> str:
     """Return a figure as SVG, whose text is text."""
     out = io.StringIO()
     with figure_style():
-        _arrange(figure)
+        # Laid out once: `savefig` would do it for each file, and draw the figure twice.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
     return out.getvalue()
-
-
-def _arrange(figure: "Figure") -> None:
-    """Lay out a figure once: `savefig` would do it for each file, and draw it twice."""
-    if (layout := figure.get_layout_engine()) is not None:
-        layout.execute(figure)
-        figure.set_layout_engine(None)
 
 
 def inline_svg(svg: str, name: str, label: str) -> str:

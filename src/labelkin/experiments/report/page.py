@@ -13,7 +13,11 @@ import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
 from labelkin.experiments.report import figures, findings
-from labelkin.experiments.report.agreement import agreement_findings, agreement_table
+from labelkin.experiments.report.agreement import (
+    agreement_findings,
+    agreement_table,
+    dataset_table,
+)
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
@@ -24,7 +28,6 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.dataset_table import dataset_table
 from labelkin.experiments.report.drawing import inline_svg, save, to_svg
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
 from labelkin.experiments.report.overall import overall_findings, overall_table

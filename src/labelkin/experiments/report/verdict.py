@@ -4,7 +4,7 @@ import math
 
 from labelkin.experiments.report.comparison import Comparison, Test, method_title
 from labelkin.experiments.report.findings import listing, p_phrase
-from labelkin.experiments.report.measures import MEASURES, Measure
+from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import PRINTED_METRICS
 from labelkin.experiments.report.significance import LEVEL
@@ -22,7 +22,8 @@ def find_verdicts(comparison: Comparison) -> list[str]:
 
 def _verdict(comparison: Comparison, method: str) -> str:
     others = [name for name in comparison.methods if name != method]
-    datasets = [d for d in comparison.datasets if len(comparison.values(d, method, _first()))]
+    first = MEASURES[PRINTED_METRICS[0]]
+    datasets = [d for d in comparison.datasets if len(comparison.values(d, method, first))]
     n = len(datasets)
     sentences = [
         f"{method_title(method)} was compared with {listing([method_title(m) for m in others])} on "
@@ -40,10 +41,6 @@ def _verdict(comparison: Comparison, method: str) -> str:
             f"{listing(counts)}."
         )
     return " ".join([*sentences, *_ranked(comparison, method)])
-
-
-def _first() -> Measure:
-    return MEASURES[PRINTED_METRICS[0]]
 
 
 def _against(comparison: Comparison, method: str, other: str, datasets: list[str]) -> str:

@@ -160,9 +160,9 @@ def lightgbm(seed: int | None) -> Any:
 
 
 def hist_gradient_boosting(seed: int | None) -> Any:
-    """Return one histogram gradient boosting per label; dense rows only."""
+    """Return one histogram gradient boosting per label."""
     model = HistGradientBoostingClassifier(max_leaf_nodes=15)
-    return BinaryRelevanceClassifier(model, random_state=seed)
+    return behind_dense_rows(BinaryRelevanceClassifier(model, random_state=seed))
 
 
 def boomer(seed: int | None) -> Any:
@@ -206,15 +206,10 @@ _PEERS = (
     Method(
         "hgb",
         "Histogram boosting",
-        lambda seed: behind_dense_rows(hist_gradient_boosting(seed)),
+        hist_gradient_boosting,
         "scikit-learn's, one for each label; 15 leaves per tree, the rest at its defaults",
     ),
-    Method(
-        "lgbm",
-        "LightGBM",
-        lightgbm,
-        "one for each label, at its defaults",
-    ),
+    Method("lgbm", "LightGBM", lightgbm, "one for each label, at its defaults"),
     Method(
         "ecc",
         "ECC",
