@@ -5,11 +5,9 @@ the training rows alone. One setting is chosen for all labels of a dataset, by t
 precision over the inner folds. LightGBM and BOOMER need the extra ``compare``.
 """
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -22,7 +20,6 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
@@ -58,16 +55,10 @@ class TunedChainsClassifier(MultiLabelClassifier):
     would cost ten times as much.
     """
 
-    _parameter_constraints: dict = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
     def __init__(self, n_estimators: int = 10, *, random_state: Any = None) -> None:
         self.n_estimators = n_estimators
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> "TunedChainsClassifier":
         """Choose C, then train the chains on all rows."""
         X, y = self._validate_fit(X, y)
@@ -94,13 +85,10 @@ class CalibratedSVMClassifier(MultiLabelClassifier):
     Platt's, with slopes that rare labels share with the others.
     """
 
-    _parameter_constraints: dict = {"Cs": [tuple, Real], "random_state": ["random_state"]}
-
     def __init__(self, Cs: tuple[float, ...] = (1.0, 10.0), *, random_state: Any = None) -> None:
         self.Cs = Cs
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any) -> "CalibratedSVMClassifier":
         """Choose C and calibrate on the inner folds, then train on all rows."""
         X, y = self._validate_fit(X, y)
