@@ -181,7 +181,7 @@ def test_the_view_is_updated_when_a_cell_is_on_disk(tmp_path):
 def test_environment_is_stored(tmp_path):
     run(plan(("mlknn",), repeats=1), tmp_path / "results.db", command="labelkin …")
     with Store(tmp_path / "results.db") as store:
-        environment = store.environment()
+        environment = store.runs()[-1]["environment"]
         assert store.runs()[0]["command"] == "labelkin …"
         assert store.datasets()["small"]["labels"] == 3
         assert store.methods()["mlknn"]["title"] == "ML-kNN"
@@ -246,7 +246,7 @@ def test_every_cell_has_figures_by_index_and_a_revision(tmp_path):
     run(plan(("mlknn",), repeats=1), tmp_path / "results.db")
     with Store(tmp_path / "results.db") as store:
         rows = store.rows()
-        revision = store.environment()["revision"]
+        revision = store.runs()[-1]["environment"]["revision"]
     for row in rows:
         assert row["ranking_loss_index"] <= row["ranking_loss"] + 1e-12
         assert row["average_precision_index"] is not None

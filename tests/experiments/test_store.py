@@ -62,8 +62,7 @@ def test_what_else_is_told(path):
             Cell("d", "a", 0, 0): {"error": "E", "traceback": "Traceback …"}
         }
         assert store.failures(among=[Cell("d", "m", 0, 0)]) == {}
-        assert store.environment() == {"python": "3"}
-        assert store.runs()[0]["cells"] == 3
+        assert store.runs()[-1]["environment"] == {"python": "3"}
         assert store.groups() == GROUPS
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
         assert store.metric("f1")[Cell("d", "m", 0, 1)] == 0.1 + 0.2

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import lru_cache, partial
-from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -164,7 +163,10 @@ def map_threads(
 
 
 def map_parallel(
-    function: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None = None
+    function: Callable[[Any], T],
+    items: Iterable[Any],
+    n_jobs: int | None = None,
+    callback: Callable[[T], None] = lambda _: None,
 ) -> list[T]:
     """Return what `map_threads` does, computed by the joblib backend that the user has chosen.
 
@@ -173,13 +175,18 @@ def map_parallel(
     """
     n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
     if n_jobs_elsewhere is None:
-        return map_threads(function, items, n_jobs)
+        return map_threads(function, items, n_jobs, callback)
     items = list(items)
     size = max(1, -(-len(items) // (_BATCHES_PER_JOB * n_jobs_elsewhere)))
     batches = [items[i : i + size] for i in range(0, len(items), size)]
     shared = _SharedFunction(function)
-    results = Parallel(n_jobs=n_jobs)(delayed(_run_batch)(shared, batch) for batch in batches)
-    return list(chain.from_iterable(results))
+    results: list[T] = []
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    for batch in parallel(delayed(_run_batch)(shared, batch) for batch in batches):
+        for result in batch:
+            callback(result)
+            results.append(result)
+    return results
 
 
 def parallel_batch_size(n_jobs: int | None) -> int:

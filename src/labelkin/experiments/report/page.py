@@ -3,8 +3,9 @@
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from labelkin.experiments.report.comparison import (
     split_method,
 )
 from labelkin.experiments.report.drawing import inline_svg, save, to_svg
-from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
+from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.results import Recorded, check_results
@@ -76,7 +77,8 @@ def write_report(
 def _write_files(folder: Path, recorded: Recorded, reference: str | None, source: str) -> None:
     frame = recorded.results
     frame.to_csv(folder / "results.csv", index=False)
-    content = _content(frame, reference, _Drawings(folder / "figures"))
+    (folder / "figures").mkdir()
+    content = _content(frame, reference, partial(_draw, folder / "figures"))
     _write_tables(folder / "tables", _all_tables(content), content["verdicts"])
     content |= {
         "version": labelkin.__version__,
@@ -96,28 +98,21 @@ def _write_files(folder: Path, recorded: Recorded, reference: str | None, source
     (folder / "summary.md").write_text(_summary(content), encoding="utf-8")
 
 
-class _Drawings:
-    """Figures written to a folder and returned as parts of a page."""
+def _draw(folder: Path, name: str, label: str, draw: Callable[..., Any], *data: Any) -> str:
+    """Write a figure and return it as part of a page; empty where there is none.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-
-    def add(self, name: str, draw: Callable[..., Any], data: Sequence[Any], label: str) -> str:
-        """Write a figure and return it as part of a page; empty where there is none.
-
-        The page holds it twice, wide and narrow, and shows the one that fits.
-        """
-        if (figure := draw(*data)) is None:
-            return ""
-        wide, narrow = save(figure, self.folder, name), draw(*data, narrow=True)
-        return (
-            f'<div class="wide">{inline_svg(wide, name, escape(label))}</div><div class="narrow">'
-            f"{inline_svg(to_svg(narrow), f'{name}-narrow', escape(label))}</div>"
-        )
+    The page holds it twice, wide and narrow, and shows the one that fits.
+    """
+    if (figure := draw(*data)) is None:
+        return ""
+    wide, narrow = save(figure, folder, name), draw(*data, narrow=True)
+    return (
+        f'<div class="wide">{inline_svg(wide, name, escape(label))}</div><div class="narrow">'
+        f"{inline_svg(to_svg(narrow), f'{name}-narrow', escape(label))}</div>"
+    )
 
 
-def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> dict[str, Any]:
+def _content(frame: "DataFrame", reference: str | None, add: Callable[..., str]) -> dict[str, Any]:
     """Return all sentences, tables and figures by their names in the template."""
     evidence = {"against": _evidence(frame, reference)}
     if len(indexed := by_index(frame)) and (indexed["status"] == "ok").any():
@@ -125,13 +120,14 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
     main, components = evidence["against"].main, evidence["against"].components
     rules = {rule: found.main for rule, found in evidence.items()}
     ranked = main.ranked
+    is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     first = findings.headline_measure(main)
     ties: list[Table | None] = [*rank_tables(rules)]
     if "index" in rules:
         ties += [wins_by_rule(rules), agreement_table(rules["index"], "index")]
     return {
         "verdicts": find_verdicts(main),
-        "claims": claims_table(find_claims(evidence)) if _is_papers(main) else None,
+        "claims": claims_table(find_claims(evidence)) if is_papers else None,
         "datasets_table": dataset_table(main.datasets),
         "ties": [table for table in ties if table],
         "headline": findings.headline(ranked),
@@ -143,31 +139,44 @@ def _content(frame: "DataFrame", reference: str | None, drawings: _Drawings) -> 
         "methods": {name: method_title(name) for name in main.methods},
         "datasets": main.datasets,
         "first": first.name if first else "",
-        "metrics": [_metric(main, measure, drawings) for measure in main.measured(MEASURES)],
+        "metrics": [
+            {
+                "measure": measure,
+                "table": measure_table(main, measure),
+                "cd": add(
+                    f"cd_{measure.name}",
+                    f"Critical-difference diagram of {measure.title}",
+                    figures.draw_critical_difference,
+                    ranked,
+                    measure,
+                ),
+            }
+            for measure in main.measured(MEASURES)
+        ],
         "overall": overall_table(ranked),
         "overall_sentences": overall_findings(ranked),
-        "overall_cd": drawings.add(
+        "overall_cd": add(
             "cd_overall",
-            figures.draw_overall,
-            [ranked],
             "Critical-difference diagram over all datasets and metrics",
+            figures.draw_overall,
+            ranked,
         ),
         "wins": {test: wins_table(main, test) for test in TESTS},
         "tests": [table for table in (friedman_table(ranked), wilcoxon_table(ranked)) if table],
         "agreement": agreement_table(main),
-        "heat": drawings.add(
+        "heat": add(
             "differences",
-            figures.draw_differences,
-            [main],
             "Heat map of measured minus published figures",
+            figures.draw_differences,
+            main,
         ),
-        "sweeps": [_sweep(sweep, drawings) for sweep in evidence["against"].sweeps],
+        "sweeps": [_sweep(sweep, add) for sweep in evidence["against"].sweeps],
         "components": [
             measure_table(components, measure, name="figure2", title="Figure 2")
             for measure in components.measured(MEASURES)
         ],
-        "bars": drawings.add(
-            "figure2", figures.draw_bars, [components], "Components of VPCME as grouped bars"
+        "bars": add(
+            "figure2", "Components of VPCME as grouped bars", figures.draw_bars, components
         ),
         "costs": [
             measure_table(main, measure, name="cost", title="Cost of one fold")
@@ -190,28 +199,12 @@ def _by_index(ranked: Comparison) -> str:
     return f"The same with ties by label index, not against the method: {sentences}"
 
 
-def _is_papers(comparison: Comparison) -> bool:
-    """Whether any of the paper's datasets and its method were run."""
-    return REFERENCE in comparison.methods and bool(set(comparison.datasets) & set(PAPER_DATASETS))
-
-
-def _metric(comparison: Comparison, measure: Measure, drawings: _Drawings) -> dict[str, Any]:
-    draw = figures.draw_critical_difference
-    label = f"Critical-difference diagram of {measure.title}"
-    return {
-        "measure": measure,
-        "table": measure_table(comparison, measure),
-        "cd": drawings.add(f"cd_{measure.name}", draw, [comparison.ranked, measure], label),
-    }
-
-
-def _sweep(sweep: Sweep, drawings: _Drawings) -> dict[str, Any]:
+def _sweep(sweep: Sweep, add: Callable[..., str]) -> dict[str, Any]:
     table = sweep_table(sweep)
-    drawing = drawings.add(table.name, figures.draw_sweep, [sweep], table.title)
+    drawing = add(table.name, table.title, figures.draw_sweep, sweep)
     together = ""
     if sweep.parameter == "threshold":
-        name = f"{table.name}_together"
-        together = drawings.add(name, figures.draw_together, [sweep], table.title)
+        together = add(f"{table.name}_together", table.title, figures.draw_together, sweep)
     return {"sweep": sweep, "table": table, "figure": drawing, "together": together}
 
 

@@ -44,10 +44,11 @@ def read_results(path: Path | str) -> Recorded:
         if file.read(15) != b"SQLite format 3":
             raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
     with Store(path) as store:
+        runs = store.runs()
         return Recorded(
             store.results(),
-            store.environment(),
-            list(dict.fromkeys(run["command"] for run in store.runs())),
+            runs[-1]["environment"] if runs else {},
+            list(dict.fromkeys(run["command"] for run in runs)),
             {name: method["settings"] for name, method in store.methods().items()},
         )
 

@@ -233,11 +233,9 @@ class Store:
         return dict(Counter(r["revision"] for r in rows if (r["dataset"], r["method"]) in pairs))
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return each run's number, start, command, environment and count of cells."""
-        counts = Counter(row["run"] for row in self._select("cells", [*CELL, "run"]))
+        """Return each run's number, start, command and environment."""
         found = self._select("runs", rest="ORDER BY id")
         for run in found:
-            run["cells"] = counts[run["id"]]
             try:
                 run["environment"] = dict(json.loads(run["environment"]))
             except (TypeError, ValueError, RecursionError):
@@ -246,11 +244,6 @@ class Store:
                     "altered."
                 ) from None
         return found
-
-    def environment(self) -> dict[str, Any]:
-        """Return the environment of the last run; see :meth:`runs` for all."""
-        runs = self.runs()
-        return runs[-1]["environment"] if runs else {}
 
     def protocol(self) -> dict[str, Any]:
         """Return the number of folds, whether they are stratified, and their seed."""
