@@ -104,15 +104,14 @@ def test_marks_and_wins():
     same = frame[frame["method"] == "vpcme"].assign(method="same")
     found = Comparison.of(check_results(pd.concat([frame, same])))
     for measure in (AP, HL):  # whichever way the metric runs
-        assert found.mark("a", "worse", measure) == "•"
-        assert found.mark("a", "better", measure) == "○"
-        assert found.mark("a", "same", measure) == ""
-        assert found.mark("a", "vpcme", measure) == ""
+        marks = [found.against(m, measure)["a"].mark("paired") for m in ("worse", "better", "same")]
+        assert marks == ["•", "○", ""]
+        assert found.against("vpcme", measure) == {}
         assert found.wins("worse", measure) == (1, 0, 0)
         assert found.wins("same", measure) == (0, 1, 0)
         assert found.wins("better", measure) == (0, 0, 1)
-        fair = found.p_value("a", "worse", measure, "corrected")
-        assert fair > found.p_value("a", "worse", measure, "paired")
+        p = found.against("worse", measure)["a"].p
+        assert p["corrected"] > p["paired"]
 
 
 def test_means_that_differ_by_rounding_share_a_rank():
@@ -149,7 +148,7 @@ def test_only_shared_folds_are_paired():
     frame = check_results(pd.concat([many, few]))
     far = frame["method"].eq("vpcme") & frame["repeat"].gt(0)
     frame.loc[far, "average_precision"] = 0.0  # must not be looked at
-    assert Comparison.of(frame).mark("a", "few", AP) == "•"
+    assert Comparison.of(frame).against("few", AP)["a"].mark("paired") == "•"
 
 
 def test_bad_results_get_one_sentence():

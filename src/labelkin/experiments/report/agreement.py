@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labelkin.datasets import dataset_info
-from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.comparison import TESTS, Comparison, method_title
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import REFERENCE, published
 from labelkin.experiments.report.table import Entry, Table
@@ -139,27 +139,17 @@ def agreement_findings(comparison: Comparison) -> list[str]:
             f"{near} of {total} measured means ({near / total:.0%}) are within two published "
             "standard deviations of the published mean."
         )
-    if tested := _published_wins_tested_here(comparison):
-        paired, corrected = (
-            sum(comparison.mark(*place, test) == "•" for place in tested)
-            for test in ("paired", "corrected")
-        )
+    tested = [
+        contrast
+        for measure in MEASURES.values()
+        for method in comparison.methods
+        for dataset, contrast in comparison.against(method, measure).items()
+        if (printed := published(dataset, method, measure.name)) and printed.mark == "•"
+    ]
+    if tested and comparison.reference == REFERENCE:
+        paired, corrected = (sum(c.mark(test) == "•" for c in tested) for test in TESTS)
         sentences.append(
             f"Of {len(tested)} published wins of VPCME that were measured here, {paired} hold by "
             f"the paper's test and {corrected} by the corrected one."
         )
     return sentences
-
-
-def _published_wins_tested_here(comparison: Comparison) -> list[tuple[str, str, Measure]]:
-    if comparison.reference != REFERENCE:
-        return []
-    return [
-        (dataset, method, measure)
-        for measure in MEASURES.values()
-        for method in comparison.methods
-        for dataset in comparison.datasets
-        if (printed := published(dataset, method, measure.name))
-        and printed.mark == "•"
-        and np.isfinite(comparison.p_value(dataset, method, measure))
-    ]

@@ -251,22 +251,16 @@ class Comparison:
         least = min(n for _, n in counted)
         return f"paired t-test over {count(least, 'runs')} at 1 %, as in the paper over 20"
 
-    def p_value(self, dataset: str, method: str, measure: Measure, test: Test = "paired") -> float:
-        """Return the p-value of `method` against the reference; NaN where there is no test."""
+    def against(self, method: str, measure: Measure, test: Test = "paired") -> dict[str, Contrast]:
+        """Return how the reference compares with a method, by dataset; where there is a test."""
         if self.reference is None or method == self.reference:
-            return float("nan")
-        return self.contrast(dataset, self.reference, method, measure).p[test]
-
-    def mark(self, dataset: str, method: str, measure: Measure, test: Test = "paired") -> str:
-        """Return • where the reference is better than `method`, ○ where worse, else nothing."""
-        if self.reference is None or method == self.reference:
-            return ""
-        return self.contrast(dataset, self.reference, method, measure).mark(test)
+            return {}
+        found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
+        return {d: contrast for d, contrast in found.items() if np.isfinite(contrast.p[test])}
 
     def wins(self, method: str, measure: Measure, test: Test = "paired") -> tuple[int, int, int]:
         """Return wins, ties and losses of the reference over the datasets both were run on."""
-        tested = [d for d in self.datasets if np.isfinite(self.p_value(d, method, measure, test))]
-        marks = [self.mark(dataset, method, measure, test) for dataset in tested]
+        marks = [found.mark(test) for found in self.against(method, measure, test).values()]
         return marks.count("•"), marks.count(""), marks.count("○")
 
 

@@ -241,11 +241,7 @@ def _printed_wins(comparison: Comparison, method: str, measure: Measure) -> _Cou
     """
     if comparison.reference != REFERENCE:
         return 0, 0, 0
-    found = [
-        published(name, method, measure.name)
-        for name in comparison.datasets
-        if np.isfinite(comparison.p_value(name, method, measure))
-    ]
+    found = [published(d, method, measure.name) for d in comparison.against(method, measure)]
     marks = [printed.mark for printed in found if printed]
     return marks.count("•"), marks.count(""), marks.count("○")
 
