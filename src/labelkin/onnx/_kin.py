@@ -1,10 +1,5 @@
-"""The Kin ensemble: views, learners and the second stage.
+"""The Kin ensemble: views, learners and the second stage."""
 
-`view_rows` and `score` dispatch on the class of a view and of a learner. To export another one,
-register a function.
-"""
-
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -32,10 +27,10 @@ _EQUAL = 1e-13
 @classify.register
 def _kin(model: KinEnsembleClassifier, graph: Graph, rows: Tensor) -> Prediction:
     rows = graph.promote(rows, np.float64)
-    views = {name: view_rows(view, graph, rows) for name, view in model.views_.items()}
+    views = {name: _view_rows(view, graph, rows) for name, view in model.views_.items()}
     members = []
     for member in model.estimators_:
-        scores = [score(learner, graph, views[member.view]) for learner in member.learners]
+        scores = [_score(learner, graph, views[member.view]) for learner in member.learners]
         total = scores[0] if len(scores) == 1 else graph.op("Sum", *scores)
         members.append(graph.op("Div", total, np.float64(len(scores))))
     return decide(model.decision_, graph, _stack(model._stacking, graph, members))
@@ -44,48 +39,30 @@ def _kin(model: KinEnsembleClassifier, graph: Graph, rows: Tensor) -> Prediction
 # ----------------------------------------------------------------------------------- views
 
 
-@singledispatch
-def view_rows(view: Any, graph: Graph, rows: Tensor) -> Tensor:
+def _view_rows(view: Any, graph: Graph, rows: Tensor) -> Tensor:
     """Add the view of rows, given in double."""
+    if isinstance(view, Raw):
+        return rows
+    if isinstance(view, Unit):
+        return graph.unit_rows(rows)
+    if isinstance(view, Standard):
+        return graph.apply("Mul", rows, 1 / view.divisor)
+    if isinstance(view, Words):
+        counts = graph.apply("Max", rows, 0)
+        if view.power != 1:
+            counts = graph.apply("Pow", counts, view.power)
+        return graph.unit_rows(graph.apply("Mul", counts, view.weight))
+    if isinstance(view, Topics):
+        words = _view_rows(view.view, graph, rows)
+        basis = graph.op("Transpose", graph.double(view.basis))
+        return graph.unit_rows(words._replace(name=graph.op("MatMul", words.name, basis)))
+    if isinstance(view, Reduced):
+        return graph.project(_view_rows(view.view, graph, rows), view.basis)
+    if isinstance(view, Ranks):
+        return _ranks(view, graph, rows)
     raise ValueError(f"The view {type(view).__name__} cannot be exported to ONNX.")
 
 
-@view_rows.register
-def _raw(view: Raw, graph: Graph, rows: Tensor) -> Tensor:
-    return rows
-
-
-@view_rows.register
-def _unit(view: Unit, graph: Graph, rows: Tensor) -> Tensor:
-    return graph.unit_rows(rows)
-
-
-@view_rows.register
-def _standard(view: Standard, graph: Graph, rows: Tensor) -> Tensor:
-    return graph.apply("Mul", rows, 1 / view.divisor)
-
-
-@view_rows.register
-def _words(view: Words, graph: Graph, rows: Tensor) -> Tensor:
-    counts = graph.apply("Max", rows, 0)
-    if view.power != 1:
-        counts = graph.apply("Pow", counts, view.power)
-    return graph.unit_rows(graph.apply("Mul", counts, view.weight))
-
-
-@view_rows.register
-def _reduced(view: Reduced, graph: Graph, rows: Tensor) -> Tensor:
-    return graph.project(view_rows(view.view, graph, rows), view.basis)
-
-
-@view_rows.register
-def _topics(view: Topics, graph: Graph, rows: Tensor) -> Tensor:
-    words = view_rows(view.view, graph, rows)
-    basis = graph.op("Transpose", graph.double(view.basis))
-    return graph.unit_rows(words._replace(name=graph.op("MatMul", words.name, basis)))
-
-
-@view_rows.register
 def _ranks(view: Ranks, graph: Graph, rows: Tensor) -> Tensor:
     """Add ranks by bisection of each feature's sorted values, all features at a time."""
     k, n = view.values.shape
@@ -117,35 +94,21 @@ def _ranks(view: Ranks, graph: Graph, rows: Tensor) -> Tensor:
 # -------------------------------------------------------------------------------- learners
 
 
-@singledispatch
-def score(learner: Any, graph: Graph, rows: Tensor) -> str:
+def _score(learner: Any, graph: Graph, rows: Tensor) -> str:
     """Add the scores of a fitted learner for rows in its view."""
+    if isinstance(learner, KernelRidge):
+        return regress(learner, graph, rows)
+    if isinstance(learner, ProjectionLearner):
+        return regress(learner.regression, graph, graph.project(rows, learner.components_.T))
+    if isinstance(learner, PartLearner):
+        return _score(learner.learner, graph, rows)
+    if isinstance(learner, LogisticLearner):
+        product = graph.op("MatMul", rows.name, graph.double(learner.coef_))
+        product = graph.op("Div", product, np.float64(learner.unit_))
+        return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
+    if isinstance(learner, TreesLearner):
+        return mean_of_trees(learner.forest_.estimators_, graph, rows)
     raise ValueError(f"The learner {type(learner).__name__} cannot be exported to ONNX.")
-
-
-score.register(KernelRidge, regress)
-
-
-@score.register
-def _projection(learner: ProjectionLearner, graph: Graph, rows: Tensor) -> str:
-    return regress(learner.regression, graph, graph.project(rows, learner.components_.T))
-
-
-@score.register
-def _part(learner: PartLearner, graph: Graph, rows: Tensor) -> str:
-    return score(learner.learner, graph, rows)
-
-
-@score.register
-def _logistic(learner: LogisticLearner, graph: Graph, rows: Tensor) -> str:
-    product = graph.op("MatMul", rows.name, graph.double(learner.coef_))
-    product = graph.op("Div", product, np.float64(learner.unit_))
-    return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
-
-
-@score.register
-def _trees(learner: TreesLearner, graph: Graph, rows: Tensor) -> str:
-    return mean_of_trees(learner.forest_.estimators_, graph, rows)
 
 
 # ---------------------------------------------------------------------------- second stage
