@@ -8,6 +8,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib", reason="needs the extra plot")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
+from labelkin._utils.plots import ORANGE
 from labelkin.experiments.report.agreement import differences
 from labelkin.experiments.report.comparison import Comparison, Sweep
 from labelkin.experiments.report.drawing import inline_svg, save
@@ -48,6 +49,13 @@ def test_critical_difference(results, tmp_path):
     names = [word for word in words if re.search(r"\d\.\d\d", word) and "critical" not in word]
     assert len(names) == 6
     assert names[0].startswith("VPCME 1.")
+
+
+def test_bars_are_drawn_from_left_to_right_in_every_process(results):
+    [axes] = draw_critical_difference(Comparison.of(results), AP).axes
+    bars = [line.get_xdata() for line in axes.lines if line.get_color() == ORANGE]
+    assert max(map(len, bars)) > 2
+    assert all((np.diff(bar) >= 0).all() for bar in bars)
 
 
 def test_overall_ranks_over_pairs_and_over_datasets(results, tmp_path):

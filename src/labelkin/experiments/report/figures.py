@@ -84,7 +84,7 @@ def _draw_ranks(
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
         axes = figure.subplots()
-        posthocs.critical_difference_diagram(
+        drawn = posthocs.critical_difference_diagram(
             result.ranks.rename(titles),
             p_values,
             ax=axes,
@@ -96,6 +96,9 @@ def _draw_ranks(
             marker_props={"color": INK, "s": 14},
             elbow_props={"color": INK, "linewidth": 0.9},
         )
+        for bar in np.ravel(drawn["crossbars"]):
+            # The points come in the order of a set, another one in each process.
+            bar.set_xdata(sorted(bar.get_xdata()))
         _draw_scale(figure, axes, result.ranks, result.cd)
         axes.set_title(title, loc="left", pad=44)
     return figure
