@@ -31,7 +31,7 @@ SECONDS ?= 600
 SEED ?= $(shell date +%s)
 fuzz: $(VENV)/.dev-installed
 	LABELKIN_FUZZ_SECONDS=$(SECONDS) LABELKIN_FUZZ_SEED=$(SEED) \
-	  $(BIN)/python -m pytest -x -q tests/fuzz/test_readers.py tests/fuzz/test_models.py
+	  $(BIN)/python -m pytest -x -q tests/fuzz/test_readers.py tests/fuzz/test_models.py tests/fuzz/test_details.py
 
 # Processes that write models, tables and results, killed in the middle, KILLS times in all.
 KILLS ?= 1000

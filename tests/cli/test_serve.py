@@ -1,11 +1,13 @@
 """``labelkin serve``: a fitted model behind the application, and in a browser."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -27,7 +29,7 @@ from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
 from labelkin.cli._service import ModelService
 from labelkin.persistence import save_model
-from labelkin.serve import Limits, make_app
+from labelkin.serve import PLACES, Limits, make_app
 from labelkin.tabular._occlusion import _without_cells
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
@@ -238,6 +240,27 @@ def test_a_real_server(address, folder):
     with urllib.request.urlopen(request, timeout=120) as answer:
         assert len(json.load(answer)["rows"]) == 12
         assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nhost: local",
+        b"POST /predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/csv\r\n"
+        b"content-length: 9\r\n\r\na",
+    ],
+)
+def test_unfinished_requests_keep_nobody_out(address, begun):
+    place = urllib.parse.urlsplit(address)
+    with contextlib.ExitStack() as stack:
+        for _ in range(PLACES + 20):
+            client = stack.enter_context(
+                socket.create_connection((place.hostname, place.port), timeout=120)
+            )
+            client.sendall(begun)
+        with urllib.request.urlopen(f"{address}/health", timeout=120) as answer:
+            assert json.load(answer) == {"status": "ok"}
 
 
 def test_the_page_in_a_browser(address, folder, browser):

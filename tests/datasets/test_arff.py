@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read_arff, read_npz, write_arff
+from support.damaged import cpu_limit
 from support.data import DATA, needs_data
 from support.datasets import assert_same, dense
 from support.resources import peak_memory
@@ -168,6 +169,15 @@ NUMERIC = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute y
 )
 def test_dense_spellings(tmp_path, rows, expected):
     np.testing.assert_array_equal(arff(tmp_path, NUMERIC + rows, labels="y").data, expected)
+
+
+def test_many_values_in_another_spelling_take_linear_time(tmp_path):
+    values = range(20_000)
+    head = f"@relation x\n@attribute a {{{','.join(map(str, values))}}}\n@attribute y {{0,1}}\n"
+    rows = "".join(f"{value}.0,'1'\n" for value in values)
+    with cpu_limit(20):
+        found = arff(tmp_path, f"{head}@data\n{rows}", labels="y")
+    np.testing.assert_array_equal(found.data[:, 0], values)
 
 
 @pytest.mark.parametrize(

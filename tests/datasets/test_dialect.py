@@ -4,6 +4,7 @@ import pytest
 
 from labelkin.datasets.formats._csv import parse_csv_table
 from labelkin.datasets.formats._dialect import find_delimiter, is_number, parse_number
+from support.damaged import cpu_limit
 
 pytest.importorskip("pyarrow")
 
@@ -115,3 +116,9 @@ def test_numbers():
     assert not is_number("-$-5")
     assert not is_number("%")
     assert parse_number("1.234.567,25", ",") == 1234567.25
+
+
+@pytest.mark.parametrize("cell", [f"{' ' * 10**5}1x", f"1${' ' * 10**5}x", f"${' ' * 10**5}x"])
+def test_cells_of_spaces_take_linear_time(cell):
+    with cpu_limit(20):
+        assert not is_number(cell)

@@ -116,12 +116,25 @@ def test_bad_sources_are_refused(tmp_path):
         ("a,b\n1,2\n", "no column 'dataset'"),
         ("dataset,method,repeat,fold\n", "holds no cell"),
         ("dataset,method,repeat,fold\nd,m,x,0\n", "cannot be read as results"),
+        ("dataset,method,repeat,fold\nd,m,0,-1\n", "-1 is no fold"),
+        ("dataset,method,repeat,fold,status\nd,m,0,0,fine\n", "'fine'"),
+        (f"dataset,method,repeat,fold\nd,{'m' * 200_000},0,0\n", "cannot be read as results"),
     ]:
         table.write_text(text)
         with pytest.raises(ValueError, match=message):
             merge(store, [table])
     lines = tmp_path / "x.jsonl"
-    for text, message in [("[1]\n", "cannot be read as results"), ("{}\n", "no column 'dataset'")]:
+    cell = '{"dataset": "d", "method": "m", "fold": 0}'
+    for text, message in [
+        ("[1]\n", "cannot be read as results"),
+        ("{}\n", "no column 'dataset'"),
+        ("[" * 100_000, "cannot be read as results"),
+        (cell.replace("0", "1e400"), "infinity"),
+        (cell.replace("0", "9" * 30), "is no fold"),
+        (cell.replace('"d"', "[]"), "is not expected there"),
+        (cell.replace('"d"', '"\\ud800"'), "surrogates"),
+        (cell.replace("}", f', "f1": {"9" * 400}}}'), "cannot be read as results"),
+    ]:
         lines.write_text(text)
         with pytest.raises(ValueError, match=message):
             merge(store, [lines])

@@ -250,6 +250,8 @@ def test_odd_values_name_their_row(column, value, tmp_path):
         "UPDATE runs SET command = x'ff'",
         "ALTER TABLE methods RENAME COLUMN settings TO other",
         "DROP TABLE datasets",
+        "ALTER TABLE runs ADD COLUMN computed AS (zeroblob(1000000000))",
+        "CREATE TRIGGER t AFTER INSERT ON cells BEGIN DELETE FROM runs; END",
     ],
 )
 def test_altered_tables_are_refused_by_name(change, tmp_path):
@@ -262,6 +264,19 @@ def test_altered_tables_are_refused_by_name(change, tmp_path):
         store._db.execute(change)
     with pytest.raises((ValueError, OSError), match=r"r\.db"):
         merge(tmp_path / "target.db", [path])
+
+
+def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
+    path = tmp_path / "r.db"
+    with Store(path, write=True) as store:
+        begin(store)
+        store._db.executescript(
+            "DROP TABLE protocol; CREATE VIEW protocol AS WITH RECURSIVE endless (folds) AS "
+            "(SELECT 1 UNION ALL SELECT folds + 1 FROM endless) "
+            "SELECT folds, 0 AS stratified, 0 AS seed, folds AS rowid FROM endless"
+        )
+    with pytest.raises(ValueError, match=r"r\.db: its tables are not labelkin's"):
+        Store(path)
 
 
 def test_a_damaged_structure_is_refused_by_name(tmp_path):

@@ -8,7 +8,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from joblib import cpu_count
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.multiclass import OneVsRestClassifier
@@ -328,3 +330,20 @@ def test_a_random_state_beyond_its_words(position, data, tmp_path):
         state["content"]["pos"].update(content=str(position), __id__=1)
 
     refused(rewritten(path, change), "a random state has an invalid position")
+
+
+def test_jobs_are_at_most_as_many_as_cores(data, tmp_path):
+    """joblib would start as many processes as the file says."""
+    path = tmp_path / "model.skops"
+    columns = ColumnTransformer([("all", "passthrough", [0, 1])])
+    model = make_pipeline(columns, MLkNNClassifier(3)).fit(*data)
+    columns.n_jobs = 100_000
+    save_model(model, path)
+    assert load_model(path)[0].n_jobs == cpu_count()
+    columns.n_jobs = "100000"
+    save_model(model, path)
+    refused(path, "ColumnTransformer has an invalid n_jobs")
+
+
+def test_halves_of_characters_in_the_description(saved):
+    refused(rewritten(saved, head={"label_names": ["\ud800"]}), "labelkin.json is damaged")

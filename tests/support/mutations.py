@@ -27,6 +27,21 @@ TOKENS = [
     *(b"{1 1,1 1}\n", b"0:1"),
 ]
 NUMBERS = [0, -1, 1, 2, 7, 255, 2**15, 2**31 - 1, -(2**31), 2**53, 2**63 - 1, 1e308, float("nan")]
+DETAILS = [
+    None,
+    True,
+    [],
+    {},
+    "",
+    "x",
+    "\ud800",
+    "\0",
+    "numeric",
+    ["x"],
+    {"x": None},
+    [[]],
+    "9" * 99,
+]
 
 
 def mutate(raw, rng):
@@ -71,11 +86,7 @@ def inputs(corpus, change=mutate, *, count):
 
 def mutate_model(raw, rng):
     """Return a model file with some of its arrays or its schema changed, all checksums right."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    head = json.loads(parts["labelkin.json"])
-    head.pop("parts_sha256", None)
-    parts["labelkin.json"] = json.dumps(head).encode()
+    parts, head = _parts_of(raw)
     for _ in range(rng.choice([1, 1, 2, 3])):
         name = rng.choice([n for n in parts if n.endswith((".npy", ".npz"))] + ["schema.json"] * 3)
         if name == "schema.json":
@@ -84,9 +95,39 @@ def mutate_model(raw, rng):
             parts[name] = _mutate_array(parts[name], rng)
         else:
             parts[name] = _mutate_archive(parts[name], rng)
+    return _archive(parts, head)
+
+
+def with_details(raw, **changes):
+    """Return a model file with other details, all checksums right."""
+    parts, head = _parts_of(raw)
+    return _archive(parts, {**head, "details": {**head["details"], **changes}})
+
+
+def mutate_details(raw, rng):
+    """Return a model file with some of what it says of its labels and columns changed."""
+    parts, head = _parts_of(raw)
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        holder, key = rng.choice(list(places(head)))
+        other, name = rng.choice(list(places(head)))
+        copied = json.loads(json.dumps(other[name]))
+        holder[key] = rng.choice([*DETAILS, *NUMBERS, *[copied] * len(DETAILS)])
+    return _archive(parts, head)
+
+
+def _parts_of(raw):
+    """Return the parts of a model file by name, and its head without their checksum."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    head = json.loads(parts.pop("labelkin.json"))
+    head.pop("parts_sha256", None)
+    return parts, head
+
+
+def _archive(parts, head):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in parts.items():
+        for name, content in {**parts, "labelkin.json": json.dumps(head).encode()}.items():
             archive.writestr(name, content)
     return buffer.getvalue()
 

@@ -21,6 +21,8 @@ from labelkin.tabular import (
     make_pipeline,
     read_raw_table,
 )
+from labelkin.tabular._dates import parse_date
+from support.damaged import cpu_limit
 from support.data import make_data
 
 pa = pytest.importorskip("pyarrow")
@@ -256,6 +258,11 @@ def test_dates(cells, kind, words):
         schema.read(other, [])
 
 
+def test_a_date_before_many_spaces_takes_linear_time():
+    with cpu_limit(20):
+        assert parse_date(f"2020-01-31 10:30{' ' * 10**5}x", False) is None
+
+
 def test_parts_of_dates():
     encoder = DateEncoder(day_first=True).fit([["31.12.2024"]])
     rows = encoder.transform([["03.04.2025 13:30"], [None], ["2025-04-03"], ["1/1/99"]])
@@ -292,6 +299,13 @@ def test_tags_written_as_lists(cells):
     assert found.read(data, []).tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
     (guess,) = guesses_of(data)
     assert guess.startswith("t holds lists such as ")
+
+
+def test_a_list_of_unclosed_quotes_takes_linear_time():
+    cell = "[" + "\\'" * 200_000 + "]"
+    with cpu_limit(20):
+        found = LabelColumns.find(table(t=[cell, "b"], x=[0.5, 1.5]), label_column="t")
+    assert found.names == (cell, "b")
 
 
 def test_labels_of_minus_one_and_one():

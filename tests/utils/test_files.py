@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing
+from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, read_bytes
 from support.resources import full_disk
 
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
@@ -33,6 +33,17 @@ def test_streams_that_unpack_to_too_much(suffix, how, tmp_path, monkeypatch):
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(size))
     with open_for_reading(path) as file:
         assert ways[how](file) == size
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device here")
+def test_endless_devices(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(2**20))
+    path = tmp_path / "endless.csv"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(FormatError, match="more than 1 MiB"), open_for_reading(path) as file:
+        file.read()
+    with pytest.raises(FormatError, match="more than 1 MiB"):
+        read_bytes(path)
 
 
 def test_limit_without_a_choice(tmp_path):

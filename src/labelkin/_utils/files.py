@@ -6,6 +6,7 @@ import glob
 import gzip
 import io
 import os
+import stat
 import time
 import uuid
 import zlib
@@ -53,11 +54,11 @@ def strip_compression(path: str | Path) -> Path:
 def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file as bytes, decompressed by its suffix; damaged streams become `FormatError`.
 
-    So does a compressed file that unpacks to too much: see `max_unpacked`.
+    So do a compressed file that unpacks to too much and an endless device: see `max_unpacked`.
     """
     suffix = Path(path).suffix.lower()
     with open(path, "rb") as raw:
-        file: BinaryIO = raw
+        file = _bounded(raw, path)
         if suffix == ".gz":
             file = _limited(gzip.GzipFile(fileobj=raw, mode="rb"), raw, path)
         elif suffix == ".bz2":
@@ -72,6 +73,18 @@ def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
             if error.errno is not None:  # the disk's trouble, not the format's
                 raise
             raise FormatError(path, f"not a valid {suffix} file ({error})") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file as it is; `FormatError` for an endless device."""
+    with open(path, "rb") as raw:
+        return _bounded(raw, path).read()
+
+
+def _bounded(raw: BinaryIO, path: str | Path) -> BinaryIO:
+    """Return an open file; what is no regular file, such as ``/dev/zero``, may have no end."""
+    regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+    return raw if regular else _limited(raw, raw, path)
 
 
 def _limited(unpacked: Any, raw: BinaryIO, path: str | Path) -> BinaryIO:

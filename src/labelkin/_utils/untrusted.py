@@ -5,6 +5,7 @@ arrays from a file checks them here.
 """
 
 import io
+import sys
 import zipfile
 from collections.abc import Iterable
 from contextlib import suppress
@@ -71,6 +72,10 @@ def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
     # No memory for an array without entries, whatever its other lengths: they are bounded too.
     if size != len(raw) - stream.tell() or max(shape, default=0) > max(len(raw), 2**24):
         raise ValueError("the header of an array does not fit its content")
+    if dtype.kind == "U" and size:
+        codes = np.frombuffer(raw, f"{dtype.byteorder}u4", offset=stream.tell())
+        if codes.max() > sys.maxunicode:
+            raise ValueError("an array holds characters that do not exist")
     stream.seek(0)
     return np.load(stream, allow_pickle=False)
 

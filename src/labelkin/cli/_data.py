@@ -244,14 +244,20 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
     With `expected_sha256`, a file of another digest is refused.
     """
     with rarely_used_deferred():
-        from labelkin._utils.untrusted import check_json
         from labelkin.persistence import load_model, model_info
-        from labelkin.tabular import LabelColumns, Schema
 
         info = model_info(path)
         model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
+    return describe_model(model, info, path)
+
+
+def describe_model(model: Any, info: "ModelInfo", path: Path) -> SavedModel:
+    """Return a model with its input and labels as its file describes them, once validated."""
+    from labelkin._utils.untrusted import check_json
+    from labelkin.tabular import LabelColumns, Schema
+
     recorded = info.details.get("schema")
     names = info.label_names
     try:

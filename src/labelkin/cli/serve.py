@@ -63,7 +63,7 @@ def command(
     decision = parse_decision(deciding.decide, deciding.threshold)
     uvicorn = import_optional("uvicorn", "serve")
     import_optional("starlette", "serve")
-    from labelkin.serve import Limits, make_app
+    from labelkin.serve import PLACES, Limits, make_app, make_connection_class
 
     listener = _listen(host, port)
     with listener:
@@ -75,12 +75,12 @@ def command(
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
             app,
-            http="h11",  # which bounds the size of headers, unlike faster parsers
+            http=make_connection_class(),
             ws="none",
             log_level="error",
             access_log=False,
             server_header=False,
-            limit_concurrency=100,
+            backlog=PLACES,
             timeout_graceful_shutdown=2,
         )
         if not quiet:

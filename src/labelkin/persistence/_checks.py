@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 from scipy import sparse
 
 from labelkin._utils.untrusted import check_sparse
@@ -20,7 +21,8 @@ from labelkin.persistence._packing import PackedTrees, iterate_parts, vars_of
 def check_model(model: Any, trusted: Iterable[str] = ()) -> None:
     """Visit every part of a model; raise ValueError for one that could not have been saved.
 
-    `trusted` are full names of types that are not checked, because the caller trusts them.
+    Numbers of jobs become at most that of the cores. `trusted` are full names of types that are not
+    checked, because the caller trusts them.
     """
     exempt = set(trusted)
     for part in iterate_parts(model):
@@ -32,6 +34,17 @@ def check_model(model: Any, trusted: Iterable[str] = ()) -> None:
                 _check_attribute(kind, name)
             for check in _checks_of(kind):
                 check(part)
+            _limit_jobs(part)
+
+
+def _limit_jobs(part: Any) -> None:
+    """Lower the number of jobs to that of the cores: joblib starts as many processes as it says."""
+    n_jobs = vars_of(part).get("n_jobs")
+    if n_jobs is None:
+        return
+    if not isinstance(n_jobs, (int, np.integer)):
+        raise ValueError(f"{type(part).__name__} has an invalid n_jobs")
+    part.n_jobs = min(n_jobs, cpu_count())
 
 
 def _full_name(kind: type) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import labelkin
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_writing, read_bytes, reason
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
@@ -180,7 +180,7 @@ def load_model(
         One sentence that names the file and what is wrong with it.
     """
     path = Path(path)
-    raw = path.read_bytes()
+    raw = read_bytes(path)
     if expected_sha256 is not None:
         _check_digest(raw, expected_sha256, path)
     limit = max_unpacked(len(raw), max_bytes)
@@ -212,7 +212,7 @@ def load_model(
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """Return what a model file contains besides the model, without loading the model."""
     path = Path(path)
-    raw = path.read_bytes()
+    raw = read_bytes(path)
     return _read_head(raw, path, max_unpacked(len(raw)))
 
 
@@ -239,6 +239,7 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
     try:
         head = json.loads(text)
         check_json(head, _HEAD_FORM)
+        json.dumps(head, ensure_ascii=False).encode()  # fails for halves of characters
         number, version = head["format"], head["labelkin"]
     except (ValueError, KeyError, RecursionError) as error:
         raise FormatError(path, f"the model's {_HEAD} is damaged") from error

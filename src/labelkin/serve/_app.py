@@ -35,7 +35,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     """
     import_optional("starlette", "serve")
     from starlette.applications import Starlette
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
@@ -98,7 +98,8 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     from starlette.exceptions import HTTPException
 
-    kinds = (_Refused, BadRows, Busy, Expired, HTTPException, Exception)
+    # A client that is gone gets no answer, but an error without a handler would be printed.
+    kinds = (_Refused, BadRows, Busy, Expired, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
             file_at("/", "serve.html", "text/html"),

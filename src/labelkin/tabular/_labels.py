@@ -16,7 +16,9 @@ from labelkin.tabular._tables import ArrowTable, RawTable
 _SEPARATORS = (";", "|", ",", "/", "\t", "\n")
 # A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
 _LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
-_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+# Possessive quantifiers, and quotes sought only where all of them are closed: linear time.
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
+_ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def _list_items(cell: str) -> list[str] | None:
     if written is None:
         return None
     items = written["items"]
-    if _QUOTED.sub("", items).strip(" ,\n") == "":
+    if _ALL_QUOTED.fullmatch(items):
         return [one or other for one, other in _QUOTED.findall(items)]
     return None if set(items) & set("[]'\"") else items.split(",")
 

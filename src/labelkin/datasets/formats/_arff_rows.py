@@ -9,7 +9,9 @@ that reports errors.
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -55,7 +57,7 @@ class RowReader:
         self.path, self.encoding = path, encoding
         self.kept = np.union1d(features, labels).astype(int)
         self.is_kept = np.isin(np.arange(len(attributes)), self.kept)
-        self.codes: dict[int, dict[str, float]] = {}  # of the nominal columns kept
+        self.codes: dict[int, _Codes] = {}  # of the nominal columns kept
         self.defaults: dict[int, float] = {}  # non-zero values of columns a sparse row omits
         # How NumPy's reader gets the same values: as numbers that are codes 0..k-1 (0: any
         # number), or else by a conversion of each token.
@@ -67,9 +69,9 @@ class RowReader:
             if attribute.kind != "nominal":
                 continue
             if column in is_label:
-                codes = dict(label_codes(attribute, path))
+                codes = _Codes(label_codes(attribute, path))
             else:
-                codes = dict(feature_codes(attribute.values))
+                codes = _Codes(feature_codes(attribute.values))
             self.codes[column] = codes
             if default := next(iter(codes.values())):
                 self.defaults[column] = default
@@ -308,16 +310,27 @@ def _number(token: str) -> float:
     raise ValueError(f"{shorten(token)} is not a number")
 
 
-def _code(token: str, codes: dict[str, float]) -> float:
+class _Codes(dict[str, float]):
+    """The code of each value of a nominal attribute, as it is declared."""
+
+    @cached_property
+    def by_number(self) -> dict[float, float]:
+        """The codes of values that are one number each, if all are numbers."""
+        try:
+            numbers = [_number(value) for value in self]
+        except ValueError:
+            return {}
+        counts = Counter(numbers)
+        pairs = zip(numbers, self.values(), strict=True)
+        return {number: code for number, code in pairs if counts[number] == 1}
+
+
+def _code(token: str, codes: _Codes) -> float:
     """Code of a nominal value, also where it is written as 1.0 and declared as 1."""
     if token in codes:
         return codes[token]
     try:
-        number = _number(token)
-        same = [code for value, code in codes.items() if _number(value) == number]
-    except ValueError:
-        same = []
-    if len(same) != 1:
-        declared = shorten(", ".join(list(codes)[:6]))
-        raise ValueError(f"{shorten(token)} is not one of its declared values {declared}")
-    return same[0]
+        return codes.by_number[_number(token)]
+    except (KeyError, ValueError):
+        declared = shorten(", ".join(islice(codes, 6)))
+        raise ValueError(f"{shorten(token)} is not one of its declared values {declared}") from None

@@ -87,9 +87,14 @@ def find_features(
 def check_unique(
     names: Sequence[str], what: str, path: str | Path, line: int | None = None
 ) -> None:
-    """Refuse names that stand twice."""
+    """Refuse names that stand twice, or that are no text."""
     seen: set[str] = set()
     for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:  # NumPy and JSON can hold halves of characters
+            message = f"{what} name {shorten(name)} is not valid Unicode text"
+            raise FormatError(path, message, line) from None
         if name in seen:
             raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one", line)
         seen.add(name)

@@ -143,11 +143,6 @@ def _check_names(names: list[str] | None, count: int, what: str, path: str | Pat
     if len(names) != count:
         raise ValueError(f"{what}_names has {len(names)} names for {count} columns")
     check_unique(names, what, path)
-    for name in names:
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ValueError(f"{what} name {name!r} is not valid Unicode text") from None
     return names
 
 

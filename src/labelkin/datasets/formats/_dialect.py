@@ -122,8 +122,9 @@ def _pattern(decimal: str) -> re.Pattern[str]:
     mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
     whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
     number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
-    unit = rf"[ \u00a0\u202f]*(?:{_UNIT})[ \u00a0\u202f]*"
-    text = rf" *(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
+    # Possessive quantifiers, so that spaces on both sides of a unit take linear time.
+    unit = rf"[ \u00a0\u202f]*+(?:{_UNIT})[ \u00a0\u202f]*+"
+    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
     return re.compile(text, re.ASCII)  # digits of other scripts are no numbers elsewhere
 
 

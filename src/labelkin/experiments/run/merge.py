@@ -14,12 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from labelkin._utils.files import reason
+from labelkin._utils.untrusted import check_json
 from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES, METRIC_COLUMNS
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
 
 _ROUNDING = 1e-9
 _TEXTS = (".csv", ".jsonl")
+_TEXT_COLUMNS = ("dataset", "method", "error", "revision")
+_FORM = {
+    **{"dataset": str, "method": str, "repeat": int, "fold": int, "status": {"ok", "failed"}},
+    **dict.fromkeys(FIGURES, (float, None)),
+    **dict.fromkeys(("error", "revision"), (str, None)),
+}
 
 
 @dataclass(frozen=True)
@@ -134,8 +142,8 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
             if absent:
                 raise ValueError(f"it has no column {absent[0]!r}")
             return [_parse(row) for row in found]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{path} cannot be read as results: {error}.") from None
+        except (TypeError, ValueError, OverflowError, RecursionError, csv.Error) as error:
+            raise ValueError(f"{path} cannot be read as results: {reason(error)}.") from None
 
 
 def _parse(row: dict[str, Any]) -> dict[str, Any]:
@@ -143,4 +151,11 @@ def _parse(row: dict[str, Any]) -> dict[str, Any]:
     found = {name: None if value == "" else value for name, value in found.items()}
     found |= {"repeat": int(found["repeat"] or 0), "fold": int(found["fold"])}
     found |= {name: float(found[name]) for name in FIGURES if found[name] is not None}
-    return found | {"status": found["status"] or "ok"}
+    found |= {"status": found["status"] or "ok"}
+    check_json(found, _FORM)
+    for name in ("repeat", "fold"):
+        if not 0 <= found[name] < 2**31:
+            raise ValueError(f"{found[name]!r:.60} is no {name}")
+    for name in _TEXT_COLUMNS:
+        (found[name] or "").encode()  # fails for halves of characters
+    return found

@@ -11,7 +11,8 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -156,6 +157,8 @@ class Store:
                 f"{self.path}: this store has version {version} and this labelkin writes "
                 f"{_VERSION}; use another store, or the labelkin that made it."
             )
+        elif _find_tables(db) != _own_tables():
+            raise ValueError(f"{self.path}: its tables are not labelkin's; the store was altered.")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -359,6 +362,23 @@ class Store:
             self._db.execute(
                 f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", dict(row)
             )
+
+
+def _find_tables(db: sqlite3.Connection) -> dict[str, str]:
+    """Return the definitions of our tables, and of triggers.
+
+    A view in a table's place, a computed column or a trigger can take any time and memory.
+    """
+    names = ", ".join(f"'{name}'" for name in _FORMS)
+    query = f"SELECT name, sql FROM sqlite_master WHERE name IN ({names}) OR type = 'trigger'"
+    return dict(db.execute(query))
+
+
+@cache
+def _own_tables() -> dict[str, str]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(_SCHEMA)
+        return _find_tables(db)
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:
