@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _holdout import flattery_findings, flattery_table
 
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.drawing import save
-from labelkin.experiments.report.holdout import flattery_findings, flattery_table
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import overall_findings, overall_table
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published

@@ -27,7 +27,6 @@ from scipy.stats import rankdata
 
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.findings import listing
-from labelkin.experiments.report.holdout import Flattery, flattery_findings
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
@@ -38,6 +37,10 @@ from labelkin.experiments.run.peers import PEERS
 from labelkin.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+from _holdout import Flattery, flattery_findings  # noqa: E402
+
 BENCHMARKS = ROOT / "benchmarks" / "README.md"
 RESULTS = ROOT / "results"
 MARK = re.compile(r"^<!-- measured: (\S+) -->$", re.MULTILINE)

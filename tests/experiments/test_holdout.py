@@ -1,14 +1,19 @@
 """Published test rows beside folds."""
 
+import sys
+from pathlib import Path
+
 import pytest
 
 pd = pytest.importorskip("pandas")
 
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.findings import leader_phrase
-from labelkin.experiments.report.holdout import flattery_findings, flattery_table
 from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.results import check_results
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from _holdout import flattery_findings, flattery_table
 
 METRICS = ("hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision")
 

@@ -54,7 +54,9 @@ def plot_label_cooccurrence(
     margin = 0.085 * max(len(name) for name in names) + 0.6
     figure = new_figure(inches + margin + 1.2, inches + margin + 0.7)
     axes = figure.subplots()
-    image = axes.imshow(share, cmap=_colours(), vmin=0, vmax=np.nanmax(share, initial=1e-9))
+    # A colour map that is readable for colour-blind people and in grey print.
+    image = axes.imshow(share, cmap="cividis", vmin=0, vmax=np.nanmax(share, initial=1e-9))
+    axes.set_facecolor("#e6e6e6")  # seen where there is no share
     small = 9 if shown <= _MAX_LABELS_WITH_NUMBERS else 7.5
     ticks = range(shown)
     axes.set_xticks(ticks, names, rotation=90, fontsize=small)
@@ -145,13 +147,6 @@ def save_plots(
             figure.savefig(path, dpi=150, metadata={"Date": None} if suffix == "svg" else None)
             paths.append(path)
     return paths
-
-
-def _colours() -> Any:
-    """Return a colour map that is readable for colour-blind people and in grey print."""
-    from matplotlib import colormaps
-
-    return colormaps["cividis"].with_extremes(bad="#e6e6e6")
 
 
 def _write_shares(axes: Any, share: np.ndarray) -> None:

@@ -90,7 +90,12 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
         bunch = parts["all"]
         if "train" in parts:
             bunch.split = recover_split(bunch, parts["train"], parts["test"])
-    return _drop_features(bunch, info.drop)
+    if info.drop:
+        keep = [j for j, name in enumerate(bunch.feature_names) if name not in info.drop]
+        bunch.data = sp.csr_array(bunch.data)[:, keep]
+        bunch.feature_names = [bunch.feature_names[j] for j in keep]
+        bunch.feature_n_values = bunch.feature_n_values[keep]
+    return bunch
 
 
 def _retrieve(
@@ -237,12 +242,3 @@ def _row_keys(bunch: Bunch) -> list[bytes]:
     bounds = X.indptr[1:-1]
     rows = zip(np.split(X.indices, bounds), np.split(X.data, bounds), bunch.target, strict=True)
     return [i.tobytes() + x.tobytes() + np.asarray(y, np.uint8).tobytes() for i, x, y in rows]
-
-
-def _drop_features(bunch: Bunch, drop: tuple[str, ...]) -> Bunch:
-    if drop:
-        keep = [j for j, name in enumerate(bunch.feature_names) if name not in drop]
-        bunch.data = sp.csr_array(bunch.data)[:, keep]
-        bunch.feature_names = [bunch.feature_names[j] for j in keep]
-        bunch.feature_n_values = bunch.feature_n_values[keep]
-    return bunch

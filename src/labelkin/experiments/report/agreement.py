@@ -1,8 +1,5 @@
 """How far statistics of the datasets (Table 2) and measured figures agree with published ones."""
 
-import csv
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +7,7 @@ import numpy as np
 from labelkin.datasets import dataset_info
 from labelkin.experiments.report.comparison import TESTS, Comparison, method_title
 from labelkin.experiments.report.measures import MEASURES, Measure
-from labelkin.experiments.report.published import REFERENCE, published
+from labelkin.experiments.report.published import REFERENCE, printed_statistics, published
 from labelkin.experiments.report.table import Entry, Table
 from labelkin.experiments.report.tables import signed
 from labelkin.experiments.report.ties import RULES
@@ -26,26 +23,18 @@ _TITLES = {
 }  # fmt: skip
 
 
-@cache
-def _printed_statistics() -> dict[str, dict[str, float]]:
-    """Return the statistics of the paper's Table 2 by dataset."""
-    path = resources.files("labelkin.experiments.report") / "data" / "table2.csv"
-    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    return {row.pop("dataset"): {k: float(v) for k, v in row.items()} for row in rows}
-
-
 def dataset_table(datasets: list[str]) -> Table | None:
     """Return the six statistics of those of the paper's datasets that were run.
 
     Ours are the figures of the registry, which every dataset is checked against when it is read.
     """
-    known = [name for name in _printed_statistics() if name in datasets]
+    known = [name for name in printed_statistics() if name in datasets]
     if not known:
         return None
     entries = {}
     differences = []
     for dataset in known:
-        ours, printed = dataset_info(dataset).statistics, _printed_statistics()[dataset]
+        ours, printed = dataset_info(dataset).statistics, printed_statistics()[dataset]
         for key, title in _TITLES.items():
             texts = [f"{value:.{_DIGITS.get(key, 0)}f}" for value in (ours[key], printed[key])]
             if texts[0] != texts[1]:

@@ -1,10 +1,11 @@
-"""What the paper printed: the figures of Tables 3 and 5.
+"""What the paper printed: the figures of Tables 2, 3 and 5.
 
 They are kept as printed: in percent, except coverage. Figures 1 and 2 of the paper are drawings
 without numbers.
 """
 
 import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -40,16 +41,26 @@ class Published:
         return f"{self.mean:.2f}±{self.std:.2f}{self.mark if marked else ''}"
 
 
+def _read(name: str) -> Iterator[dict[str, str]]:
+    path = resources.files("labelkin.experiments.report") / "data" / name
+    return csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+
+
 @cache
 def _figures() -> dict[tuple[str, str, str], Published]:
-    path = resources.files("labelkin.experiments.report") / "data" / "published.csv"
-    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     return {
         (row["dataset"], row["method"], row["metric"]): Published(
             float(row["mean"]), float(row["std"]), row["mark"]
         )
-        for row in rows
+        for row in _read("published.csv")
     }
+
+
+@cache
+def printed_statistics() -> dict[str, dict[str, float]]:
+    """Return the statistics of the paper's Table 2 by dataset."""
+    rows = _read("table2.csv")
+    return {row.pop("dataset"): {k: float(v) for k, v in row.items()} for row in rows}
 
 
 def column(method: str) -> str:

@@ -88,22 +88,18 @@ def rank_tables(comparisons: dict[str, Comparison]) -> list[Table]:
     One table has the settings that the text states, the other those that the printed columns
     match; other methods are not ranked.
     """
-    tables: list[Table] = []
-    for as_published, words, name in (
-        (False, "settings of the text", "ranks_text"),
-        (True, "settings of the published columns", "ranks_published"),
-    ):
-        table = _rank_table(comparisons, as_published, words, name)
-        if table is not None and not (tables and table.columns == tables[0].columns):
-            tables.append(table)
-    return tables
+    first = next(iter(comparisons.values()))
+    as_text, as_published = (paper_columns(first, as_published=a) for a in (False, True))
+    tables = [_rank_table(comparisons, as_text, "settings of the text", "ranks_text")]
+    if as_published != as_text:
+        words = "settings of the published columns"
+        tables.append(_rank_table(comparisons, as_published, words, "ranks_published"))
+    return [table for table in tables if table is not None]
 
 
 def _rank_table(
-    comparisons: dict[str, Comparison], as_published: bool, words: str, name: str
+    comparisons: dict[str, Comparison], methods: list[str], words: str, name: str
 ) -> Table | None:
-    first = next(iter(comparisons.values()))
-    methods = paper_columns(first, as_published=as_published)
     chosen = {rule: comparison.among(methods) for rule, comparison in comparisons.items()}
     rows, entries, n_datasets = {}, {}, set()
     for metric in PRINTED_METRICS:
