@@ -100,6 +100,10 @@ def routing():
             "from labelkin import VPCMEClassifier",
             ["sklearn.feature_selection", "sklearn.linear_model", "sklearn.model_selection"],
         ),
+        (
+            "from labelkin import KinEnsembleClassifier",
+            ["sklearn.decomposition", "sklearn.ensemble", "sklearn.metrics"],
+        ),
     ],
 )
 def test_imports_load_no_more_than_needed(code, unneeded):

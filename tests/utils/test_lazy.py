@@ -30,6 +30,20 @@ with rarely_used_deferred():
 assert rankdata is scipy.stats.rankdata and sys.modules["scipy.stats"] is scipy.stats
 """
 
+CLASSES = """
+import sys
+from labelkin._utils.lazy import import_name, rarely_used_deferred
+
+with rarely_used_deferred():
+    import sklearn.ensemble, sklearn.impute
+    found = import_name("sklearn.impute._knn", "KNNImputer")
+assert "sklearn.ensemble._gb" not in sys.modules
+assert isinstance(found, type) and isinstance(found(), sklearn.impute.KNNImputer)
+assert not isinstance(1, sklearn.ensemble.VotingClassifier)
+from sklearn.ensemble._voting import VotingClassifier
+assert isinstance(VotingClassifier([]), sklearn.ensemble.VotingClassifier)
+"""
+
 
 def run(code):
     # In an interpreter of its own: in this one, all of these modules are imported.
@@ -42,3 +56,7 @@ def test_functions_of_deferred_modules_are_found_when_they_are_called():
 
 def test_modules_that_are_imported_already_stay():
     run(LOADED)
+
+
+def test_classes_of_deferred_modules_are_found_when_they_are_needed():
+    run(CLASSES)

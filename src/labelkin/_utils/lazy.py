@@ -7,8 +7,26 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# scikit-learn imports these with its own modules, and uses them in few functions.
-_RARELY_USED = ("scipy.stats", "scipy.interpolate", "scipy.integrate", "pandas")
+# SciPy and scikit-learn import these with other modules, and export them only or use them
+# in few functions.
+_RARELY_USED = (
+    "pandas",
+    "scipy.integrate",
+    "scipy.interpolate",
+    "scipy.spatial.transform",
+    "scipy.stats",
+    "sklearn.callback._progressbar",
+    "sklearn.compose._target",
+    "sklearn.ensemble._gb",
+    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting",
+    "sklearn.ensemble._iforest",
+    "sklearn.ensemble._stacking",
+    "sklearn.ensemble._voting",
+    "sklearn.ensemble._weight_boosting",
+    "sklearn.impute._knn",
+    "sklearn.metrics.cluster",
+    "sklearn.neighbors._nca",
+)
 
 
 def lazy_exports(
@@ -32,8 +50,8 @@ def rarely_used_deferred() -> Iterator[None]:
     """Import scikit-learn in about half the time: what it rarely uses is imported on first use.
 
     Modules that are imported inside the context get placeholders for pandas, for some parts of
-    SciPy and for their functions. These import the real module when they are called or read.
-    Later imports do not find them.
+    SciPy and scikit-learn, and for their functions and classes. These import the real module when
+    they are called or read, or tested for with isinstance. Later imports do not find them.
     """
     placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
     sys.modules.update(placeholders)
@@ -42,6 +60,12 @@ def rarely_used_deferred() -> Iterator[None]:
     finally:
         for placeholder in placeholders.values():
             placeholder.withdraw()
+
+
+def import_name(module: str, name: str) -> Any:
+    """Return a function or class of a module; never a placeholder for it."""
+    found = getattr(import_module(module), name)
+    return found._load() if isinstance(found, _DeferredAttribute) else found
 
 
 class _DeferredModule(ModuleType):
@@ -58,7 +82,7 @@ class _DeferredModule(ModuleType):
 
 
 class _DeferredAttribute:
-    """Stands for an attribute of a module: a function, or an object with methods."""
+    """Stands for an attribute of a module: a function, a class, or an object with methods."""
 
     def __init__(self, module: _DeferredModule, name: str) -> None:
         self._module, self._name = module, name
@@ -72,3 +96,6 @@ class _DeferredAttribute:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._load(), name)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self._load())

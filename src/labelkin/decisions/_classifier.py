@@ -9,7 +9,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -254,6 +253,8 @@ class DecisionClassifier(MultiLabelClassifier):
             n_folds = min(int(self.cv), len(Y))
             cv = IterativeStratifiedKFold(n_folds, random_state=random_seed(rng))
         else:
+            from sklearn.model_selection import check_cv
+
             cv = check_cv(self.cv)
         (X,) = indexable(X)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from labelkin.base import Array
 from labelkin.kernel._direct import DirectKernelRidge
@@ -216,6 +215,8 @@ class Planner:
         if forest is None:
             plan.left_out["trees"] = "since the leaves of all trees would not fit into memory"
             return
+        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
         forest |= {"n_jobs": self.n_jobs}
         # Without bootstrap samples, unless trees are grown on few of very many rows.
         sampled = forest["max_samples"] is not None

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.decomposition import TruncatedSVD
 
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import column_spread, squared_norms, unit_rows
@@ -168,6 +167,8 @@ def learn_views(
             views["reduced"] = Reduced(last, basis)
     if topics and "idf" in views and min(X.shape) >= limits.topics_share * limits.topics:
         words = views[word_view(views, is_weighted(X))]
+        from sklearn.decomposition import TruncatedSVD
+
         svd = TruncatedSVD(limits.topics, n_iter=3, random_state=seed).fit(words(X))
         views["topics"] = Topics(words, svd.components_)
     return views
@@ -193,6 +194,8 @@ def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
     n, k = rows.shape
     if sparse.issparse(rows) or min(n, k) > limits.max_projected_columns:
         size = max(1, min(limits.reduced_columns, min(n, k) - 1))
+        from sklearn.decomposition import TruncatedSVD
+
         return TruncatedSVD(size, random_state=seed).fit(rows).components_
     return TrainingRows(rows).basis if k > n else None
 

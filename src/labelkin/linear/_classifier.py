@@ -81,7 +81,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     oof_proba_ : ndarray of shape (n_samples, n_labels)
         Only if `calibrate` was True, or "auto" with ``C="auto"``: probabilities of the training
         samples by models fitted without any sample of their fold, calibrated by curves fitted
-        without the fold.
+        without the fold, but for the one slope that all labels share.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
@@ -218,18 +218,17 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         data = fitter.data
         Y = data.labels(np.arange(len(C)))
         odds, start = fitter.fit_folds(weight, fold, C)
+        curves = SlopeCalibration(scale="none").fit(odds, Y, weight)
         calibrated = np.empty_like(odds)
         for number in np.unique(fold):
-            part = fold == number
-            rest = SlopeCalibration(scale="none").fit(odds[~part], Y[~part], weight[~part])
-            calibrated[part] = rest.log_odds(odds[part])
-        curves = None
-        if self.calibrate is True or _total_loss(calibrated, Y, weight) < _total_loss(
-            odds, Y, weight
-        ):
-            curves, odds = SlopeCalibration(scale="none").fit(odds, Y, weight), calibrated
-        self.oof_proba_ = data.array(sigmoid(odds))
-        return curves, start
+            part, rest = fold == number, fold != number
+            without = SlopeCalibration(scale="none")
+            without.fit(odds[rest], Y[rest], weight[rest], start=curves)
+            calibrated[part] = without.log_odds(odds[part])
+        lowers_loss = _total_loss(calibrated, Y, weight) < _total_loss(odds, Y, weight)
+        use_curves = self.calibrate is True or lowers_loss
+        self.oof_proba_ = data.array(sigmoid(calibrated if use_curves else odds))
+        return curves if use_curves else None, start
 
     def _pruned(self, coef: Array) -> Matrix:
         """Return the weights as they are, or without the small ones as a CSR matrix."""

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import sklearn.metrics as skm
 from scipy import sparse
 
 from labelkin._utils.array_api import is_device_array, namespace_and_device, to_numpy
@@ -25,6 +24,8 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     """
     Y, Z = check_label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
+        import sklearn.metrics as skm
+
         return float(skm.hamming_loss(Y, Z))
     xp, _ = namespace_and_device(Y)
     return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
@@ -96,6 +97,8 @@ def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     """
     Y, Z = check_label_sets(y_true, y_pred)
     if sparse.issparse(Y) or sparse.issparse(Z):
+        import sklearn.metrics as skm
+
         return float(skm.accuracy_score(Y, Z))
     return mean(namespace_and_device(Y)[0].all(Y == Z, axis=1))
 
@@ -175,5 +178,7 @@ def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
         both, true, predicted = (xp.count_nonzero(A, axis=axis) for A in (Y * Z, Y, Z))
         # The counts are few, so the means are taken on the host.
         return list(to_numpy(xp.stack([both, predicted - both, true - both])))
+    import sklearn.metrics as skm
+
     counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
     return [counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-import sklearn.metrics as skm
 from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import (
@@ -137,6 +136,8 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
     >>> auc(Y, S), auc(Y, S, average="micro")
     (0.75, 0.5625)
     """
+    import sklearn.metrics as skm
+
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
     Y, S = map(to_numpy, check_ranking(y_true, y_score))
@@ -160,6 +161,8 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
+    import sklearn.metrics as skm
+
     Y, S = map(to_numpy, check_ranking(y_true, y_score))
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
