@@ -12,7 +12,7 @@ from labelkin._utils.optional import import_optional
 def render_page(package: str, name: str, extra: str, **content: Any) -> str:
     """Fill the template ``name.html.j2`` of a package's folder ``templates``; content is escaped.
 
-    The template also gets the files ``name.css`` and ``name.js`` as ``style`` and ``script``,
+    The template also gets ``name.css`` as ``style``, ``name.js``, if there is one, as ``script``,
     ``script_hash`` (with it in the page's policy the browser runs this script and no other),
     ``svg``, a function that inserts a drawing as it is, and ``data``, a function that writes a
     value as JSON. `extra` installs Jinja, for the error without it.
@@ -20,10 +20,12 @@ def render_page(package: str, name: str, extra: str, **content: Any) -> str:
     jinja2 = import_optional("jinja2", extra)
     markup = import_optional("markupsafe", extra).Markup
 
-    def load(file: str) -> str:
-        return (resources.files(package) / "templates" / file).read_text(encoding="utf-8")
+    folder = resources.files(package) / "templates"
 
-    script = load(f"{name}.js")
+    def load(file: str) -> str:
+        return (folder / file).read_text(encoding="utf-8")
+
+    script = load(f"{name}.js") if (folder / f"{name}.js").is_file() else ""
     templates = jinja2.Environment(
         loader=jinja2.FunctionLoader(load),
         autoescape=True,

@@ -31,19 +31,8 @@ def to_log_odds_scale(scores: Any, share: Any) -> Any:
     A score s well above p, the share of positives, becomes log(s / p), and one around 0 stays
     in proportion, below it too. With a logistic curve on the score itself, the log odds of a
     rare label grow without bound while the score rises from 1/2 to 2/3; on this scale they
-    grow as those of s do. Labels that more than half of the samples have are mirrored.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_labels)
-        Near 0 and 1, not confined to that range.
-    share : array of shape (n_labels,)
-        Share of positives, above 0 and below 1.
-
-    Returns
-    -------
-    array of shape (n_samples, n_labels)
-        Increasing in the scores.
+    grow as those of s do. Labels that more than half of the samples have are mirrored. Scores,
+    (n, q), are not confined to the range from 0 to 1; shares, (q,), are inside of it.
     """
     frequent = astype(share > 0.5, scores.dtype)
     side = 1 - 2 * frequent
@@ -167,14 +156,8 @@ def fit_better_curves(
 
     A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
     guide where scores separate the few positives of a rare label. A tie goes to straight curves.
-
-    Returns
-    -------
-    curves : SlopeCalibration
-        Fitted to all samples.
-    proba : ndarray of shape (n, q)
-        Probabilities of each sample by curves of the same scale, with the same shared slope,
-        fitted without its fifth.
+    Also returned are the probabilities of each sample, (n, q), by curves of the same scale, with
+    the same shared slope, fitted without its fifth.
     """
     weight = np.ones(len(Y)) if sample_weight is None else sample_weight
     best_loss = np.inf

@@ -24,23 +24,8 @@ def restore_means(
     all rows and in the other folds is added. No label is revealed by that: where scores are
     nothing but these shares, all rows then have the same.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_samples, n_labels)
-        Score of each row by a model without its fold: a regression on 0 and 1, or log odds.
-    Y : ndarray of shape (n_samples, n_labels)
-        The labels.
-    fold_of : ndarray of int of shape (n_samples,)
-        The fold of each row, 0, 1, ...; for leave-one-out scores its number.
-    log_odds : bool
-        Whether the scores are log odds.
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_labels)
-        Shifted scores.
+    Scores, (n, q), are those of a regression on 0 and 1, or log odds. `fold_of` is the fold of each
+    row, 0, 1, ...; for leave-one-out scores its number.
     """
     without, rest = _counts_without(Y, fold_of, weight)
     if not rest.any():  # a single fold: no model is without it

@@ -1,17 +1,19 @@
 """The model card: what was evaluated, on which data, with which settings and versions."""
 
+import platform
 from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from labelkin.cli._data import SavedModel, TrainingData
 from labelkin.cli._fingerprint import fingerprint
-from labelkin.cli._methods import Candidate
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from labelkin.tabular import Schema
+from labelkin.cli._methods import Candidate, make_classifier
+from labelkin.tabular import Schema
 
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 _COLUMNS = 100  # named at most
@@ -25,12 +27,16 @@ def card_of_folds(
     how += ", labels spread evenly" if facts["stratified"] else ", drawn at random"
     if facts["repeats"] > 1:
         how += f", {facts['repeats']} repetitions (the curves and rows are of the first)"
+    classifier = make_classifier(candidate.method, candidate.settings, candidate.seed)
     return [
         ("data", Path(training.table.path).name),
         *_card_of_data(training.table.path, training.X, training.schema, training.y),
         *[("read as", ", ".join(facts["guesses"]))][: bool(facts["guesses"])],
         ("method", f"{candidate.title} ({candidate.name})"),
-        ("settings", _settings(candidate.make())),
+        (
+            "settings",
+            _settings(classifier),
+        ),
         ("evaluation", how),
         ("seed", str(candidate.seed)),
         *_card_of_run(command),
@@ -38,21 +44,18 @@ def card_of_folds(
 
 
 def card_of_model(
-    saved: SavedModel, data: Path, X: Any, y: "np.ndarray", seen: int, command: str
+    saved: SavedModel, data: Path, X: Any, y: np.ndarray, seen: int, command: str
 ) -> list[tuple[str, str]]:
     """Return the model card of a fitted model and the data it was evaluated on."""
     details = saved.info.details
-    model = saved.model
-    classifier = model.steps[-1][1] if hasattr(model, "steps") else model
+    classifier = _last_step(saved.model)
+    versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
     facts = [
         ("model", saved.path.name),
         ("SHA-256 of the model", saved.info.sha256),
         ("method", f"{type(classifier).__name__} ({details.get('model', 'saved from Python')})"),
         ("settings", _settings(classifier)),
-        (
-            "fitted with",
-            f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}",
-        ),
+        ("fitted with", versions),
     ]
     if "rows" in details:
         facts.append(("training rows", f"{details['rows']:,}"))
@@ -67,9 +70,7 @@ def card_of_model(
     ]
 
 
-def _card_of_data(path: str, X: Any, schema: "Schema", y: "np.ndarray") -> list[tuple[str, str]]:
-    from hashlib import sha256
-
+def _card_of_data(path: str, X: Any, schema: Schema, y: np.ndarray) -> list[tuple[str, str]]:
     kinds: dict[str, list[str]] = {}
     for name, kind in (schema.columns or {}).items():
         kinds.setdefault(kind.replace("_", " "), []).append(name)
@@ -91,10 +92,6 @@ def _card_of_data(path: str, X: Any, schema: "Schema", y: "np.ndarray") -> list[
 
 
 def _card_of_run(command: str) -> list[tuple[str, str]]:
-    import platform
-    from datetime import datetime
-    from importlib import metadata
-
     versions = [f"Python {platform.python_version()}"]
     for name in _PACKAGES:
         try:
@@ -109,5 +106,9 @@ def _card_of_run(command: str) -> list[tuple[str, str]]:
 
 
 def _settings(model: Any) -> str:
-    final = model.steps[-1][1] if hasattr(model, "steps") else model
-    return ", ".join(f"{key}={value!r}" for key, value in final.get_params(deep=False).items())
+    parameters = _last_step(model).get_params(deep=False)
+    return ", ".join(f"{key}={value!r}" for key, value in parameters.items())
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model

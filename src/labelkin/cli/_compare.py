@@ -1,21 +1,30 @@
-"""Methods compared on the same folds, and the one to fit."""
+"""Methods compared on the same folds: their figures, the best one, and its learning curve."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import RepeatedKFold
+from sklearn.utils import _safe_indexing
 
 from labelkin.cli import _compute
 from labelkin.cli._data import TrainingData
-from labelkin.cli._decisions import Decision
 from labelkin.cli._figures import Figures, evaluate_judged
 from labelkin.cli._methods import Candidate
+from labelkin.evaluation import Growth, fit_growth
+from labelkin.metrics import METRICS
+from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+from labelkin.tabular import make_pipeline
 
-if TYPE_CHECKING:
-    import numpy as np
+Split = tuple[np.ndarray, np.ndarray]
+"""Positions of the training rows and of the test rows."""
 
-    Split = tuple[np.ndarray, np.ndarray]
-    """Positions of the training rows and of the test rows."""
+# A learning curve: parts of the training rows, besides all of them, and folds at most.
+PARTS = (1 / 8, 1 / 4, 1 / 2)
+MOST_FOLDS = 5
+_FEWEST_ROWS = 20
 
 
 @dataclass
@@ -24,9 +33,9 @@ class FoldResults:
 
     title: str
     figures: Figures = field(default_factory=dict)
-    labels: "list[np.ndarray]" = field(default_factory=list)
-    scores: "list[np.ndarray]" = field(default_factory=list)
-    thresholds: "list[np.ndarray]" = field(default_factory=list)
+    labels: list[np.ndarray] = field(default_factory=list)
+    scores: list[np.ndarray] = field(default_factory=list)
+    thresholds: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -36,31 +45,18 @@ class FittedFold:
     pipeline: Any
     X: Any
     """The rows of the fold, as the pipeline takes them."""
-    test: "np.ndarray"
+    test: np.ndarray
     """Their positions in the table."""
-    labels: "np.ndarray"
-    scores: "np.ndarray"
+    labels: np.ndarray
+    scores: np.ndarray
     fit_seconds: float
     predict_seconds: float
 
 
-@dataclass(frozen=True)
-class Winner:
-    """The method with the best mean of a metric."""
-
-    name: str
-    reason: str
-    """Its lead in words."""
-
-
 def split_rows(
     training: TrainingData, folds: int, repeats: int, stratified: bool, seed: int
-) -> "list[Split]":
+) -> list[Split]:
     """Return the folds, shuffled anew in each repetition."""
-    from sklearn.model_selection import RepeatedKFold
-
-    from labelkin.model_selection import RepeatedIterativeStratifiedKFold
-
     y = training.y
     if folds > len(y):
         raise ValueError(
@@ -74,14 +70,12 @@ def split_rows(
 def cross_validate(
     training: TrainingData,
     candidates: Sequence[Candidate],
-    splits: "Sequence[Split]",
+    splits: Sequence[Split],
     metrics: Sequence[str],
     *,
-    decision: Decision | None = None,
-    device: str | None = None,
     seconds: float | None = None,
     update: Callable[..., None] = lambda **_: None,
-    inspect: Callable[[str, int, FittedFold], None] | None = None,
+    inspect: Callable[[str, int, FittedFold], None] = lambda *_: None,
 ) -> dict[str, FoldResults]:
     """Return the results of each method by its name, all on the same folds.
 
@@ -101,13 +95,15 @@ def cross_validate(
                 continue
             update(completed=done, description=candidate.title)
             found = results.setdefault(name, FoldResults(candidate.title))
-            classifier = candidate.make(number)
-            if decision is not None:
-                classifier = decision.wrap(classifier, training.labels.names, candidate.seed)
-            fold = fit_fold(training, classifier, split, device)
-            _add_figures(training, fold, metrics, found)
-            if inspect is not None:
-                inspect(name, number, fold)
+            fold = _fit_fold(training, candidate, number, split)
+            figures = evaluate_judged(training.y[fold.test], fold.scores, fold.labels, metrics)
+            figures |= {"fit_s": fold.fit_seconds, "predict_s": fold.predict_seconds}
+            for key, value in figures.items():
+                found.figures.setdefault(key, []).append(float(value))
+            found.labels.append(fold.labels)
+            found.scores.append(fold.scores)
+            found.thresholds.append(_compute.thresholds(fold.pipeline, fold.labels.shape[1]))
+            inspect(name, number, fold)
             done += 1
         now = time.perf_counter()
         if seconds is not None and now - started + (now - began) > seconds:
@@ -115,44 +111,24 @@ def cross_validate(
     return results
 
 
-def fit_fold(
-    training: TrainingData, classifier: Any, split: "Split", device: str | None
+def _fit_fold(
+    training: TrainingData, candidate: Candidate, number: int, split: Split
 ) -> FittedFold:
-    """Fit a classifier on the training rows and predict the test rows."""
-    from sklearn.utils import _safe_indexing
-
-    from labelkin.tabular import make_pipeline
-
+    """Fit a method on the training rows and predict the test rows."""
     train, test = split
     X_train, X_test = _safe_indexing(training.X, train), _safe_indexing(training.X, test)
-    pipeline = make_pipeline(training.schema, classifier)
+    names, device = training.labels.names, candidate.device
+    pipeline = make_pipeline(training.schema, candidate.make(names, number))
     started = time.perf_counter()
-    _compute.fit(pipeline, X_train, training.y[train], training.labels.names, device)
+    _compute.fit(pipeline, X_train, training.y[train], names, device)
     fitted = time.perf_counter()
     labels, scores = _compute.predict(pipeline, X_test, device)
     predicted = time.perf_counter()
     return FittedFold(pipeline, X_test, test, labels, scores, fitted - started, predicted - fitted)
 
 
-def _add_figures(
-    training: TrainingData, fold: FittedFold, metrics: Sequence[str], results: FoldResults
-) -> None:
-    """Add the figures of a fold's test rows, with the seconds of fitting and predicting."""
-    figures = evaluate_judged(training.y[fold.test], fold.scores, fold.labels, metrics)
-    figures |= {"fit_s": fold.fit_seconds, "predict_s": fold.predict_seconds}
-    for name, value in figures.items():
-        results.figures.setdefault(name, []).append(float(value))
-    results.labels.append(fold.labels)
-    results.scores.append(fold.scores)
-    results.thresholds.append(_compute.thresholds(fold.pipeline, fold.labels.shape[1]))
-
-
-def find_winner(results: Mapping[str, FoldResults], metric: str) -> Winner:
-    """Return the method with the best mean of a metric, and how far it leads the next."""
-    import numpy as np
-
-    from labelkin.metrics import METRICS
-
+def find_winner(results: Mapping[str, FoldResults], metric: str) -> tuple[str, str]:
+    """Return the method with the best mean of a metric, and in words how far it leads the next."""
     measure = METRICS[metric]
     values = {name: np.array(found.figures[metric]) for name, found in results.items()}
     # An undefined mean comes last; of equal means the first method is chosen.
@@ -165,8 +141,48 @@ def find_winner(results: Mapping[str, FoldResults], metric: str) -> Winner:
         other = values[order[1]]
         ahead = int((measure.sign * (best - other) > 0).sum())
         reason += f", then {order[1]} with {factor * np.nanmean(other):.1f}"
-        if 3 * ahead < 2 * len(best):
-            reason += f": a close call, ahead in {ahead} of {len(best)} folds"
-        else:
-            reason += f"; ahead in {ahead} of {len(best)} folds"
-    return Winner(order[0], reason)
+        lead = ": a close call, ahead" if 3 * ahead < 2 * len(best) else "; ahead"
+        reason += f"{lead} in {ahead} of {len(best)} folds"
+    return order[0], reason
+
+
+def measure_growth(
+    training: TrainingData,
+    candidate: Candidate,
+    splits: Sequence[Split],
+    labels: Sequence[np.ndarray],
+    update: Callable[..., None] = lambda **_: None,
+) -> Growth | None:
+    """Return the learning curve of a method: micro F1 of each fold by the number of training rows.
+
+    `splits` are the folds and `labels` what was predicted for their test rows by models of all
+    training rows. A part holds the first of the training rows in a random order, so that larger
+    parts contain the smaller ones.
+    """
+    splits, labels = splits[:MOST_FOLDS], labels[:MOST_FOLDS]
+    n_train = min(len(train) for train, _ in splits)
+    sizes = [size for part in PARTS if (size := round(part * n_train)) >= _FEWEST_ROWS]
+    counts = []
+    for number, ((train, test), whole) in enumerate(zip(splits, labels, strict=True)):
+        order = np.random.default_rng(candidate.seed + number).permutation(train)
+        here = []
+        for done, size in enumerate(sizes):
+            update(completed=number * len(sizes) + done, description="learning curve")
+            try:
+                fold = _fit_fold(training, candidate, number, (order[:size], test))
+            except ValueError:  # too few rows for this method or its decision
+                here.append(np.full((len(test), 3), -1))
+                continue
+            here.append(_count(training.y[test], fold.labels))
+        counts.append(np.stack([*here, _count(training.y[test], whole)], axis=1))
+    pooled = np.concatenate(counts)
+    usable = [i for i in range(len(sizes) + 1) if pooled[:, i].min() >= 0]
+    folds = np.repeat(np.arange(len(counts)), [len(part) for part in counts])
+    n_rows = [[*sizes, n_train][i] for i in usable]
+    return fit_growth(n_rows, pooled[:, usable], folds, random_state=candidate.seed)
+
+
+def _count(y: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return each row's labels that are found, wrongly predicted and missed."""
+    y, labels = y.astype(bool), labels.astype(bool)
+    return np.column_stack([part.sum(axis=1) for part in (y & labels, labels & ~y, y & ~labels)])

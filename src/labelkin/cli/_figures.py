@@ -1,17 +1,20 @@
 """Tables of metrics on the terminal: one row per metric, one column per method."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from rich.table import Table
+import numpy as np
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+from sklearn.metrics import average_precision_score
 
-    from labelkin.metrics import Metric
+from labelkin.evaluation import FEW_ROWS
+from labelkin.metrics import METRICS, Metric, evaluate
 
 Figures = dict[str, list[float]]
 """One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
-
 
 PEOPLE_METRICS = (
     "micro_f1",
@@ -43,8 +46,6 @@ MEANINGS = {
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:
     """Return the mean of the defined values and, of several folds, their deviation and values."""
-    import numpy as np
-
     defined = [value for value in values if not np.isnan(value)]
     mean = float(np.mean(defined)) if defined else None
     if len(values) == 1:
@@ -56,7 +57,7 @@ def summarise(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def format_summary(summary: Mapping[str, Any], metric: "Metric") -> str:
+def format_summary(summary: Mapping[str, Any], metric: Metric) -> str:
     """Return the mean and the deviation that `summarise` found, in percent where usual."""
     mean, std = summary["mean"], summary.get("std")
     factor = 100 if metric.percent else 1
@@ -65,15 +66,13 @@ def format_summary(summary: Mapping[str, Any], metric: "Metric") -> str:
 
 
 def evaluate_judged(
-    y: "np.ndarray", scores: "np.ndarray", labels: "np.ndarray", metrics: Sequence[str]
+    y: np.ndarray, scores: np.ndarray, labels: np.ndarray, metrics: Sequence[str]
 ) -> dict[str, float]:
     """Return the metrics of predictions; means over labels are over those that can be judged.
 
     A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
     labels of a few rows would raise the mean in every fold that has none of these rows.
     """
-    from labelkin.metrics import evaluate
-
     judged = y.any(axis=0) | labels.any(axis=0)
     if judged.all() or not judged.any():
         return evaluate(y, scores, labels, metrics=metrics)
@@ -105,17 +104,12 @@ def print_figures(
     beside the figures if the terminal is wide enough, else below them. Methods that do not fit
     side by side are in several tables.
     """
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    from labelkin.metrics import METRICS
-
     console = Console(highlight=False)
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
     explained = [key for key in metrics if key in MEANINGS] if meanings else []
     unbounded = console.options.update(max_width=10_000)
 
-    def fits(table: "Table") -> bool:
+    def fits(table: Table) -> bool:
         return Measurement.get(console, unbounded, table).maximum <= console.width
 
     wide = _figures_table(runs, metrics, best, MEANINGS)
@@ -141,13 +135,8 @@ def _figures_table(
     best: str | None,
     meanings: Mapping[str, str] | None = None,
     methods: Sequence[str] | None = None,
-) -> "Table":
+) -> Table:
     """Return the figures of some `methods`, by default of all; the best among all are bold."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from labelkin.metrics import METRICS
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     shown = list(runs) if methods is None else methods
     table.add_column("", no_wrap=True)
@@ -177,10 +166,10 @@ def _figures_table(
 
 def label_figures(
     names: Sequence[str],
-    y: "np.ndarray",
-    labels: "np.ndarray",
-    scores: "np.ndarray",
-    thresholds: "np.ndarray",
+    y: np.ndarray,
+    labels: np.ndarray,
+    scores: np.ndarray,
+    thresholds: np.ndarray,
 ) -> list[dict[str, Any]]:
     """Return the figures of each label, the label of lowest F1 first.
 
@@ -188,11 +177,6 @@ def label_figures(
     the same F1 those with more rows come first. `y`, `labels` and `scores` have the shape (n, q);
     `thresholds` has one value per label.
     """
-    import numpy as np
-    from sklearn.metrics import average_precision_score
-
-    from labelkin.evaluation import FEW_ROWS
-
     hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
     support, predicted = y.sum(axis=0, dtype=int), labels.sum(axis=0, dtype=int)
 
@@ -219,11 +203,8 @@ def label_figures(
     )
 
 
-def label_table(rows: Sequence[dict[str, Any]]) -> "Table":
+def label_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Return the rows of `label_figures` as a table."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("label, worst first (%)")
     for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):

@@ -1,25 +1,29 @@
-"""Finds why a model predicts the labels of one row, and tells rows in words."""
+"""Finds why a model predicts the labels of one row, in an evaluation of its worst mistakes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from labelkin.cli._data import FittedModel, TrainingData
 from labelkin.cli._reasons import SPOKEN_LABELS, Member, Reasons
+from labelkin.tabular import Schema, occlude, words_as_written
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from labelkin.cli._data import FittedModel
-    from labelkin.tabular import Schema
+    from labelkin.cli._compare import FittedFold
+    from labelkin.evaluation import Mistake
 
 _LABELS = 8  # shown, besides all predicted ones
 _REASONS = 5  # shown for each label
 _SMALLEST = 0.05  # log odds; what adds less is not shown
 _NEIGHBORS = 5
 _SPEAKERS = 2  # training rows for each label, and against it
+_MISTAKES = 20  # explained, all folds together
 
 
-def describe_rows(schema: "Schema", X: Any, longest: int = 400) -> Callable[[int], str]:
+def describe_rows(schema: Schema, X: Any, longest: int = 400) -> Callable[[int], str]:
     """Return a function from a row's position to its texts or, without any, its values.
 
     `longest` is the number of characters; rows of a plain matrix are described by nothing.
@@ -45,25 +49,20 @@ def _cell(value: Any) -> str:
 
 
 def find_reasons(
-    saved: "FittedModel",
+    saved: FittedModel,
     X: Any,
     row: int,
-    labels: "np.ndarray",
-    scores: "np.ndarray",
-    title: str,
-    describe: Any,
+    labels: np.ndarray,
+    scores: np.ndarray,
+    title: str = "",
+    describe: Callable[[int], str] = lambda row: "",
 ) -> Reasons:
     """Return what speaks for and against each label of a row.
 
     `labels` and `scores` are the predictions for that row, of shape (q,); `describe` returns a
     training row in words.
     """
-    import numpy as np
-
-    from labelkin.tabular import occlude, words_as_written
-
     explanation = _explain(saved.model, X, row)
-    has_members = hasattr(explanation, "member_effects")
     if hasattr(explanation, "contributions"):
         texts = saved.schema.of_kind("text")
         written = words_as_written(saved.model, texts, X.iloc[[row]]) if texts else {}
@@ -78,6 +77,7 @@ def find_reasons(
     ranking = np.argsort(-scores, kind="stable").tolist()
     order = [j for rank, j in enumerate(ranking) if rank < _LABELS or labels[j]]
     names = saved.labels.names
+    members, speakers, near = _find_rows(explanation, order)
     return Reasons(
         title,
         [names[j] for j in order],
@@ -85,17 +85,13 @@ def find_reasons(
         [float(scores[j]) for j in order],
         [_largest(parts, effects[j]) for j in order],
         method,
-        _members(explanation, order) if has_members else [],
-        [_speakers(explanation, j) for j in order] if has_members else [],
-        _similar_rows(explanation, order, names, describe)
-        if has_members
-        else _neighbors(explanation, names, describe),
+        members,
+        speakers,
+        [_in_words(sample, tags, names, describe) for sample, tags in near],
     )
 
 
-def _largest(parts: list[str], effects: "np.ndarray") -> list[tuple[str, float]]:
-    import numpy as np
-
+def _largest(parts: list[str], effects: np.ndarray) -> list[tuple[str, float]]:
     order = np.argsort(-np.abs(effects), kind="stable")[:_REASONS]
     return [(parts[i], float(effects[i])) for i in order if abs(effects[i]) >= _SMALLEST]
 
@@ -135,21 +131,17 @@ def _feature_names(step: Any, names: Any) -> Any:
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
 
 
-def _neighbors(explanation: Any, names: Any, describe: Any) -> list[str]:
-    if not hasattr(explanation, "neighbors"):
-        return []
-    rows = zip(explanation.neighbors[:_NEIGHBORS], explanation.neighbor_labels, strict=False)
-    return [_in_words(sample, labels, names, describe) for sample, labels in rows]
+def _find_rows(why: Any, order: list[int]) -> tuple[list[Member], list[Any], list[Any]]:
+    """Return members, and training rows for and against labels, where a model has any.
 
-
-def _in_words(sample: int, labels: Any, names: Any, describe: Any) -> str:
-    tags = ", ".join(name for name, here in zip(names, labels, strict=True) if here)
-    return f"training row {sample + 1}{describe(int(sample))}: {tags or 'no label'}"
-
-
-def _members(explanation: Any, order: list[int]) -> list[Member]:
-    why = explanation
-    return [
+    Last come the training rows to show, with their labels: those that are most similar, and those
+    that are named for a label.
+    """
+    if hasattr(why, "neighbors"):
+        return [], [], list(zip(why.neighbors, why.neighbor_labels, strict=True))[:_NEIGHBORS]
+    if not hasattr(why, "member_effects"):
+        return [], [], []
+    members = [
         Member(
             name,
             float(why.member_weights[i]),
@@ -158,6 +150,16 @@ def _members(explanation: Any, order: list[int]) -> list[Member]:
         )
         for i, name in enumerate(why.member_names)
     ]
+    speakers = [_speakers(why, j) for j in order]
+    named = {row - 1 for rows in speakers[:SPOKEN_LABELS] for row, _ in rows}
+    rows = enumerate(zip(why.rows.tolist(), why.row_labels, strict=True))
+    near = [pair for rank, pair in rows if rank < _NEIGHBORS or pair[0] in named]
+    return members, speakers, near
+
+
+def _in_words(sample: int, labels: Any, names: Any, describe: Any) -> str:
+    tags = ", ".join(name for name, here in zip(names, labels, strict=True) if here)
+    return f"training row {sample + 1}{describe(int(sample))}: {tags or 'no label'}"
 
 
 def _speakers(explanation: Any, label: int) -> list[tuple[int, float]]:
@@ -166,12 +168,77 @@ def _speakers(explanation: Any, label: int) -> list[tuple[int, float]]:
     return [(int(row) + 1, float(explanation.row_effects[row, label])) for row in rows]
 
 
-def _similar_rows(explanation: Any, order: list[int], names: Any, describe: Any) -> list[str]:
-    """Return in words the training rows that are named for a label, and the most similar ones."""
-    named = {row - 1 for j in order[:SPOKEN_LABELS] for row, _ in _speakers(explanation, j)}
-    rows = zip(explanation.rows.tolist(), explanation.row_labels, strict=True)
-    return [
-        _in_words(row, labels, names, describe)
-        for rank, (row, labels) in enumerate(rows)
-        if rank < _NEIGHBORS or row in named
-    ]
+@dataclass
+class FoldMistakes:
+    """Collects the worst mistakes of each fold, explained while the fold's model exists."""
+
+    training: TrainingData
+    folds: int
+    found: "dict[str, list[Mistake]]" = field(default_factory=dict)
+
+    def __call__(self, name: str, number: int, fold: "FittedFold") -> None:
+        """Add the mistakes of a method in a fold; repetitions of the folds are passed over."""
+        if number >= self.folds:
+            return
+        model = FittedModel(fold.pipeline, self.training.schema, self.training.labels)
+        mistakes = explain_mistakes(
+            model,
+            fold.X,
+            self.training.y[fold.test],
+            fold.labels,
+            fold.scores,
+            most=-(-_MISTAKES // self.folds),
+            positions=fold.test,
+        )
+        self.found.setdefault(name, []).extend(mistakes)
+
+    def of(self, name: str) -> "list[Mistake]":
+        """Return the mistakes of a method, the largest first."""
+        return sorted(self.found.get(name, []), key=lambda one: -one.size)
+
+
+def explain_mistakes(
+    model: FittedModel,
+    X: Any,
+    y: np.ndarray,
+    labels: np.ndarray,
+    scores: np.ndarray,
+    *,
+    most: int = _MISTAKES,
+    positions: np.ndarray | None = None,
+) -> "list[Mistake]":
+    """Return the worst mistakes of a model, with what speaks for and against their labels.
+
+    `positions` are those of the rows in the user's table, by default the same.
+    """
+    from labelkin.evaluation import Mistake, worst_rows
+
+    describe = describe_rows(model.schema, X)
+    has_scores = hasattr(model.model, "predict_proba") or hasattr(model.model, "decision_function")
+    names = model.labels.names
+    found = []
+    for row, size in zip(*worst_rows(y, labels, scores, y.mean(axis=0), most), strict=True):
+        given, predicted = y[row].astype(bool), labels[row].astype(bool)
+        reasons, method = {}, ""
+        if has_scores:
+            # Missed labels are explained as if predicted: of the others only the likely ones are.
+            why = find_reasons(model, X, int(row), predicted | given, scores[row])
+            reasons, method = dict(zip(why.labels, why.added, strict=True)), why.method
+        found.append(
+            Mistake(
+                row=int(row if positions is None else positions[row]),
+                words=describe(int(row)),
+                missed=_scored(names, scores[row], given & ~predicted),
+                wrong=_scored(names, scores[row], predicted & ~given),
+                right=[name for name, _ in _scored(names, scores[row], given & predicted)],
+                size=float(size),
+                reasons=reasons,
+                method=method,
+            )
+        )
+    return found
+
+
+def _scored(names: Sequence[str], scores: np.ndarray, mask: np.ndarray) -> list[tuple[str, float]]:
+    """Return the labels of a mask with their scores."""
+    return [(name, float(x)) for name, x, here in zip(names, scores, mask, strict=True) if here]

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import typer
 
-from labelkin.cli._compare import FoldResults, Winner, find_winner
+from labelkin.cli._compare import FoldResults, Split, find_winner
 from labelkin.cli._data import TrainingData
 from labelkin.cli._figures import (
     fold_heading,
@@ -18,11 +19,7 @@ from labelkin.cli._figures import (
 )
 from labelkin.cli._methods import Candidate
 from labelkin.cli._output import Notes, plural, print_table
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from labelkin.evaluation import OutOfSample
+from labelkin.evaluation import FEW_ROWS, OutOfSample
 
 # Rows of the table of labels, unless all are requested.
 _WEAKEST = 5
@@ -40,9 +37,12 @@ class Findings:
     n_rows: int
     n_empty: int
     """Number of rows without a label."""
-    winner: Winner
-    predictions: "OutOfSample"
+    best: str
+    """The name of the best method."""
+    predictions: OutOfSample
     """Those of the best method, each row once."""
+    reason: str = ""
+    """How far the best method leads, in words."""
     next: str | None = None
     """The command to run next."""
     page: Path | None = None
@@ -55,30 +55,22 @@ class Findings:
             for name, found in self.results.items()
         }
         facts = {**self.facts, "rows_without_labels": self.n_empty, "results": summaries}
-        facts["labels_of"] = self.winner.name
+        facts["labels_of"] = self.best
         facts["per_label"] = self.labels
         if self.next is not None:
-            facts |= {"best": self.winner.name, "reason": self.winner.reason, "next": self.next}
+            facts |= {"best": self.best, "reason": self.reason, "next": self.next}
         if self.page is not None:
             facts["report"] = str(self.page)
         return facts
 
     def print(self, metrics: list[str], per_label: bool, notes: Notes) -> None:
         """Print the tables, the best method and the next command."""
-        from labelkin.evaluation import FEW_ROWS
-
         if self.n_empty:
             notes.print(f"note: {self.remark_on_empty_rows(metrics)}")
         columns = {found.title: found.figures for found in self.results.values()}
         several = len(self.results) > 1
-        best = self.results[self.winner.name].title
-        print_figures(
-            columns,
-            metrics,
-            self.heading,
-            best=best if several else None,
-            meanings=not notes.quiet,
-        )
+        best = self.results[self.best].title if several else None
+        print_figures(columns, metrics, self.heading, best=best, meanings=not notes.quiet)
         if notes.quiet and not per_label:
             return
         judged = [label for label in self.labels if label["rows"] >= FEW_ROWS] or self.labels
@@ -93,7 +85,7 @@ class Findings:
             return
         typer.echo()
         if self.next is not None and several:
-            typer.echo(f"best: {self.winner.name}, {self.winner.reason}")
+            typer.echo(f"best: {self.best}, {self.reason}")
         if self.next is not None:
             typer.echo(f"next: {self.next}")
         if self.page is not None:
@@ -113,17 +105,13 @@ def find_in_folds(
     training: TrainingData,
     candidates: list[Candidate],
     results: dict[str, FoldResults],
-    splits: "list[tuple[np.ndarray, np.ndarray]]",
+    splits: list[Split],
     folds: int,
     metrics: list[str],
 ) -> Findings:
     """Return the findings of a cross-validation of `folds` folds, repeated or not."""
-    import numpy as np
-
-    from labelkin.evaluation import OutOfSample
-
-    winner = find_winner(results, metrics[0])
-    best = results[winner.name]
+    name, reason = find_winner(results, metrics[0])
+    best = results[name]
     n_folds = len(best.labels)
     n_once = min(n_folds, folds)
     facts = {**training.summary(), "folds_done": n_folds}
@@ -134,26 +122,24 @@ def find_in_folds(
         heading += f", no time for {', '.join(skipped)}"
     y = np.concatenate([training.y[test] for _, test in splits[:n_folds]])
     n_rows = sum(len(test) for _, test in splits[:n_once])
+    labels, scores = np.concatenate(best.labels), np.concatenate(best.scores)
+    thresholds, names = np.mean(best.thresholds, axis=0), training.labels.names
+    once = OutOfSample(
+        names,
+        np.concatenate([test for _, test in splits[:n_once]]),
+        y[:n_rows],
+        labels[:n_rows],
+        scores[:n_rows],
+        np.mean(best.thresholds[:n_once], axis=0),
+    )
     return Findings(
         heading,
         facts,
         results,
-        label_figures(
-            training.labels.names,
-            y,
-            np.concatenate(best.labels),
-            np.concatenate(best.scores),
-            np.mean(best.thresholds, axis=0),
-        ),
+        label_figures(names, y, labels, scores, thresholds),
         len(training.y),
         int((~training.y.any(axis=1)).sum()),
-        winner,
-        OutOfSample(
-            training.labels.names,
-            np.concatenate([test for _, test in splits[:n_once]]),
-            y[:n_rows],
-            np.concatenate(best.labels[:n_once]),
-            np.concatenate(best.scores[:n_once]),
-            np.mean(best.thresholds[:n_once], axis=0),
-        ),
+        name,
+        once,
+        reason,
     )

@@ -1,10 +1,12 @@
 """Classifiers by name, with parameters from the command line."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelkin.cli._decisions import Decision
     from labelkin.registry import Method
 
 DEFAULT = "kin"
@@ -31,6 +33,8 @@ class Candidate:
     method: "Method"
     settings: dict[str, Any]
     seed: int
+    decision: "Decision | None" = None
+    device: str | None = None
 
     @property
     def name(self) -> str:
@@ -42,13 +46,22 @@ class Candidate:
         """Name in print."""
         return self.method.title
 
-    def make(self, fold: int = 0) -> Any:
-        """Return an unfitted classifier; each fold has its own seed."""
-        return make_classifier(self.method, self.settings, self.seed + fold)
+    def make(self, label_names: Sequence[str], fold: int = 0) -> Any:
+        """Return an unfitted classifier that decides as chosen; each fold has its own seed."""
+        classifier = make_classifier(self.method, self.settings, self.seed + fold)
+        if self.decision is None:
+            return classifier
+        return self.decision.wrap(classifier, label_names, self.seed)
 
 
 def find_candidates(
-    names: list[str], settings: dict[str, Any], seed: int, *, importable: bool = False
+    names: list[str],
+    settings: dict[str, Any],
+    seed: int,
+    decision: "Decision | None",
+    device: str | None,
+    *,
+    importable: bool = False,
 ) -> list[Candidate]:
     """Return the methods to compare; wrong names and settings are refused."""
     from labelkin.registry import METHODS
@@ -61,17 +74,17 @@ def find_candidates(
             )
         names = [name for name in _AUTO if name in METHODS]
     candidates = [
-        Candidate(find_method(name, importable=importable), settings, seed)
+        Candidate(_find_method(name, importable), settings, seed, decision, device)
         for name in dict.fromkeys(names)
     ]
     if not candidates:
         raise ValueError("--model names no method.")
     for candidate in candidates:
-        candidate.make()
+        make_classifier(candidate.method, settings, seed)
     return candidates
 
 
-def find_method(name: str, *, importable: bool = False) -> "Method":
+def _find_method(name: str, importable: bool) -> "Method":
     """Return a method by its name or, if `importable`, by ``module:factory``."""
     from labelkin._utils.names import did_you_mean
     from labelkin.registry import METHODS, user_method

@@ -1,47 +1,32 @@
 """``evaluate --report``: the page about an evaluation."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from labelkin._utils.files import open_for_writing
 from labelkin.cli._card import card_of_folds, card_of_model
+from labelkin.cli._compare import MOST_FOLDS, PARTS, Split, measure_growth
 from labelkin.cli._data import SavedModel, TrainingData
-from labelkin.cli._decisions import Decision
 from labelkin.cli._figures import MEANINGS, format_summary, label_figures, summarise
-from labelkin.cli._find_reasons import describe_rows
-from labelkin.cli._growth import MOST_FOLDS, PARTS, measure_growth
+from labelkin.cli._find_reasons import FoldMistakes, describe_rows, explain_mistakes
+from labelkin.cli._findings import Findings
 from labelkin.cli._methods import Candidate
-from labelkin.cli._mistakes import FoldMistakes, explain_mistakes
-from labelkin.cli._output import check_output, plural, progress_bar
-
-if TYPE_CHECKING:
-    from labelkin.cli._compare import Split
-    from labelkin.cli._findings import Findings
-    from labelkin.evaluation import Growth, Mistake
-
-
-def check_page(path: Path, overwrite: bool, inputs: Iterable[Path]) -> None:
-    """Refuse a page that cannot be written, before anything is computed."""
-    from labelkin._utils.optional import import_optional
-
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"--report {path}: the page is HTML; end the name in .html.")
-    check_output(path, overwrite, inputs=inputs)
-    import_optional("jinja2", "cli")
+from labelkin.cli._output import plural, progress_bar
+from labelkin.evaluation import EvaluationPage, Growth, Method, Mistake
+from labelkin.metrics import METRICS
 
 
 def write_fold_page(
     path: Path,
-    found: "Findings",
+    found: Findings,
     metrics: Sequence[str],
     training: TrainingData,
     candidates: Sequence[Candidate],
-    splits: "Sequence[Split]",
+    splits: Sequence[Split],
     mistakes: FoldMistakes,
     command: str,
     *,
-    decision: Decision | None,
-    device: str | None,
     hidden: bool,
 ) -> None:
     """Write the page of a cross-validation, after measuring the best method's learning curve.
@@ -49,14 +34,12 @@ def write_fold_page(
     `splits` are the folds of the first repetition, `command` is the user's command line, and
     `hidden` suppresses the progress bar.
     """
-    best = next(one for one in candidates if one.name == found.winner.name)
+    best = next(one for one in candidates if one.name == found.best)
     labels = found.results[best.name].labels[: len(splits)]
     splits = splits[: len(labels)]  # the time may have run out
     steps = len(PARTS) * min(len(splits), MOST_FOLDS)
     with progress_bar("learning curve", steps, hidden=hidden) as update:
-        growth = measure_growth(
-            training, best, splits, labels, decision=decision, device=device, update=update
-        )
+        growth = measure_growth(training, best, splits, labels, update)
     _write(
         path,
         found,
@@ -74,7 +57,7 @@ def write_fold_page(
 
 def write_model_page(
     path: Path,
-    found: "Findings",
+    found: Findings,
     metrics: Sequence[str],
     saved: SavedModel,
     data: Path,
@@ -101,16 +84,16 @@ def write_model_page(
 
 def _write(
     path: Path,
-    found: "Findings",
+    found: Findings,
     metrics: Sequence[str],
     *,
     title: str,
     how: str,
     notes: list[str],
-    mistakes: "list[Mistake]",
+    mistakes: list[Mistake],
     describe: Callable[[int], str],
     card: list[tuple[str, str]],
-    growth: "Growth | None" = None,
+    growth: Growth | None = None,
     growth_note: str = "",
 ) -> None:
     """Write the page, whole or not at all.
@@ -118,19 +101,15 @@ def _write(
     `how` says how rows were left out of training, and `describe` returns a row in words. Without
     a learning curve the page shows `growth_note`.
     """
-    from labelkin._utils.files import open_for_writing
-    from labelkin.evaluation import EvaluationPage, Method
-    from labelkin.metrics import METRICS
-
     methods = [
         Method(
             one.title,
             [format_summary(summarise(one.figures[key]), METRICS[key]) for key in metrics],
-            is_best=name == found.winner.name,
+            is_best=name == found.best,
         )
         for name, one in found.results.items()
     ]
-    once, best = found.predictions, found.results[found.winner.name]
+    once, best = found.predictions, found.results[found.best]
     first = METRICS[metrics[0]]
     value = summarise(best.figures[metrics[0]])["mean"]
     shown = "undefined" if value is None else f"{100 * value:.1f} %"

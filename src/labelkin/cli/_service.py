@@ -1,15 +1,17 @@
 """A saved model as the service behind ``labelkin serve``."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from labelkin.cli._data import SavedModel
 from labelkin.cli._decisions import Decision
 from labelkin.cli._find_reasons import find_reasons
 from labelkin.cli._predictions import Predictions
-
-if TYPE_CHECKING:
-    from labelkin.serve import Deadline
-    from labelkin.tabular import RawTable
+from labelkin.registry import METHODS
+from labelkin.serve import BadRows, Deadline
+from labelkin.tabular import RawTable, table_of_records
 
 _CHUNK = 500  # rows predicted between two checks of the deadline
 _COLUMNS = 10_000  # of a table, besides the model's
@@ -19,14 +21,7 @@ _CSV, _JSON = "The table", "The request"
 
 
 class ModelService:
-    """Predicts and explains rows by a saved model.
-
-    Parameters
-    ----------
-    saved : SavedModel
-    decision : Decision or None
-        Which labels are predicted; None: those of the model.
-    """
+    """Predicts and explains rows by a saved model; without a decision, by its own."""
 
     def __init__(self, saved: SavedModel, decision: Decision | None) -> None:
         self._saved, self._decision = saved, decision
@@ -60,8 +55,6 @@ class ModelService:
 
     def read_csv(self, content: bytes) -> Any:
         """Return the rows of a CSV table."""
-        from labelkin.serve import BadRows
-
         # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
         most = _COLUMNS + self.describe()["n_features"]
         header = content.partition(b"\n")[0]
@@ -71,19 +64,14 @@ class ModelService:
 
     def read_records(self, rows: list[Any]) -> Any:
         """Return rows given as JSON values."""
-        from labelkin.tabular import table_of_records
-
         decimal = self._saved.decimal_comma or "."
         return self._read(
             lambda: table_of_records(rows, self._saved.schema, source=_JSON, decimal=decimal)
         )
 
-    def _read(self, make: Any) -> Any:
-        from labelkin.serve import BadRows
-
+    def _read(self, make: Callable[[], RawTable]) -> Any:
         try:
-            table: RawTable = make()
-            return self._saved.schema.read(table, [])
+            return self._saved.schema.read(make(), [])
         except ValueError as error:
             raise BadRows(str(error)) from None
 
@@ -91,7 +79,7 @@ class ModelService:
         """Return the number of rows."""
         return rows.shape[0]
 
-    def predict(self, rows: Any, deadline: "Deadline") -> list[dict[str, Any]]:
+    def predict(self, rows: Any, deadline: Deadline) -> list[dict[str, Any]]:
         """Return labels, confidence and probabilities of each row."""
         names = list(self._saved.labels.names)
         found: list[dict[str, Any]] = []
@@ -110,16 +98,12 @@ class ModelService:
         """Return what speaks for and against the labels of a row."""
         one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
         labels, scores, _ = self._saved.predict(one, None, self._decision)
-        reasons = find_reasons(
-            self._saved, rows, number, labels[0], scores[0], "", lambda _: ""
-        ).as_json()
+        reasons = find_reasons(self._saved, rows, number, labels[0], scores[0]).as_json()
         return {key: reasons[key] for key in ("labels", "members", "nearest")}
 
 
 def _method_of(saved: SavedModel) -> str:
     """Return the name of the method in print, or of the class for a model from Python."""
-    from labelkin.registry import METHODS
-
     name = saved.info.details.get("model")
     if isinstance(name, str) and name in METHODS:
         return METHODS[name].title
@@ -143,7 +127,5 @@ def _known_values(saved: SavedModel) -> dict[str, list[str]]:
 
 def check_decision(saved: SavedModel, decision: Decision) -> None:
     """Refuse a decision for which the model file holds no thresholds, before any request."""
-    import numpy as np
-
     names = saved.labels.names
     decision.apply(np.full((1, len(names)), 0.5), names, saved.info.details.get("decisions"))

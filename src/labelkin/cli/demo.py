@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import labelkin
-from labelkin.cli._figures import PEOPLE_METRICS, Figures, print_figures
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
     from labelkin.base import MultiLabelClassifier
+    from labelkin.cli._figures import Figures
     from labelkin.explain import Explanation
 
 
@@ -32,6 +32,7 @@ def command(
     from rich.console import Console
 
     from labelkin import KinEnsembleClassifier, MLkNNClassifier, VPCMEClassifier
+    from labelkin.cli._figures import PEOPLE_METRICS, print_figures
     from labelkin.cli._pictures import draw_explanation, draw_scenes
     from labelkin.datasets import load_digit_scenes
 
@@ -64,7 +65,7 @@ def command(
     )
 
 
-def _successes(runs: dict[str, Figures], n_scenes: int) -> str:
+def _successes(runs: "dict[str, Figures]", n_scenes: int) -> str:
     """Return in how many scenes each method finds the true digits and no others."""
     counts = [
         f"{name} {found['subset_accuracy'][0] * n_scenes:.0f}" for name, found in runs.items()
@@ -93,10 +94,11 @@ def _in_words(explanation: "Explanation") -> str:
 
 def _fit_and_evaluate(
     models: "dict[str, MultiLabelClassifier]", scenes: Any, console: "Console"
-) -> dict[str, Figures]:
+) -> "dict[str, Figures]":
     """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from labelkin.cli._figures import PEOPLE_METRICS
     from labelkin.metrics import evaluate
 
     train, test = scenes.split == 0, scenes.split == 1

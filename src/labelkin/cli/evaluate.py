@@ -2,13 +2,12 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._compare import FoldResults, Winner, cross_validate, split_rows
 from labelkin.cli._data import (
     check_data_file,
     check_model_file,
@@ -17,19 +16,19 @@ from labelkin.cli._data import (
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._figures import PEOPLE_METRICS, evaluate_judged, label_figures
-from labelkin.cli._findings import Findings, find_in_folds
-from labelkin.cli._methods import DEFAULT, Candidate, find_candidates, parse_settings
-from labelkin.cli._mistakes import FoldMistakes
+from labelkin.cli._methods import DEFAULT, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
+    check_output,
     given_options,
     print_json,
     progress_bar,
     shell_line,
     split_names,
 )
-from labelkin.cli._page import check_page, write_fold_page, write_model_page
+
+if TYPE_CHECKING:
+    from labelkin.cli._findings import Findings
 
 EXAMPLES = """Examples:
 
@@ -139,7 +138,7 @@ def command(
     decision = parse_decision(deciding.decide, deciding.threshold)
     _compute.check_device(choice.device, decision if data is None else None)
     if report is not None:
-        check_page(report, overwrite, inputs=[source, *filter(None, [data])])
+        _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
     if data is None and source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes = Notes(quiet)
@@ -151,21 +150,30 @@ def command(
     else:
         settings = parse_settings(choice.settings)
         candidates = find_candidates(
-            split_names(choice.model), settings, choice.seed, importable=True
+            split_names(choice.model),
+            settings,
+            choice.seed,
+            decision,
+            choice.device,
+            importable=True,
         )
+        from labelkin.cli._compare import cross_validate, split_rows
+        from labelkin.cli._find_reasons import FoldMistakes
+        from labelkin.cli._findings import find_in_folds
+        from labelkin.cli._page import write_fold_page
+
         training = read_training_data(source, table, reading, notes)
         splits = split_rows(training, folds, repeats, stratified, choice.seed)
-        mistakes = None if report is None else FoldMistakes(training, folds)
-        steps = len(candidates) * len(splits)
-        with progress_bar("", steps, hidden=quiet or as_json) as update:
+        mistakes = FoldMistakes(training, folds if report is not None else 0)
+        hidden = quiet or as_json
+        with progress_bar("", len(candidates) * len(splits), hidden=hidden) as update:
+            seconds = choice.seconds if choice.model == "auto" else None
             results = cross_validate(
                 training,
                 candidates,
                 splits,
                 names,
-                decision=decision,
-                device=choice.device,
-                seconds=choice.seconds if choice.model == "auto" else None,
+                seconds=seconds,
                 update=update,
                 inspect=mistakes,
             )
@@ -173,8 +181,8 @@ def command(
         found.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
         found.facts |= {"seed": choice.seed}
         found.facts["settings"] = {name: str(value) for name, value in settings.items()}
-        found.next = _fit_command(context, source, found.winner, candidates)
-        if report is not None and mistakes is not None:
+        found.next = _fit_command(context, source, found.best)
+        if report is not None:
             write_fold_page(
                 report,
                 found,
@@ -184,14 +192,22 @@ def command(
                 splits[:folds],
                 mistakes,
                 command_line,
-                decision=decision,
-                device=choice.device,
-                hidden=quiet or as_json,
+                hidden=hidden,
             )
     if as_json:
         print_json(found.as_json())
     else:
         found.print(names, per_label, notes)
+
+
+def _check_page(path: Path, overwrite: bool, inputs: list[Path]) -> None:
+    """Refuse a page that cannot be written, before anything is computed."""
+    from labelkin._utils.optional import import_optional
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--report {path}: the page is HTML; end the name in .html.")
+    check_output(path, overwrite, inputs=inputs)
+    import_optional("jinja2", "cli")
 
 
 def _evaluate_model(
@@ -204,10 +220,14 @@ def _evaluate_model(
     notes: Notes,
     page: Path | None,
     command_line: str,
-) -> Findings:
+) -> "Findings":
     """Evaluate a fitted model on a data file, and write the page if one is wanted."""
     import numpy as np
 
+    from labelkin.cli._compare import FoldResults
+    from labelkin.cli._figures import evaluate_judged, label_figures
+    from labelkin.cli._findings import Findings
+    from labelkin.cli._page import write_model_page
     from labelkin.evaluation import OutOfSample
 
     saved = load_saved_model(path)
@@ -237,7 +257,7 @@ def _evaluate_model(
         label_figures(names, y, labels, scores, thresholds),
         len(y),
         int((~y.any(axis=1)).sum()),
-        Winner(path.name, ""),
+        path.name,
         OutOfSample(names, np.arange(len(y)), y, labels, scores, thresholds),
     )
     if page is not None:
@@ -245,27 +265,17 @@ def _evaluate_model(
     return found
 
 
-def _fit_command(
-    context: typer.Context, source: Path, winner: Winner, candidates: list[Candidate]
-) -> str | None:
+def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     """Return the command that fits the best method as it was evaluated; None for a user's own."""
     from labelkin.registry import METHODS
 
-    if winner.name not in METHODS:
+    if best not in METHODS:
         return None
-    model = [] if winner.name == DEFAULT else ["--model", winner.name]
-    words = given_options(context, {*_options_of_fit()} - {"model", "seconds"})
-    return shell_line("labelkin", "fit", source, *words, *model)
-
-
-def _options_of_fit() -> list[str]:
-    groups = (
-        options.TableOptions,
-        options.ReadingOptions,
-        options.MethodOptions,
-        options.DecisionOptions,
-    )
-    return [field.name for group in groups for field in fields(group)]
+    tables = options.TableOptions, options.ReadingOptions
+    groups = *tables, options.MethodOptions, options.DecisionOptions
+    names = {field.name for group in groups for field in fields(group)} - {"model", "seconds"}
+    model = [] if best == DEFAULT else ["--model", best]
+    return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 
 
 def _refuse_training_options(context: typer.Context) -> None:
@@ -282,6 +292,7 @@ def _refuse_training_options(context: typer.Context) -> None:
 
 def _parse_metrics(text: str | None) -> list[str]:
     from labelkin._utils.names import did_you_mean
+    from labelkin.cli._figures import PEOPLE_METRICS
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}

@@ -15,7 +15,6 @@ from labelkin.cli._data import (
     print_guesses,
 )
 from labelkin.cli._decisions import parse_decision
-from labelkin.cli._find_reasons import describe_rows, find_reasons
 from labelkin.cli._output import Notes, check_output, plural, print_json
 
 if TYPE_CHECKING:
@@ -69,6 +68,7 @@ def command(
     check_model_file(model)
     check_data_file(data)
     decision = parse_decision(deciding.decide, deciding.threshold)
+    from labelkin.cli._find_reasons import find_reasons
 
     saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
@@ -79,16 +79,9 @@ def command(
     X = saved.schema.read(table, [])
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     labels, scores, _ = saved.predict(one, None, decision)
-
-    found = find_reasons(
-        saved,
-        X,
-        row - 1,
-        labels[0],
-        scores[0],
-        f"row {row}{_in_words(saved, X)(row - 1)}",
-        _describer(saved, training, reading),
-    )
+    title = f"row {row}{_in_words(saved, X)(row - 1)}"
+    describe = _describer(saved, training, reading)
+    found = find_reasons(saved, X, row - 1, labels[0], scores[0], title, describe)
     if out is not None:
         _write(found, out)
     if as_json:
@@ -127,6 +120,8 @@ def _describer(
 
 def _in_words(saved: SavedModel, X: Any) -> Callable[[int], str]:
     """Return a function from a row's position to its words, after a space, texts in quotes."""
+    from labelkin.cli._find_reasons import describe_rows
+
     describe = describe_rows(saved.schema, X, _LONGEST)
     mark = '"' if saved.schema.of_kind("text") else ""
     return lambda row: f" {mark}{words}{mark}" if (words := describe(row)) else ""

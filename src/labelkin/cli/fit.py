@@ -10,10 +10,8 @@ import typer
 
 from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._compare import cross_validate, find_winner, split_rows
 from labelkin.cli._data import TrainingData, check_data_file, read_training_data
-from labelkin.cli._decisions import Decision, learn_thresholds, parse_decision
-from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
+from labelkin.cli._decisions import learn_thresholds, parse_decision
 from labelkin.cli._methods import Candidate, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
@@ -65,7 +63,7 @@ def command(
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 
-    candidates = find_candidates([choice.model], settings, choice.seed)
+    candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)
     _compute.check_device(choice.device, decision)
 
     # Read the table and find what its columns are.
@@ -73,13 +71,10 @@ def command(
     training = read_training_data(data, table, reading, notes)
     chosen = candidates[0]
     if len(candidates) > 1:
-        chosen = _choose(training, candidates, choice, decision, notes)
+        chosen = _choose(training, candidates, choice, notes)
 
     # Put the preparation of the columns before the classifier and fit both.
-    classifier = chosen.make()
-    if decision is not None:
-        classifier = decision.wrap(classifier, training.labels.names, choice.seed)
-    pipeline = make_pipeline(training.schema, classifier)
+    pipeline = make_pipeline(training.schema, chosen.make(training.labels.names))
     started = time.perf_counter()
     with _shown_progress(pipeline, f"fitting {chosen.title}", hidden=quiet or as_json):
         _compute.fit(pipeline, training.X, training.y, training.labels.names, choice.device)
@@ -115,10 +110,12 @@ def _choose(
     training: TrainingData,
     candidates: list[Candidate],
     choice: options.MethodOptions,
-    decision: Decision | None,
     notes: Notes,
 ) -> Candidate:
     """Compare the methods on folds, print their figures, and return the best one."""
+    from labelkin.cli._compare import cross_validate, find_winner, split_rows
+    from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
+
     splits = split_rows(training, min(5, len(training.y)), 1, True, choice.seed)
     with progress_bar("", len(candidates) * len(splits), hidden=notes.quiet) as update:
         results = cross_validate(
@@ -126,18 +123,16 @@ def _choose(
             candidates,
             splits,
             PEOPLE_METRICS,
-            decision=decision,
-            device=choice.device,
             seconds=choice.seconds,
             update=update,
         )
-    winner = find_winner(results, PEOPLE_METRICS[0])
+    best, reason = find_winner(results, PEOPLE_METRICS[0])
     if not notes.quiet:
         columns = {found.title: found.figures for found in results.values()}
-        heading = fold_heading(len(results[winner.name].labels), len(splits))
-        print_figures(columns, PEOPLE_METRICS, heading, best=results[winner.name].title)
-        typer.echo(f"best:    {winner.name}, {winner.reason}")
-    return next(one for one in candidates if one.name == winner.name)
+        heading = fold_heading(len(results[best].labels), len(splits))
+        print_figures(columns, PEOPLE_METRICS, heading, best=results[best].title)
+        typer.echo(f"best:    {best}, {reason}")
+    return next(one for one in candidates if one.name == best)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import typer
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
 from labelkin.cli._decisions import parse_decision
-from labelkin.cli._service import ModelService, check_decision
 
 if TYPE_CHECKING:
     from socket import socket
@@ -63,6 +62,7 @@ def command(
     decision = parse_decision(deciding.decide, deciding.threshold)
     uvicorn = import_optional("uvicorn", "serve")
     import_optional("starlette", "serve")
+    from labelkin.cli._service import ModelService, check_decision
     from labelkin.serve import PLACES, Limits, make_app, make_connection_class
 
     listener = _listen(host, port)

@@ -10,14 +10,8 @@ from labelkin.base import Array
 class WeightedGroups:
     """Samples in groups, to be drawn by weight within their group.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Their weights.
-    order : ndarray of int of shape (n_samples,)
-        The samples group by group.
-    starts : ndarray of int of shape (n_groups + 1,)
-        Where each group begins in this order, and where the last one ends.
+    `order` are the samples group by group; `starts`, (n_groups + 1,), is where each group begins
+    in this order, and where the last one ends.
     """
 
     def __init__(self, weights: Array, order: Array, starts: Array) -> None:

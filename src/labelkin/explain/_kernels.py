@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
-from labelkin.explain._tables import SHOWN, SHOWN_FEATURES, PrintedTables, Table, title
+from labelkin.explain._tables import (
+    SHOWN,
+    SHOWN_FEATURES,
+    PrintedTables,
+    Table,
+    list_effects,
+    strongest_features,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,11 +122,9 @@ class KernelExplanation(PrintedTables):
         parts = ("labels", "members", "rows", "features")
         if part not in parts:
             raise ValueError(f"part must be one of {', '.join(parts)}, got {part!r}.")
-        pandas = import_optional("pandas")
         if part == "labels":
-            columns = {"predicted": self.predicted, "probability": self.probability}
-            index = pandas.Index(self.label_names, name="label")
-            return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
+            return self._label_frame()
+        pandas = import_optional("pandas")
         if part == "members":
             effects = np.vstack([self.member_effects, self.intercept, self.correction])
             index = pandas.Index([*self.member_names, "intercept", "correction"], name="member")
@@ -165,10 +170,7 @@ class KernelExplanation(PrintedTables):
         list of (str, float)
         """
         effects = self.feature_effects[label]
-        order = np.argsort(-np.abs(effects), kind="stable")[:n]
-        return [
-            (self.feature_names[self.features[i]], float(effects[i])) for i in order if effects[i]
-        ]
+        return strongest_features(self.feature_names, self.features, effects, n)
 
     def plot(self, n_labels: int = 3) -> "Figure":
         """Draw what members, features and training samples add to the most probable labels.
@@ -189,25 +191,10 @@ class KernelExplanation(PrintedTables):
     def _tables(self) -> list[Table]:
         order = self._shown_labels().tolist()
         return [
-            self._label_table(order),
+            self._label_table({"features": lambda j: list_effects(self.strongest_features(j))}),
             self._member_table(order[:_SHOWN_COLUMNS]),
             *([self._row_table(order), self._similar_table()] if len(self.row_effects) else []),
         ]
-
-    def _label_table(self, order: list[int]) -> Table:
-        rows = []
-        for label in order:
-            found = [f"{name} {effect:+.2f}" for name, effect in self.strongest_features(label)]
-            rows.append(
-                [
-                    self.label_names[label],
-                    "yes" if self.predicted[label] else "no",
-                    f"{self.probability[label]:.3f}",
-                    ", ".join(found) or "none",
-                ]
-            )
-        heading = title("labels", rows, len(self.label_names))
-        return heading, ["label", "predicted", "probability", "features"], rows
 
     def _member_table(self, order: list[int]) -> Table:
         rows = [

@@ -10,7 +10,7 @@ from labelkin._utils.labels import label_names
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 from labelkin.explain._rows import feature_names_of, validate_one_row
-from labelkin.explain._tables import SHOWN_FEATURES, PrintedTables, Table, title
+from labelkin.explain._tables import PrintedTables, Table, list_effects, strongest_features
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,38 +55,19 @@ class LinearExplanation(PrintedTables):
             Columns: predicted, probability, intercept, then one per feature that is not zero.
         """
         pandas = import_optional("pandas")
-        index = pandas.Index(self.label_names, name="label")
-        columns = {
-            "predicted": self.predicted,
-            "probability": self.probability,
-            "intercept": self.intercept,
-        }
+        frame = self._label_frame(intercept=self.intercept)
         names = [self.feature_names[i] for i in self.features]
-        added = pandas.DataFrame(self.contributions, index=index, columns=names)
-        frame = pandas.concat([pandas.DataFrame(columns, index=index), added], axis=1)
-        return frame.iloc[self._by_probability()]
+        added = self.contributions[self._by_probability()]
+        added = pandas.DataFrame(added, index=frame.index, columns=names)
+        return pandas.concat([frame, added], axis=1)
 
     def _tables(self) -> list[Table]:
-        rows = []
-        for label in self._shown_labels():
+        def features(label: int) -> str:
             added = self.contributions[label]
-            largest = np.argsort(-np.abs(added), kind="stable")[:SHOWN_FEATURES]
-            words = [
-                f"{self.feature_names[self.features[i]]} {added[i]:+.2f}"
-                for i in largest
-                if added[i]
-            ]
-            rows.append(
-                [
-                    self.label_names[label],
-                    "yes" if self.predicted[label] else "no",
-                    f"{self.probability[label]:.3f}",
-                    f"{self.intercept[label]:+.2f}",
-                    ", ".join(words) or "none",
-                ]
-            )
-        header = ["label", "predicted", "probability", "intercept", "features"]
-        return [(title("labels", rows, len(self.label_names)), header, rows)]
+            return list_effects(strongest_features(self.feature_names, self.features, added))
+
+        intercept = {"intercept": lambda label: f"{self.intercept[label]:+.2f}"}
+        return [self._label_table({**intercept, "features": features})]
 
 
 def explain_linear(model: Any, x: Any, feature_names: Any = None) -> LinearExplanation:

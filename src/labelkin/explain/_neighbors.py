@@ -93,16 +93,9 @@ class Explanation(PrintedTables):
         """
         if part not in ("labels", "neighbors"):
             raise ValueError(f"part must be 'labels' or 'neighbors', got {part!r}.")
-        pandas = import_optional("pandas")
         if part == "labels":
-            columns = {
-                "predicted": self.predicted,
-                "probability": self.probability,
-                "votes": self.votes,
-                "neighbors": self.counts.mean(axis=0),
-            }
-            index = pandas.Index(self.label_names, name="label")
-            return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
+            return self._label_frame(votes=self.votes, neighbors=self.counts.mean(axis=0))
+        pandas = import_optional("pandas")
         found = {
             "members": self.neighbor_members,
             "rank": self.neighbor_rank,
@@ -113,37 +106,30 @@ class Explanation(PrintedTables):
         return pandas.concat([pandas.DataFrame(found, index=index), labels], axis=1)
 
     def _tables(self) -> list[Table]:
-        one = self.n_members == 1
-        mean_counts = self.counts.mean(axis=0)
-        label_rows = [
-            [
-                self.label_names[l],
-                "yes" if self.predicted[l] else "no",
-                f"{self.probability[l]:.3f}",
-                *([] if one else [f"{self.votes[l]} of {self.n_members}"]),
-                f"{mean_counts[l]:.{0 if one else 1}f} of {self.n_neighbors}",
-            ]
-            for l in self._shown_labels()  # noqa: E741
-        ]
-        label_header = ["label", "predicted", "probability", "votes", "neighbours with it"]
+        n, mean_counts = self.n_members, self.counts.mean(axis=0)
+        digits = 0 if n == 1 else 1
+        columns: dict[str, Callable[[int], str]] = {
+            "votes": lambda label: f"{self.votes[label]} of {n}",
+            "neighbours with it": lambda label: (
+                f"{mean_counts[label]:.{digits}f} of {self.n_neighbors}"
+            ),
+        }
+        header = ["training sample", "members", "rank", "distance", "labels"]
         found = [
             [
                 str(self.neighbors[i]),
-                *([] if one else [f"{self.neighbor_members[i]} of {self.n_members}"]),
-                f"{self.neighbor_rank[i]:.{0 if one else 1}f}",
+                f"{self.neighbor_members[i]} of {n}",
+                f"{self.neighbor_rank[i]:.{digits}f}",
                 f"{self.neighbor_distance[i]:#.3g}",
                 ", ".join(self._names(self.neighbor_labels[i])) or "none",
             ]
             for i in range(min(SHOWN, len(self.neighbors)))
         ]
-        found_header = ["training sample", "members", "rank", "distance", "labels"]
-        if one:
-            label_header.remove("votes")
-            found_header.remove("members")
-        return [
-            (title("labels", label_rows, len(self.label_names)), label_header, label_rows),
-            (title("nearest training samples", found, len(self.neighbors)), found_header, found),
-        ]
+        if n == 1:  # nothing to vote on
+            del columns["votes"]
+            header, *found = ([row[0], *row[2:]] for row in [header, *found])
+        heading = title("nearest training samples", found, len(self.neighbors))
+        return [self._label_table(columns), (heading, header, found)]
 
 
 def explain(model: Any, x: Any) -> Explanation:

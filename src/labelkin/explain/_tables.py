@@ -1,10 +1,13 @@
 """Tables of an explanation, as text and as HTML."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from html import escape
+from typing import Any
 
 import numpy as np
 
+from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 
 Table = tuple[str, list[str], list[list[str]]]
@@ -37,6 +40,27 @@ class PrintedTables:
 
     def _repr_html_(self) -> str:
         return "".join(as_html(*table) for table in self._tables())
+
+    def _label_table(self, columns: dict[str, Callable[[int], str]]) -> Table:
+        """Return the most probable labels, with more columns by functions of a label's number."""
+        rows = [
+            [
+                self.label_names[label],
+                "yes" if self.predicted[label] else "no",
+                f"{self.probability[label]:.3f}",
+                *(cell(label) for cell in columns.values()),
+            ]
+            for label in self._shown_labels()
+        ]
+        heading = title("labels", rows, len(self.label_names))
+        return heading, ["label", "predicted", "probability", *columns], rows
+
+    def _label_frame(self, **columns: Array) -> Any:
+        """Return all labels, the most probable first, with more columns."""
+        pandas = import_optional("pandas")
+        index = pandas.Index(self.label_names, name="label")
+        columns = {"predicted": self.predicted, "probability": self.probability, **columns}
+        return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
 
     def _by_probability(self) -> Array:
         return np.argsort(-self.probability, kind="stable")
@@ -81,3 +105,16 @@ def as_html(title: str, header: list[str], rows: list[list[str]]) -> str:
         f"<table><caption>{escape(title)}</caption><thead>{row(header, 'th')}</thead>"
         f"<tbody>{body}</tbody></table>"
     )
+
+
+def strongest_features(
+    names: list[str], features: Array, effects: Array, n: int = SHOWN_FEATURES
+) -> list[tuple[str, float]]:
+    """Return the n features of largest effect on a label, by name, with their effects."""
+    order = np.argsort(-np.abs(effects), kind="stable")[:n]
+    return [(names[features[i]], float(effects[i])) for i in order if effects[i]]
+
+
+def list_effects(effects: list[tuple[str, float]]) -> str:
+    """Return names with their effects in one line."""
+    return ", ".join(f"{name} {effect:+.2f}" for name, effect in effects) or "none"

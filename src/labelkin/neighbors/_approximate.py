@@ -44,43 +44,19 @@ class ApproximateSearch:
     """Most of the k nearest rows of a matrix on the host, in Euclidean distance.
 
     The neighbours are the same in every run and for every ``n_jobs``. Distances are compared in
-    single precision.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The rows, more than `first_rows`. The index holds a dense copy in single precision.
-    n_neighbors : int
-        k, at least 1.
-    n_candidates : int, default=64
-        Number of cells that a query is compared with. More find more of the true neighbours,
-        in proportionally more time.
-    max_joins : int, default=1
-        Bound on the joins.
-    cell_rows : int, default=512
-        Bound on the rows of a cell.
-    n_branches : int, default=64
-        Children of a node in the tree of k-means.
-    first_rows : int, default=2048
-        Rows around its own cell that a query is compared with first; at least 2 (k + 1).
-    recall_rows : int, default=100
-        Size of the random sample of rows on which the recall is measured.
-    n_jobs : int, optional
-        Threads while the index is made; None: as many as BLAS would use.
-
-    Attributes
-    ----------
-    recall : float
-        Share of the true neighbours that are found, or of others as near.
-    order : ndarray of shape (n_samples,)
-        The row at each place.
-    points : ndarray of shape (n_samples, p + 1)
-        By place, the rows in p directions, and their squared norms in all directions.
-    links : ndarray of shape (n_samples, at least k + 1)
-        By place, the places of the nearest rows, the row itself included.
-    n_joins : int
-        Number of joins made.
+    single precision. A query is compared with the rows of `n_candidates` cells, of at most
+    `cell_rows` rows each, and first with `first_rows` rows around its own cell. More cells hold
+    more of the true neighbours and take more time. X has more than `first_rows` rows.
     """
+
+    recall: float
+    """Share of the true neighbours that are found, or of others as near, of `recall_rows` rows."""
+    order: Array
+    """The row at each place, (n_samples,)."""
+    points: Array
+    """By place, the rows in p directions, and their squared norms in all directions."""
+    links: Array
+    """By place, the places of the nearest rows, the row itself included, (n, at least k + 1)."""
 
     def __init__(
         self,

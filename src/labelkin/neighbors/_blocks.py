@@ -25,7 +25,7 @@ from labelkin.distributed import (
     task,
     validate_queries,
 )
-from labelkin.neighbors._counts import label_histogram, make_counts
+from labelkin.neighbors._counts import label_histogram, look_up, make_counts
 from labelkin.neighbors._exact import ExactSearch
 
 # Neighbours in one space: squared distances, row indices and label sets, each (n_queries, k).
@@ -62,12 +62,9 @@ class BlockCounts:
 
 
 def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
-    """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities.
+    """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities, a Dask array.
 
-    Returns
-    -------
-    dask.array.Array of shape (n_samples, n_labels)
-        The label counts behind it stay on the workers while it exists.
+    The label counts behind it stay on the workers while it exists.
     """
     if estimator.neighbors != "exact":
         raise ValueError(
@@ -83,8 +80,8 @@ def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
         for block, sets in zip(counts, labels.split(rows), strict=True)
     ]
     estimator._estimate(compute([sum_in_tree(tables)])[0], rows.dtype)
-    look_up, posterior = task(_look_up), constant(estimator._posterior)
-    blocks = [look_up(block, posterior) for block in counts]
+    probabilities, posterior = task(look_up), constant(estimator._posterior)
+    blocks = [probabilities(posterior, block) for block in counts]
     return as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1]), rows.dtype))
 
 
@@ -214,13 +211,7 @@ def _count_labels(found: list[Neighbors], distinct: Any, space: int = 0) -> Arra
 
 
 def _histogram(counts: Array, sets: Array, distinct: Any, n_counts: int) -> Array:
-    """Count the rows of each (label present, label, count)."""
     return label_histogram(counts, labels_of_sets(sets, distinct), n_counts)
-
-
-def _look_up(counts: Array, posterior: Array) -> Array:
-    """Return P(label | count) for a table of counts."""
-    return posterior[np.arange(counts.shape[1]), counts]
 
 
 def _predict(
@@ -228,7 +219,7 @@ def _predict(
 ) -> Array:
     model, answer = shared
     probabilities = [
-        _look_up(_count_labels(found, distinct, space), posterior)
+        look_up(posterior, _count_labels(found, distinct, space))
         for space, posterior in enumerate(posteriors)
     ]
     return answer(copy(model), probabilities)

@@ -81,28 +81,12 @@ def subset_size(size: int | float | None, n_features: int) -> int:
 def draw_features(
     scores: ArrayLike, size: int | float | None, how: str = "uniform", random_state: Any = None
 ) -> Array:
-    """Draw a subset of the features for a member of an ensemble.
+    """Draw a subset of the features for a member of an ensemble; return column indices, in order.
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_features,)
-        Importances, not negative; "uniform" uses their number only.
-    size : int, float or None
-        Number of features, a share of them, or None for all.
-    how : {"uniform", "importance"}, default="uniform"
-        "importance": one after the other, each time in proportion to the scores. Features with
-        score 0 are drawn only when no others are left, and then uniformly.
-    random_state : int, RandomState instance or None, default=None
-        Source of the draw.
+    `size` is their number, a share of all, or None for all. How: "uniform", which uses only the
+    number of the scores, or "importance", one after the other, each time in proportion to the
+    scores. Features with score 0 are then drawn only when no others are left, and uniformly.
 
-    Returns
-    -------
-    ndarray of int
-        Distinct column indices, increasing.
-
-    Examples
-    --------
-    >>> from labelkin.projection._features import draw_features
     >>> draw_features([0.0, 0.7, 0.3, 0.0], 2, "importance", random_state=0)
     array([1, 2])
     """

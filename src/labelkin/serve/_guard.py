@@ -23,14 +23,10 @@ HEADERS = {
 
 
 class Guard:
-    """Check host and origin of each request, and add `HEADERS` to each answer.
+    """Check host and origin of each request to an application, and add `HEADERS` to each answer.
 
-    Parameters
-    ----------
-    app : ASGI application
-    hosts : iterable of str
-        Names under which the application may be reached, besides ``localhost`` and addresses
-        in digits, which no name server can redirect.
+    `hosts` are names under which the application may be reached, besides ``localhost`` and
+    addresses in digits, which no name server can redirect.
     """
 
     def __init__(self, app: Any, hosts: Iterable[str] = ()) -> None:

@@ -14,21 +14,26 @@ _TYPES = {
 }
 
 
+def _object(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, **more}
+
+
+def _array(items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items, **more}
+
+
+_NUMBER, _STRING, _INTEGER = {"type": "number"}, {"type": "string"}, {"type": "integer"}
+
+
 def row_schema(model: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of one row, from what `Service.describe` returns."""
     columns = model["columns"]
     if columns is None:
         n = model["n_features"]
-        return {
-            "type": "array",
-            "items": {"type": "number"},
-            "minItems": n,
-            "maxItems": n,
-            "description": "The features, in the order of the training data.",
-        }
-    return {
-        "type": "object",
-        "properties": {
+        order = "The features, in the order of the training data."
+        return _array(_NUMBER, minItems=n, maxItems=n, description=order)
+    return _object(
+        {
             one["name"]: {
                 "type": _TYPES[one["kind"]],
                 "description": one["kind"],
@@ -36,107 +41,64 @@ def row_schema(model: dict[str, Any]) -> dict[str, Any]:
             }
             for one in columns
         },
-        "additionalProperties": True,
-        "description": "Columns of the training data by name. A missing value is null; other "
+        additionalProperties=True,
+        description="Columns of the training data by name. A missing value is null; other "
         "columns are ignored.",
-    }
+    )
 
 
 def request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return the JSON schema of the body of ``POST /predict``."""
-    return {
-        "type": "object",
-        "required": ["rows"],
-        "additionalProperties": False,
-        "properties": {
-            "rows": {
-                "type": "array",
-                "items": row_schema(model),
-                "minItems": 1,
-                "maxItems": limits.rows,
-            },
-            "explain": {
-                "description": "Numbers of the rows to explain, counted from 1; true: all.",
-                "anyOf": [
-                    {"type": "boolean"},
-                    {
-                        "type": "array",
-                        "items": {"type": "integer", "minimum": 1},
-                        "maxItems": limits.explained,
-                    },
-                ],
-                "default": False,
-            },
-        },
+    numbers = _array({"type": "integer", "minimum": 1}, maxItems=limits.explained)
+    explain = {
+        "description": "Numbers of the rows to explain, counted from 1; true: all.",
+        "anyOf": [{"type": "boolean"}, numbers],
+        "default": False,
     }
+    rows = _array(row_schema(model), minItems=1, maxItems=limits.rows)
+    return _object(
+        {"rows": rows, "explain": explain}, required=["rows"], additionalProperties=False
+    )
 
 
 def answer_schema(model: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of the answer."""
-    number = {"type": "number"}
-    part = {
-        "type": "object",
-        "properties": {"part": {"type": "string"}, "log_odds": number},
-    }
-    row_score = {
-        "type": "object",
-        "properties": {"row": {"type": "integer"}, "score": number},
-    }
-    label = {
-        "type": "object",
-        "properties": {
-            "label": {"type": "string"},
+    label = _object(
+        {
+            "label": _STRING,
             "predicted": {"type": "boolean"},
-            "probability": number,
-            "added": {
-                "type": "array",
-                "items": part,
-                "description": "What words and values add to the log odds.",
-            },
-            "rows": {
-                "type": "array",
-                "items": row_score,
-                "description": "Training rows, counted from 1, for or against the label.",
-            },
-        },
-    }
-    explanation = {
-        "type": "object",
-        "properties": {
-            "labels": {"type": "array", "items": label},
-            "members": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "What each member of an ensemble predicts.",
-            },
-            "nearest": {"type": "array", "items": {"type": "string"}},
-        },
-    }
-    row = {
-        "type": "object",
-        "properties": {
-            "row": {"type": "integer"},
-            "labels": {
-                "type": "array",
-                "items": {"type": "string", "enum": list(model["labels"])},
-            },
+            "probability": _NUMBER,
+            "added": _array(
+                _object({"part": _STRING, "log_odds": _NUMBER}),
+                description="What words and values add to the log odds.",
+            ),
+            "rows": _array(
+                _object({"row": _INTEGER, "score": _NUMBER}),
+                description="Training rows, counted from 1, for or against the label.",
+            ),
+        }
+    )
+    members = "What each member of an ensemble predicts."
+    row = _object(
+        {
+            "row": _INTEGER,
+            "labels": _array({"type": "string", "enum": list(model["labels"])}),
             "confidence": {
-                **number,
+                **_NUMBER,
                 "description": "How sure the model is of the label it is least sure of.",
             },
-            "probabilities": {"type": "object", "additionalProperties": number},
-            "explanation": explanation,
+            "probabilities": {"type": "object", "additionalProperties": _NUMBER},
+            "explanation": _object(
+                {
+                    "labels": _array(label),
+                    "members": _array({"type": "object"}, description=members),
+                    "nearest": _array(_STRING),
+                }
+            ),
         },
-        "required": ["row", "labels", "confidence", "probabilities"],
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "model": {"type": "string"},
-            "rows": {"type": "array", "items": row},
-        },
-        "required": ["model", "rows"],
-    }
+        required=["row", "labels", "confidence", "probabilities"],
+    )
+    return _object({"model": _STRING, "rows": _array(row)}, required=["model", "rows"])
 
 
 def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
@@ -145,11 +107,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     def answer(description: str, schema: dict[str, Any]) -> dict[str, Any]:
         return {"description": description, "content": {"application/json": {"schema": schema}}}
 
-    error = {
-        "type": "object",
-        "properties": {"error": {"type": "string"}},
-        "required": ["error"],
-    }
+    error = _object({"error": _STRING}, required=["error"])
     errors = {
         "408": "The body did not arrive within the time limit.",
         "413": "The body or the number of rows is over the limit.",
@@ -163,7 +121,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
         "name": "explain",
         "in": "query",
         "description": "For CSV: numbers of the rows to explain, separated by commas.",
-        "schema": {"type": "string"},
+        "schema": _STRING,
     }
     predict = {
         "summary": "Predict the labels of rows",
@@ -172,7 +130,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
             "required": True,
             "content": {
                 "application/json": {"schema": request_schema(model, limits)},
-                "text/csv": {"schema": {"type": "string"}},
+                "text/csv": {"schema": _STRING},
             },
         },
         "responses": {

@@ -18,13 +18,7 @@ class Expired(Exception):
 
 
 class Deadline:
-    """The time at which a computation must end.
-
-    Parameters
-    ----------
-    seconds : float
-        Time from now.
-    """
+    """The time at which a computation must end, in seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -40,14 +34,8 @@ class Work:
 
     A thread cannot be ended from outside. After its time limit the request is answered, and the
     function ends when it next checks its deadline; until then its place is not free, so that slow
-    requests do not pile up.
-
-    Parameters
-    ----------
-    seconds : float
-        Time limit of a function, from the moment it is handed in.
-    waiting : int
-        How many functions may wait while one runs.
+    requests do not pile up. The limit of `seconds` includes the time that a function waits;
+    `waiting` is how many may wait while one runs.
     """
 
     def __init__(self, seconds: float, waiting: int) -> None:

@@ -24,26 +24,10 @@ _SMALLEST = 1e-6
 def occlude(
     pipeline: Any, schema: Schema, X: Any, row: int, n_labels: int
 ) -> tuple[list[str], Array]:
-    """Return the parts of a row by name and what each adds to the log odds of each label.
+    """Return the parts of a row by name, and what each adds to the log odds, (n_labels, n_parts).
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted, by `make_pipeline`.
-    schema : Schema
-        What its rows look like.
-    X : DataFrame, ndarray or sparse matrix
-        Rows as the pipeline takes them; of a dense matrix, the mean of these rows takes the place
-        of a value.
-    row : int
-        Position of the row.
-    n_labels : int
-        Number of labels.
-
-    Returns
-    -------
-    names : list of str
-    effects : ndarray of shape (n_labels, n_parts)
+    The pipeline is a fitted one by `make_pipeline`, and X are rows as it takes them; of a dense
+    matrix, the mean of these rows takes the place of a value.
     """
     if hasattr(X, "iloc"):
         names, rows = _without_cells(pipeline, schema, X.iloc[[row]])

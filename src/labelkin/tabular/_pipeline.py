@@ -51,26 +51,12 @@ def _is_missing(cell: Any) -> bool:
 
 
 def make_pipeline(schema: Schema, classifier: Any) -> Any:
-    """Return an unfitted pipeline from raw rows to predictions.
-
-    Parameters
-    ----------
-    schema : Schema
-        What the rows look like.
-    classifier : estimator
-        An unfitted multi-label classifier; it is the step ``classifier``.
-    """
+    """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier."""
     from sklearn.pipeline import Pipeline
 
     if schema.columns is not None:
         return Pipeline([("features", _column_transformer(schema)), ("classifier", classifier)])
-    steps: list[tuple[str, Any]] = []
-    if schema.gaps:
-        from sklearn.impute import SimpleImputer
-
-        steps.append(("impute", SimpleImputer(strategy="median", keep_empty_features=True)))
-    if schema.scale != "none":
-        steps.append(("scale", _scaler(schema.scale, matrix=True)))
+    steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
     return Pipeline([*steps, ("classifier", classifier)])
 
 
@@ -102,22 +88,20 @@ def _column_transformer(schema: Schema) -> Any:
     return ColumnTransformer(parts, verbose_feature_names_out=False)
 
 
-def _number_steps(scale: Scale) -> list[tuple[str, Any]]:
+def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
     """Return the steps that complete columns of numbers and scale them."""
     from sklearn.impute import SimpleImputer
-
-    impute = SimpleImputer(strategy="median", keep_empty_features=True)
-    steps: list[tuple[str, Any]] = [("impute", impute)]
-    return steps if scale == "none" else [*steps, ("scale", _scaler(scale, matrix=False))]
-
-
-def _scaler(scale: Scale, matrix: bool) -> Any:
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
+    steps = [("impute", SimpleImputer(strategy="median", keep_empty_features=True))]
+    if scale == "none":
+        return steps
     if matrix:  # may be sparse, so zeros stay zeros
-        return StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
-    scalers = {"robust": RobustLogScaler, "standard": StandardScaler, "minmax": MinMaxScaler}
-    return scalers[scale]()
+        scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
+    else:
+        scalers = {"robust": RobustLogScaler, "standard": StandardScaler, "minmax": MinMaxScaler}
+        scaler = scalers[scale]()
+    return [*steps, ("scale", scaler)]
 
 
 def fit_pipeline(pipeline: Any, X: Any, y: np.ndarray, label_names: Sequence[str]) -> Any:

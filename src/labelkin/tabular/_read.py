@@ -1,6 +1,5 @@
 """Files of any known format, and datasets known by name, as tables."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,16 +46,9 @@ def read_raw_table(
     labels: Labels | None = None,
     n_features: int | None = None,
 ) -> RawTable:
-    """Read a file of any known format, or load a dataset by its name.
+    """Read a file of any known format, or load a dataset by a name that `dataset_names` lists.
 
-    Parameters
-    ----------
-    source : str
-        A path, or a name that `dataset_names` lists.
-    options : ReadOptions
-        What the format leaves open.
-    labels, n_features
-        For LibSVM files, which name neither.
+    `labels` and `n_features` are for LibSVM files, which name neither.
     """
     path = Path(source)
     if not path.exists() and source in (SCENES, *dataset_names()):
@@ -119,12 +111,9 @@ def _read_arff(path: Path, options: ReadOptions) -> RawTable:
     nominal = [bool(one.values) and not is_binary(one.values) for one in table.attributes]
     if not any(nominal) or sparse.issparse(table.matrix):
         return MatrixTable(str(path), table.matrix, names, table.label_names)
-    columns: dict[str, Any] = {}
-    for i, attribute in enumerate(table.attributes):
-        codes = table.matrix[:, i]
-        columns[attribute.name] = _decode(codes, attribute.values) if nominal[i] else codes
+    columns: dict[str, Any] = dict(zip(names, table.matrix.T, strict=True))
+    for one, is_nominal in zip(table.attributes, nominal, strict=True):
+        if is_nominal:
+            codes = columns[one.name]
+            columns[one.name] = [None if np.isnan(c) else one.values[int(c)] for c in codes]
     return ArrowTable(str(path), import_optional("pyarrow").table(columns), table.label_names)
-
-
-def _decode(codes: np.ndarray, values: Sequence[str]) -> list[str | None]:
-    return [None if np.isnan(code) else values[int(code)] for code in codes]

@@ -19,19 +19,11 @@ _MAX_UNKNOWN = 100
 def table_of_records(
     rows: Sequence[Any], schema: Schema, *, source: str = "rows", decimal: str = "."
 ) -> RawTable:
-    """Return rows as a table that `Schema.read` takes.
+    """Return rows, each a mapping of columns to values, as a table that `Schema.read` takes.
 
-    Parameters
-    ----------
-    rows : sequence of mappings, or of sequences of numbers
-        Each row by column; a column that a row lacks is missing there, as is None. For a schema
-        of a matrix, a row may also be a list of all its numbers.
-    schema : Schema
-        What the rows should look like.
-    source : str, default="rows"
-        What errors call the rows.
-    decimal : str, default="."
-        Decimal mark of numbers that are given as strings.
+    A column that a row lacks is missing there, as is None. For a schema of a matrix, a row may also
+    be a list of all its numbers. Errors call the rows `source`; `decimal` is the mark of numbers
+    that are given as strings.
     """
     if schema.columns is None:
         return _matrix_of_records(rows, schema, source)

@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import FitProgress
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
     WeightRoutingClassifier,
@@ -71,18 +70,12 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         base = self._base_classifier()
         matrix = presort_for(base, X)
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=n_labels)
-        progress = FitProgress(self, "labels", n_labels, self.verbose)
 
         def fit_label(label: int) -> Any:
             return fit_member(base, matrix, y[:, label], weight=weight, seed=seeds[label])
 
-        self.estimators_ = map_threads(
-            fit_label, range(n_labels), self.n_jobs, callback=lambda _: progress.step()
-        )
+        self.estimators_ = self._fit_members(fit_label, n_labels, "labels")
 
     def _proba(self, X: Matrix) -> Array:
         columns = map_threads(lambda m: positive_proba(m, X), self.estimators_, self.n_jobs)
         return np.column_stack(columns)
-
-    def _labels(self, X: Matrix) -> Array:
-        return self._proba(X) >= 0.5

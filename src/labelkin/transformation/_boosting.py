@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import FitProgress
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
     TransformationClassifier,
@@ -136,14 +135,11 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=(n_labels, self.n_estimators))
         matrix = presort_for(base, X)
-        progress = FitProgress(self, "labels", n_labels, self.verbose)
 
         def boost(label: int) -> tuple[list[Any], Array, Array]:
             return _boost(base, X, matrix, y[:, label], weight, seeds[label], resampling)
 
-        boosted = map_threads(
-            boost, range(n_labels), self.n_jobs, callback=lambda _: progress.step()
-        )
+        boosted = self._fit_members(boost, n_labels, "labels")
         self.estimators_ = [members for members, _, _ in boosted]
         self.estimator_weights_ = [weights for _, weights, _ in boosted]
         self.estimator_errors_ = [errors for _, _, errors in boosted]
@@ -152,9 +148,6 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         boosted = zip(self.estimators_, self.estimator_weights_, strict=True)
         columns = map_threads(lambda b: _boosted_proba(b[0], b[1], X), boosted, self.n_jobs)
         return np.column_stack(columns)
-
-    def _labels(self, X: Matrix) -> Array:
-        return self._proba(X) >= 0.5
 
 
 def _boost(
@@ -172,11 +165,8 @@ def _boost(
     which C4.5, counting weights as samples, never splits; it rejects a first member that is
     no better than chance; and it keeps a perfect later one.
 
-    Returns
-    -------
-    members : list of at most one classifier per seed
-    weights : ndarray of log((1 − ε)/ε) of each member
-    errors : ndarray of ε, the weighted training error of each member
+    Returned are the members, at most one per seed, their weights log((1 − ε)/ε), and ε, their
+    weighted training errors.
     """
     members: list[Any] = []
     weights: list[float] = []

@@ -43,18 +43,14 @@ class LabelSetTree:
     A tree on q labels has up to as many classes as samples. One set and q probabilities per
     node, instead of a weight per class, are an eighth of the memory on enron: 20 MB in place
     of 156 for the 106 trees of RAkEL.
-
-    Attributes
-    ----------
-    tree : C45TreeClassifier
-        Without the class weights of its nodes.
-    node_sets, node_proba : ndarray of shape (n_nodes, n_labels)
-        The most frequent label set at each node, and the probability of each label.
     """
 
     tree: C45TreeClassifier
+    """Without the class weights of its nodes."""
     node_sets: Array
+    """The most frequent label set at each node, (n_nodes, n_labels)."""
     node_proba: Array
+    """The probability of each label at each node."""
 
     @classmethod
     def from_classifier(cls, classifier: C45TreeClassifier, sets: Array) -> Self:

@@ -1,5 +1,6 @@
 """RAkEL: label powersets on random subsets of the labels, which vote."""
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from numbers import Integral, Real
@@ -10,10 +11,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.parallel import effective_n_threads, map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.parallel import map_threads
 from labelkin.base import MAX_SEED, Array, Matrix
-from labelkin.transformation._base import WeightRoutingClassifier, presort_for
+from labelkin.transformation._base import WeightRoutingClassifier, presort_for, sum_votes
 from labelkin.transformation._powerset import LabelPowersetClassifier
 
 
@@ -123,7 +123,6 @@ class RAkELClassifier(WeightRoutingClassifier):
         seeds = rng.randint(MAX_SEED, size=len(self.labelsets_))
         base = self._base_classifier()
         matrix = presort_for(base, X)
-        progress = FitProgress(self, "members", len(seeds), self.verbose)
 
         def fit_powerset(m: int) -> LabelPowersetClassifier:
             member = LabelPowersetClassifier(self.estimator)
@@ -132,9 +131,7 @@ class RAkELClassifier(WeightRoutingClassifier):
             member._fit_label_sets(base, matrix, labels, weight, seeds[m])
             return member
 
-        self.estimators_ = map_threads(
-            fit_powerset, range(len(seeds)), self.n_jobs, callback=lambda _: progress.step()
-        )
+        self.estimators_ = self._fit_members(fit_powerset, len(seeds), "members")
 
     def _draw_labelsets(self, q: int, rng: np.random.RandomState) -> list[Array]:
         k = self.labelset_size or max(1, q // 2)
@@ -171,16 +168,13 @@ class RAkELClassifier(WeightRoutingClassifier):
         n_labels = 1 if self._one_target else len(self.classes_)
         members = list(zip(self.labelsets_, self.estimators_, strict=True))
 
-        def count_votes(part: list[tuple[Array, LabelPowersetClassifier]]) -> Array:
+        def count_votes(part: Sequence[tuple[Array, LabelPowersetClassifier]]) -> Array:
             votes = np.zeros((X.shape[0], n_labels), dtype=np.int64)
             for labelset, powerset in part:
                 votes[:, labelset] += powerset._labels(X)
             return votes
 
-        # One sum per thread: memory does not grow with the number of members.
-        n_threads = effective_n_threads(self.n_jobs)
-        parts = [members[start::n_threads] for start in range(n_threads)]
-        votes = np.sum(map_threads(count_votes, parts, self.n_jobs), axis=0)
+        votes = sum_votes(count_votes, members, self.n_jobs)
         possible = np.bincount(np.concatenate(self.labelsets_), minlength=n_labels)
         return votes / np.maximum(possible, 1)
 
@@ -196,20 +190,7 @@ class RAkELClassifier(WeightRoutingClassifier):
 
 
 def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list[Array]:
-    """Draw `m` different sets of `k` of `q` labels, all equally likely.
-
-    Parameters
-    ----------
-    q, k, m : int
-        Labels, labels in a set, sets; `m` is at most the number of such sets.
-    rng : RandomState
-        Source of the draws.
-
-    Returns
-    -------
-    list of m arrays of shape (k,)
-        Each in ascending order.
-    """
+    """Draw `m` different sets of `k` of `q` labels, all equally likely, each in ascending order."""
     if comb(q, k) <= 2 * m:  # many of them: choose from the list of all
         every = list(combinations(range(q), k))
         return [np.array(every[i]) for i in rng.permutation(len(every))[:m]]
@@ -220,19 +201,6 @@ def random_labelsets(q: int, k: int, m: int, rng: np.random.RandomState) -> list
 
 
 def random_partition(q: int, k: int, rng: np.random.RandomState) -> list[Array]:
-    """Partition `q` labels into random sets of `k`, the last perhaps smaller.
-
-    Parameters
-    ----------
-    q, k : int
-        Labels, labels in a set.
-    rng : RandomState
-        Source of the draws.
-
-    Returns
-    -------
-    list of arrays
-        Each in ascending order.
-    """
+    """Partition `q` labels into random sets of `k`, the last perhaps smaller, each ascending."""
     labels = rng.permutation(q)
     return [np.sort(labels[start : start + k]) for start in range(0, q, k)]

@@ -1,19 +1,19 @@
 """Calibrated label ranking: labels compared in pairs, and with a calibration label."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from labelkin._utils.parallel import effective_n_threads, map_threads
-from labelkin._utils.progress import FitProgress
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
     WeightRoutingClassifier,
     fit_member,
     positive_proba,
     presort_for,
+    sum_votes,
 )
 
 
@@ -98,16 +98,13 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
         # The calibration label has the number n_labels; no sample has it.
         duels = np.concatenate([self.pairs_, [(a, n_labels) for a in range(n_labels)]])
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=len(duels))
-        progress = FitProgress(self, "classifiers", len(duels), self.verbose)
 
         def fit_duel(duel: int) -> Any:
             a, b = duels[duel]
             rows = None if b == n_labels else np.flatnonzero(y[:, a] != y[:, b])
             return fit_member(base, matrix, y[:, a], rows=rows, weight=weight, seed=seeds[duel])
 
-        members = map_threads(
-            fit_duel, range(len(duels)), self.n_jobs, callback=lambda _: progress.step()
-        )
+        members = self._fit_members(fit_duel, len(duels), "classifiers")
         self.estimators_ = members[: len(self.pairs_)]
         self.calibration_estimators_ = members[len(self.pairs_) :]
 
@@ -118,7 +115,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
             *((a, n_labels, member) for a, member in enumerate(self.calibration_estimators_)),
         ]
 
-        def count_votes(part: list[tuple[int, int, Any]]) -> Array:
+        def count_votes(part: Sequence[tuple[int, int, Any]]) -> Array:
             votes = np.zeros((X.shape[0], n_labels + 1), dtype=np.int64)
             for a, b, member in part:
                 wins = positive_proba(member, X) >= 0.5
@@ -126,10 +123,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
                 votes[:, b] += ~wins
             return votes
 
-        # One sum per thread: memory does not grow with the number of classifiers.
-        n_threads = effective_n_threads(self.n_jobs)
-        parts = [duels[start::n_threads] for start in range(n_threads)]
-        return np.sum(map_threads(count_votes, parts, self.n_jobs), axis=0)
+        return sum_votes(count_votes, duels, self.n_jobs)
 
     def votes(self, X: ArrayLike) -> Array:
         """Count the votes.

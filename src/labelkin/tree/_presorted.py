@@ -17,11 +17,7 @@ Columns = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 def row_lookup(X: Any) -> tuple[NDArray[Any], ...]:
     """Return the arrays by which the kernels look up an entry of a validated matrix.
 
-    Returns
-    -------
-    dense, indptr, indices, data : ndarray
-        Either `dense` is the matrix, or it is empty and the others are those of CSR with
-        sorted indices.
+    These are the dense matrix or, if that is empty, the three of CSR with sorted indices.
     """
     if not sparse.issparse(X):
         dense = np.ascontiguousarray(X, dtype=np.float64)
