@@ -651,7 +651,7 @@ def test_another_device(here, monkeypatch):
     monkeypatch.setattr(_array, "move_to_device", move)
     cuda = ["--device", "cuda"]
     for name, where in (("here", []), ("there", cuda)):
-        ok("fit", "movies.csv", *FILMS, *where, "--set", "n_estimators=3", "-o", f"{name}.skops")
+        ok("fit", "movies.csv", *FILMS, *FAST, *where, "-o", f"{name}.skops")
         for again, asked in (("here", []), ("there", cuda)):
             out = f"{name}-{again}.csv"
             ok("predict", f"{name}.skops", "new.csv", "--proba", *asked, "--out", out)

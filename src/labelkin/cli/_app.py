@@ -98,15 +98,13 @@ def run(argv: list[str], interrupted: list[int]) -> int:
         except SystemExit as end:  # Typer's response to a broken pipe
             return end.code if isinstance(end.code, int) else 1
         except Exception as error:
-            return report_interrupt() if interrupted else report_error(error, _options_of(argv))
+            if interrupted:
+                return report_interrupt()
+            command: Any = typer.main.get_command(app)
+            for word in argv:
+                command = getattr(command, "commands", {}).get(word, command)
+            options = {one.name: one.opts[0] for one in command.params if one.opts[0][0] == "-"}
+            return report_error(error, options)
         if code == 130:  # Typer turns KeyboardInterrupt into this code, without a word
             return report_interrupt()
     return code if isinstance(code, int) else 0
-
-
-def _options_of(argv: list[str]) -> dict[str, str]:
-    """Return the options of the command that was run, by the name of the argument they set."""
-    command: Any = typer.main.get_command(app)
-    for word in argv:
-        command = getattr(command, "commands", {}).get(word, command)
-    return {option.name: option.opts[0] for option in command.params if option.opts[0][0] == "-"}

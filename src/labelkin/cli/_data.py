@@ -100,40 +100,27 @@ def read_training_data(
 ) -> TrainingData:
     """Read a labelled table; what the user should know about it goes to `notes`."""
     from labelkin.datasets import FormatError
-    from labelkin.tabular import ColumnOptions, LabelColumns, ReadOptions, Schema, read_raw_table
+    from labelkin.tabular import ColumnOptions, LabelColumns, Schema, read_raw_table
 
     if options.labels is not None and options.label_column is not None:
         raise ValueError("--labels and --label-column exclude each other; give one of them.")
-    separator = None if options.separator is None else _unescape(options.separator)
+    separator = _unescape(options.separator)
     if separator == "":
         raise ValueError("--separator takes at least one character.")
-    text, category, number, ignore = (
-        tuple(names or ())
-        for names in (options.text, options.category, options.number, options.ignore)
+    columns = ColumnOptions(
+        *(tuple(getattr(options, kind) or ()) for kind in ("text", "category", "number", "ignore")),
+        options.missing.value,
+        options.scale.value,
+        options.max_words,
     )
-    as_strings = {*text, *category, *filter(None, [options.label_column])}
-    how = ReadOptions(
-        _check_delimiter(reading.delimiter),
-        reading.encoding,
-        _check_decimal(reading.decimal),
-        frozenset(as_strings),
-        frozenset(ignore),
-    )
+    as_strings = {*columns.text, *columns.category, *filter(None, [options.label_column])}
+    how = _read_options(reading, as_strings, columns.ignore)
     # The readers of these formats separate labels from features themselves.
     early = options.labels if _format_of(path) in ("libsvm", "npz") else None
     table = read_raw_table(str(path), how, labels=early)
     if not table.n_rows:
         raise FormatError(table.path, "it has no rows")
     labels = LabelColumns.find(table, options.labels, options.label_column, separator)
-    columns = ColumnOptions(
-        text,
-        category,
-        number,
-        ignore,
-        options.missing.value,
-        options.scale.value,
-        options.max_words,
-    )
     schema = Schema.find(table, labels, columns, notes.pending)
     y = labels.read(table, notes.pending)
     never = [name for name, count in zip(labels.names, y.sum(axis=0), strict=True) if not count]
@@ -141,7 +128,8 @@ def read_training_data(
         raise ValueError(f"{path}: no row has any label, so there is nothing to learn.")
     if never:
         notes.pending.append(f"{path}: no row has the label {', '.join(never[:5])}")
-    data = TrainingData(table, schema, labels, ignore, schema.read(table, notes.pending), y)
+    X = schema.read(table, notes.pending)
+    data = TrainingData(table, schema, labels, columns.ignore, X, y)
     print_guesses(table, notes, ReadingOptions, TableOptions)
     notes.flush()
     notes.print(str(data))
@@ -193,20 +181,11 @@ class SavedModel(FittedModel):
         return parse_raw_table(content, source, self._read_options(ReadingOptions()))
 
     def _read_options(self, reading: ReadingOptions, keep: Iterable[str] = ()) -> "ReadOptions":
-        from labelkin.tabular import ReadOptions
-
         as_strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
-        ignored = frozenset(self.info.details.get("ignore", [])) - as_strings
+        ignored = {*self.info.details.get("ignore", [])} - as_strings
         # The decimal mark of the training data, unless the user gives another; a file in which
         # it does not occur reads the same with either.
-        decimal = _check_decimal(reading.decimal) or self.decimal_comma
-        return ReadOptions(
-            _check_delimiter(reading.delimiter),
-            reading.encoding,
-            decimal,
-            frozenset(as_strings),
-            ignored,
-        )
+        return _read_options(reading, as_strings, ignored, self.decimal_comma)
 
     @property
     def decimal_comma(self) -> str | None:
@@ -307,21 +286,25 @@ def _format_of(path: Path) -> str | None:
         return None
 
 
-def _unescape(text: str) -> str:
+def _read_options(
+    reading: ReadingOptions,
+    as_strings: Iterable[str],
+    ignore: Iterable[str],
+    decimal: str | None = None,
+) -> "ReadOptions":
+    """Return how to read a file; `decimal` is its decimal mark unless the user gives one."""
+    from labelkin.tabular import ReadOptions
+
+    delimiter = _unescape(reading.delimiter)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
+    if reading.decimal not in (None, ".", ","):
+        raise ValueError(f"--decimal {reading.decimal}: it is a point or a comma.")
+    decimal = reading.decimal or decimal
+    strings, ignored = frozenset(as_strings), frozenset(ignore)
+    return ReadOptions(delimiter, reading.encoding, decimal, strings, ignored)
+
+
+def _unescape(text: str | None) -> str | None:
     """Return a tab for a backslash and t: a tab is hard to type in a shell."""
     return "\t" if text == "\\t" else text
-
-
-def _check_decimal(text: str | None) -> str | None:
-    if text not in (None, ".", ","):
-        raise ValueError(f"--decimal {text}: it is a point or a comma.")
-    return text
-
-
-def _check_delimiter(text: str | None) -> str | None:
-    if text is None:
-        return None
-    delimiter = _unescape(text)
-    if len(delimiter) != 1:
-        raise ValueError(f"--delimiter {text}: it takes one character, or \\t.")
-    return delimiter

@@ -1,6 +1,7 @@
 """``labelkin demo``: Kin, VPCME and ML-kNN on the bundled digit scenes."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
-    from labelkin.base import MultiLabelClassifier
     from labelkin.cli._figures import Figures
     from labelkin.explain import Explanation
 
@@ -47,10 +47,12 @@ def command(
     kin, vpcme = KinEnsembleClassifier(random_state=seed), VPCMEClassifier(random_state=seed)
     models = {"ML-kNN": MLkNNClassifier(), "VPCME": vpcme, "Kin": kin}  # the quick ones first
     runs = dict(reversed(_fit_and_evaluate(models, scenes, console).items()))
-    console.print(f"\n✓ {_successes(runs, int((scenes.split == 1).sum()))}\n")
+    train, test = scenes.split == 0, scenes.split == 1
+    n = int(test.sum())
+    right = [f"{name} {found['subset_accuracy'][0] * n:.0f}" for name, found in runs.items()]
+    console.print(f"\n✓ Of {n} test scenes, all digits are right in: {', '.join(right)}\n")
     print_figures(runs, PEOPLE_METRICS, "on the test scenes", best="Kin")
 
-    train, test = scenes.split == 0, scenes.split == 1
     images, target = scenes.images[test], scenes.target[test]
     picture = out / "scenes.png"
     draw_scenes(images, target, kin.predict(scenes.data[test]), "Kin", picture)
@@ -63,14 +65,6 @@ def command(
     console.print(
         "next:     [bold]labelkin evaluate your.csv --labels a,b,c[/]    (labelkin --help: all)"
     )
-
-
-def _successes(runs: "dict[str, Figures]", n_scenes: int) -> str:
-    """Return in how many scenes each method finds the true digits and no others."""
-    counts = [
-        f"{name} {found['subset_accuracy'][0] * n_scenes:.0f}" for name, found in runs.items()
-    ]
-    return f"Of {n_scenes} test scenes, all digits are right in: {', '.join(counts)}"
 
 
 def _example(target: "np.ndarray", labels: "np.ndarray") -> int:
@@ -93,7 +87,7 @@ def _in_words(explanation: "Explanation") -> str:
 
 
 def _fit_and_evaluate(
-    models: "dict[str, MultiLabelClassifier]", scenes: Any, console: "Console"
+    models: dict[str, Any], scenes: Any, console: "Console"
 ) -> "dict[str, Figures]":
     """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -114,7 +108,7 @@ def _fit_and_evaluate(
             total = getattr(model, "n_estimators", None)  # None: the bar moves to and fro
             task = progress.add_task(name, total=total, done="")
             if total is not None:
-                _follow(model, progress, task)
+                model._callback = partial(_advance, progress, task, total)
             started = time.perf_counter()
             model.fit(scenes.data[train], scenes.target[train])
             fitted = time.perf_counter()
@@ -128,9 +122,6 @@ def _fit_and_evaluate(
     return runs
 
 
-def _follow(model: Any, progress: Any, task: Any) -> None:
-    """Advance the bar after each member of the ensemble."""
-    total = model.n_estimators
-    model._callback = lambda number, error: progress.update(
-        task, completed=number, done=f"{number}/{total}"
-    )
+def _advance(progress: Any, task: Any, total: int, number: int, error: float) -> None:
+    """Advance the bar after a member of an ensemble."""
+    progress.update(task, completed=number, done=f"{number}/{total}")

@@ -83,7 +83,10 @@ def command(
     # Save the model with all that is needed to read new rows.
     facts: dict[str, Any] = {
         "model": chosen.name,
-        "settings": {name: _as_json(value) for name, value in settings.items()},
+        "settings": {
+            name: value if isinstance(value, bool | int | float | str | None) else repr(value)
+            for name, value in settings.items()
+        },
         "seed": choice.seed,
     }
     if deciding.decide or deciding.threshold:
@@ -151,7 +154,3 @@ def _shown_progress(pipeline: Any, description: str, *, hidden: bool) -> Iterato
             # The bar is no part of the model; fitted on a device, the last step is a copy.
             for model in (classifier, pipeline.steps[-1][1]):
                 vars(model).pop("_callback", None)
-
-
-def _as_json(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)

@@ -117,12 +117,18 @@ def command(
     saved = load_saved_model(model, expected_sha256)
     separator = separator or saved.labels.separator
     names = list(saved.labels.names)
-    if format != "jsonl":
-        _check_separator(separator, names)
+    mixed = next((name for name in names if separator in name), None)
+    if format != "jsonl" and mixed is not None:
+        raise ValueError(
+            f"label {mixed!r} contains {separator!r}, the separator of labels; choose another "
+            "with --separator."
+        )
     wanted = [name for text in keep or () for name in split_names(text)]
-    table = saved.read(data, reading, keep=[*wanted, *([id_column] if id_column else [])])
-    ids = _row_ids(table, id_column)
-    kept = _kept_columns(table, wanted)
+    table = saved.read(data, reading, keep=[*wanted, *filter(None, [id_column])])
+    ids: list[Any] = list(range(1, table.n_rows + 1))
+    if id_column is not None:
+        ids = _columns_as_written(table, [id_column], "--id")[id_column]
+    kept = _columns_as_written(table, wanted, "--keep")
     notes = Notes(quiet)
     print_guesses(table, notes, options.ReadingOptions)
     X = saved.schema.read(table, notes.pending)
@@ -147,34 +153,17 @@ def command(
         typer.echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
 
 
-def _check_separator(separator: str, names: list[str]) -> None:
-    for name in names:
-        if separator in name:
-            raise ValueError(
-                f"label {name!r} contains {separator!r}, the separator of labels; choose another "
-                "with --separator."
-            )
-
-
-def _kept_columns(table: "RawTable", names: list[str]) -> dict[str, list[Any]]:
-    """Return columns of the input as they are written."""
+def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
+    """Return columns of the input as they are written; --keep all means all of them."""
     if not names:
         return {}
     if table.names is None:
-        raise ValueError(f"--keep {names[0]}: {table.path} has no column names.")
-    names = list(table.names) if names == ["all"] and "all" not in table.names else names
+        raise ValueError(f"{option} {names[0]}: {table.path} has no column names.")
+    if option == "--keep" and names == ["all"] and "all" not in table.names:
+        names = list(table.names)
     for name in names:
         table.check_columns([name])
     return {
         name: ["" if cell is None else cell for cell in table.strings(name)]
         for name in dict.fromkeys(names)
     }
-
-
-def _row_ids(table: "RawTable", column: str | None) -> list[Any]:
-    if column is None:
-        return list(range(1, table.n_rows + 1))
-    if table.names is None:
-        raise ValueError(f"--id {column}: {table.path} has no column names.")
-    table.check_columns([column])
-    return ["" if cell is None else cell for cell in table.strings(column)]

@@ -49,9 +49,13 @@ def make_search(
 
 def convert_search(search: Any, converter: Callable[[Any], Any]) -> Any:
     """Return the same search with its arrays converted, as scikit-learn moves estimators."""
-    if isinstance(search, ApproximateSearch) or sparse.issparse(getattr(search, "X", None)):
+    if isinstance(search, ApproximateSearch):
         return convert_arrays(search, converter)
     rows = search.rows if isinstance(search, DeviceSearch) else search.X
+    if sparse.issparse(rows):
+        if not is_device_array(converter(np.empty(0))):
+            return convert_arrays(search, converter)
+        rows = rows.toarray()  # a device has dense rows only
     offset = convert_arrays(search.offset, converter)
     return _exact_search(converter(rows), search.n_neighbors, offset)
 

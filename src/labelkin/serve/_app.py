@@ -24,14 +24,7 @@ class _Refused(Exception):
 def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str] = ()) -> Any:
     """Return an ASGI application that predicts by a model; needs the ``serve`` extra.
 
-    Parameters
-    ----------
-    service : Service
-        The model.
-    limits : Limits, optional
-        Limits of size and time.
-    hosts : iterable of str
-        Names under which the application may be reached, besides ``localhost`` and addresses.
+    `hosts` are names under which it may be reached, besides ``localhost`` and addresses.
     """
     import_optional("starlette", "serve")
     from starlette.applications import Starlette
@@ -41,7 +34,13 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     limits = limits or Limits()
     model = service.describe()
-    schema = {**model, "request": request_schema(model, limits), "limits": _shown(limits)}
+    shown = {
+        "bytes": limits.bytes,
+        "rows": limits.rows,
+        "explained_rows": limits.explained,
+        "seconds": limits.seconds,
+    }
+    schema = {**model, "request": request_schema(model, limits), "limits": shown}
     document = openapi(model, limits)
     work = Work(limits.seconds, limits.waiting)
 
@@ -114,15 +113,6 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         lifespan=lifespan,
     )
     return Guard(app, hosts)  # around all, so that errors have its headers too
-
-
-def _shown(limits: Limits) -> dict[str, Any]:
-    return {
-        "bytes": limits.bytes,
-        "rows": limits.rows,
-        "explained_rows": limits.explained,
-        "seconds": limits.seconds,
-    }
 
 
 async def _read_body(request: Any, limits: Limits) -> bytes:

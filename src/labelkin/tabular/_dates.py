@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in
 
 # A possessive quantifier, so that spaces after the time take linear time.
 _TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*+(?:Z|[+-]\d{2}:?\d{2})?)?"
@@ -90,11 +91,9 @@ class DateEncoder(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""
-        if input_features is None:
-            default = [f"x{i}" for i in range(self.n_features_in_)]
-            input_features = getattr(self, "feature_names_in_", default)
+        names = _check_feature_names_in(self, input_features)
         parts = ("year", "month", "weekday", "hour")
-        return np.array([f"{name} {part}" for name in input_features for part in parts], object)
+        return np.array([f"{name} {part}" for name in names for part in parts], object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

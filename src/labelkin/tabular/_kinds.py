@@ -102,7 +102,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     day_first = find_day_first(distinct)
     if day_first is not None:
         order = ", day first" if day_first else ", month first"
-        order = "" if all(map(_year_is_first, distinct)) else order
+        order = "" if all(re.match(r"\s*\d{4}", value) for value in distinct) else order
         table.guesses.append(Guess(f"{name}: dates{order}", ("category", "ignore")))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
@@ -125,7 +125,3 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         return None
     table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
     return "text"
-
-
-def _year_is_first(date: str) -> bool:
-    return bool(re.match(r"\s*\d{4}", date))

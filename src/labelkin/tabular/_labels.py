@@ -144,12 +144,10 @@ def _guess_separator(table: RawTable, column: str) -> str:
     """Return the mark between tags that occurs in most rows; refuse to choose among equals."""
     if isinstance(table, ArrowTable) and table.kind(column) == "list":
         return ";"
-    cells = [cell for cell in table.strings(column) if cell]
+    cells, counts, best = _count_marks(table, column)
     if any(_list_items(cell) is not None for cell in cells):
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
         return ";"
-    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
-    best = max(counts, key=lambda mark: counts[mark])
     if not counts[best]:
         return ";"
     for mark, count in counts.items():
@@ -173,9 +171,7 @@ def _guess_separator(table: RawTable, column: str) -> str:
 
 def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
     """Warn if no row holds the separator, but some hold another mark."""
-    cells = [cell for cell in table.strings(column) if cell]
-    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
-    best = max(counts, key=lambda mark: counts[mark])
+    cells, counts, best = _count_marks(table, column)
     if counts[best] and not any(separator in cell for cell in cells):
         warnings.warn(
             f"{table.path}: {separator!r} is in no row of {column}, but {best!r} is in "
@@ -183,6 +179,13 @@ def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _count_marks(table: RawTable, column: str) -> tuple[list[str], dict[str, int], str]:
+    """Return the cells of a column, in how many of them each mark is, and the most frequent."""
+    cells = [cell for cell in table.strings(column) if cell]
+    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
+    return cells, counts, max(counts, key=lambda mark: counts[mark])
 
 
 def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:
