@@ -107,11 +107,15 @@ def read_training_data(
     separator = _unescape(options.separator)
     if separator == "":
         raise ValueError("--separator takes at least one character.")
+    kinds: dict[str, Any] = {
+        kind: tuple(getattr(options, kind) or ())
+        for kind in ("text", "category", "number", "ignore")
+    }
     columns = ColumnOptions(
-        *(tuple(getattr(options, kind) or ()) for kind in ("text", "category", "number", "ignore")),
-        options.missing.value,
-        options.scale.value,
-        options.max_words,
+        **kinds,
+        missing=options.missing.value,
+        scale=options.scale.value,
+        max_words=options.max_words,
     )
     as_strings = {*columns.text, *columns.category, *filter(None, [options.label_column])}
     how = _read_options(reading, as_strings, columns.ignore)
