@@ -69,6 +69,10 @@ def test_scikit_learn_reads_what_we_write(tmp_path):
         ('# labelkin {"n_features": 1, "n_labels": 2}\n1 3:1\n', "not a LibSVM row"),
         ('# labelkin {"n_features": -1, "n_labels": 2}\n1 3:1\n', "set.svm"),
         ("1 \0:1\n", "line 1: "),
+        # Few bytes that would take gigabytes, once they are read.
+        ("1 99999999:1\n", "a table of 99,999,999 features unpacks to more than"),
+        ('# labelkin {"n_features": 1, "n_labels": 99999999}\n1 1:1\n', "99,999,999 labels"),
+        ('# labelkin {"n_features": 1, "n_labels": 1, "label_names": ["\\ud800"]}\n', "Unicode"),
     ],
 )
 def test_bad_files(tmp_path, text, message):

@@ -10,12 +10,20 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch, check_array
 
+from labelkin._utils.files import FormatError
+from labelkin._utils.limits import max_unpacked, too_large
 from labelkin.datasets.formats._columns import check_unique
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
-# A number of columns costs nothing in a sparse file, and memory per column once it is read.
-MAX_COLUMNS = 2**28
+_COLUMN_BYTES = 100  # what a column without entries takes: its name, its sums
+
+
+def check_width(n_columns: int, what: str, path: str | Path) -> None:
+    """Refuse a width for which there is no memory: a sparse file of any size can declare it."""
+    limit = max_unpacked(Path(path).stat().st_size)
+    if n_columns > limit // _COLUMN_BYTES:
+        raise FormatError(path, too_large(limit, f"a table of {n_columns:,} {what}"))
 
 
 def make_bunch(

@@ -14,8 +14,8 @@ from sklearn.utils import Bunch
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
 from labelkin.datasets.formats._columns import Labels, check_unique, split_names
 from labelkin.datasets.formats._content import (
-    MAX_COLUMNS,
     check_content,
+    check_width,
     make_bunch,
     number_text,
     overflows,
@@ -112,8 +112,7 @@ def read_libsvm(
         raise FormatError(
             path, f"the first line declares {head.n_rows} rows, but {data.shape[0]} follow"
         )
-    if data.shape[1] > MAX_COLUMNS:
-        raise FormatError(path, f"{data.shape[1]:,} features are more than {MAX_COLUMNS:,}")
+    check_width(data.shape[1], "features", path)
     target, names = _indicator(ids, labels, head, path)
     data = sparse.csr_matrix(data)
     data.eliminate_zeros()
@@ -181,8 +180,7 @@ def _indicator(
         if outside.size:
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
         column = (distinct - first)[column]
-    if n_labels > MAX_COLUMNS:
-        raise FormatError(path, f"{n_labels:,} labels are more than {MAX_COLUMNS:,}")
+    check_width(n_labels, "labels", path)
     if n_labels < 1:
         raise FormatError(
             path, "no label occurs; pass labels= (their names or number)", None, "labels"

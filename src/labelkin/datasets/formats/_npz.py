@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from labelkin._utils import untrusted
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
 from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._content import MAX_COLUMNS, check_content, make_bunch
+from labelkin.datasets.formats._content import check_content, check_width, make_bunch
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
@@ -68,11 +68,10 @@ def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_mat
     try:
         shape = tuple(int(size) for size in arrays["X_shape"])
         untrusted.check_compressed(*parts, shape)
-        if shape[1] > MAX_COLUMNS:
-            raise ValueError(f"{shape[1]:,} features are more than {MAX_COLUMNS:,}")
         data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
     except Exception as error:  # SciPy raises errors of many kinds
         raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
+    check_width(shape[1], "features", path)
     if not data.has_canonical_format:
         data.sum_duplicates()
     return data
