@@ -13,8 +13,7 @@ from labelkin.evaluation._curves import (
     precision_recall,
     threshold_grid,
 )
-from labelkin.evaluation._mistakes import odds_against
-from labelkin.evaluation._suspects import find_suspects
+from labelkin.evaluation._mistakes import find_suspects, odds_against
 from labelkin.evaluation._together import find_together
 
 

@@ -15,11 +15,11 @@ from labelkin.experiments.report.claims import Evidence, claims_table, find_clai
 from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
 from labelkin.experiments.report.footing import keep_common_folds, units
 from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.overall import find_verdicts
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.results import check_results
 from labelkin.experiments.report.tables import measure_table, sweep_table
 from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
-from labelkin.experiments.report.verdict import find_verdicts
 from labelkin.experiments.run.columns import BY_INDEX
 from support.results import cells, full_results, paper_results
 

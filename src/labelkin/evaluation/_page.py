@@ -8,9 +8,8 @@ import labelkin
 from labelkin._utils.pages import render_page
 from labelkin.evaluation._curves import label_curves, pooled_curves, sparkline, threshold_grid
 from labelkin.evaluation._growth import Growth, draw_growth
-from labelkin.evaluation._mistakes import Mistake
+from labelkin.evaluation._mistakes import ASSUMED, Mistake, find_suspects
 from labelkin.evaluation._predictions import OutOfSample
-from labelkin.evaluation._suspects import ASSUMED, find_suspects
 from labelkin.evaluation._together import find_together
 
 # What a page holds at most, so that it stays small whatever the data.

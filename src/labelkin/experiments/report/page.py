@@ -31,7 +31,7 @@ from labelkin.experiments.report.comparison import (
 )
 from labelkin.experiments.report.drawing import inline_svg, save, to_svg
 from labelkin.experiments.report.measures import COSTS, MEASURES
-from labelkin.experiments.report.overall import overall_findings, overall_table
+from labelkin.experiments.report.overall import find_verdicts, overall_findings, overall_table
 from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.results import Recorded, check_results
 from labelkin.experiments.report.runs import count_cells, count_repeats, find_commands
@@ -39,7 +39,6 @@ from labelkin.experiments.report.significance import friedman_table, wilcoxon_ta
 from labelkin.experiments.report.table import Table, escape_markdown, latex_document
 from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
 from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
-from labelkin.experiments.report.verdict import find_verdicts
 from labelkin.experiments.run.peers import COMPARED
 
 if TYPE_CHECKING:
