@@ -117,7 +117,7 @@ def test_bad_sources_are_refused(tmp_path):
         ("dataset,method,repeat,fold\n", "holds no cell"),
         ("dataset,method,repeat,fold\nd,m,x,0\n", "cannot be read as results"),
         ("dataset,method,repeat,fold\nd,m,0,-1\n", "-1 is no fold"),
-        ("dataset,method,repeat,fold,status\nd,m,0,0,fine\n", "'fine'"),
+        ("dataset,method,repeat,fold,status\nd,m,0,0,fine\n", "'fine' is no status"),
         (f"dataset,method,repeat,fold\nd,{'m' * 200_000},0,0\n", "cannot be read as results"),
     ]:
         table.write_text(text)
@@ -131,10 +131,13 @@ def test_bad_sources_are_refused(tmp_path):
         ("[" * 100_000, "cannot be read as results"),
         (cell.replace("0", "1e400"), "infinity"),
         (cell.replace("0", "9" * 30), "is no fold"),
-        (cell.replace('"d"', "[]"), "is not expected there"),
-        (cell.replace('"d"', '"\\ud800"'), "surrogates"),
+        (cell.replace('"d"', "[]"), r"\[\] is no dataset"),
+        (cell.replace('"d"', '"\\ud800"'), "is no dataset"),
         (cell.replace("}", f', "f1": {"9" * 400}}}'), "cannot be read as results"),
     ]:
         lines.write_text(text)
         with pytest.raises(ValueError, match=message):
             merge(store, [lines])
+    with pytest.raises(ValueError, match="cannot be read as results"):
+        merge(tmp_path / "new.db", [lines])
+    assert not list(tmp_path.glob("new.db*"))

@@ -159,6 +159,11 @@ def test_bad_results_get_one_sentence():
         check_results(good[:0])
     with pytest.raises(ValueError, match="no metric"):
         check_results(good.drop(columns=list(MEASURES)))
+    with pytest.raises(ValueError, match="row 1 of the results lacks its dataset"):
+        check_results(good.assign(dataset=None))
+    for fold in (-1, 0.5, "1st", float("inf")):
+        with pytest.raises(ValueError, match="a fold that is not a whole number from 0"):
+            check_results(good.assign(fold=fold))
     with pytest.raises(ValueError, match=r"more than once.*yeast.*vpcme"):
         check_results(pd.concat([good, good[:1]]))
 

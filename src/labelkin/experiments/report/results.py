@@ -87,6 +87,14 @@ def check_results(frame: "DataFrame") -> "DataFrame":
     if not any(name in frame for name in MEASURES):
         raise ValueError(f"the results have no metric; known are {', '.join(MEASURES)}.")
     pd = import_optional("pandas", "report")
+    lacking = frame[_CELL].isna().any(axis=1).to_numpy()
+    if lacking.any():
+        row = int(lacking.argmax()) + 1
+        raise ValueError(f"row {row} of the results lacks its dataset, method, repeat or fold.")
+    for name in ("repeat", "fold"):
+        found = pd.to_numeric(frame[name], errors="coerce")
+        if not ((found >= 0) & (found % 1 == 0)).all():
+            raise ValueError(f"the results hold a {name} that is not a whole number from 0.")
     numbers = [*MEASURES, *BY_INDEX, *COSTS]
     absent = [name for name in (*numbers, "error", "revision") if name not in frame]
     frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str})

@@ -7,8 +7,7 @@ cell with the columns of a ``results.csv``.
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +19,9 @@ from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES, METRIC_COLU
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
 
+_Run = tuple[dict[str, Any], list[dict[str, Any]]]
 _ROUNDING = 1e-9
 _TEXTS = (".csv", ".jsonl")
-_TEXT_COLUMNS = ("dataset", "method", "error", "revision")
 _FORM = {
     **{"dataset": str, "method": str, "repeat": int, "fold": int, "status": {"ok", "failed"}},
     **dict.fromkeys(FIGURES, (float, None)),
@@ -59,21 +58,23 @@ def merge(
             raise FileNotFoundError(2, "there is no such file of results", str(source))
         if source.resolve() == target.resolve():
             raise ValueError(f"{source} is the store to merge into: name it once, first.")
+    runs = [_read_runs(source, protocol) for source in sources]  # before the target is made
     with Store(target, write=True) as store:
-        return [_merge_one(store, source, protocol) for source in sources]
+        return [
+            _merge_one(store, source, found) for source, found in zip(sources, runs, strict=True)
+        ]
 
 
-def _merge_one(store: Store, source: Path, protocol: Protocol | None) -> Merged:
+def _merge_one(store: Store, source: Path, runs: list[_Run]) -> Merged:
     counts = {"added": 0, "equal": 0, "different": 0}
     known = {_cell(row): row for row in store.rows()}
-    with _parts(source, protocol) as parts:
-        for part, rows in parts:
-            kinds = {_cell(row): _compare(known.get(_cell(row)), row) for row in rows}
-            new = [row for row in rows if kinds[_cell(row)] == "added"]
-            store.begin(**part)
-            store.add(new)
-            for kind in kinds.values():
-                counts[kind] += 1
+    for run, rows in runs:
+        kinds = {_cell(row): _compare(known.get(_cell(row)), row) for row in rows}
+        new = [row for row in rows if kinds[_cell(row)] == "added"]
+        store.begin(**run)
+        store.add(new)
+        for kind in kinds.values():
+            counts[kind] += 1
     return Merged(source, **counts)
 
 
@@ -94,21 +95,17 @@ def _compare(known: dict[str, Any] | None, row: dict[str, Any]) -> str:
     return "different"
 
 
-@contextmanager
-def _parts(
-    source: Path, protocol: Protocol | None
-) -> Iterator[Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]]:
-    """Yield the runs of a source, each with its rows, for `Store.begin` and `Store.add`."""
+def _read_runs(source: Path, protocol: Protocol | None) -> list[_Run]:
+    """Return the runs of a source, each with its rows, for `Store.begin` and `Store.add`."""
     if source.suffix.lower() in _TEXTS:
         rows = _read_rows(source)
-        part = {
+        run = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": f"labelkin merge … {source.name}",
             "environment": {},
             "protocol": protocol or Protocol(folds=max(row["fold"] for row in rows) + 1),
         }
-        yield [(part, rows)]
-        return
+        return [(run, rows)]
     with Store(source) as other:
         recorded = other.protocol()
         try:
@@ -121,7 +118,7 @@ def _parts(
             "methods": list(other.methods().values()),
             "groups": [tuple(group.values()) for group in other.groups()],
         }
-        yield [
+        return [
             ({key: run[key] for key in ("started", "command", "environment")} | shared, rows)
             for run in other.runs()
             if (rows := other.rows_of(run["id"]))
@@ -130,7 +127,7 @@ def _parts(
 
 def _read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a CSV or of JSON lines; columns of later versions may be absent."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         try:
             if path.suffix.lower() == ".csv":
                 found: list[dict[str, Any]] = list(csv.DictReader(file))
@@ -152,10 +149,12 @@ def _parse(row: dict[str, Any]) -> dict[str, Any]:
     found |= {"repeat": int(found["repeat"] or 0), "fold": int(found["fold"])}
     found |= {name: float(found[name]) for name in FIGURES if found[name] is not None}
     found |= {"status": found["status"] or "ok"}
-    check_json(found, _FORM)
-    for name in ("repeat", "fold"):
-        if not 0 <= found[name] < 2**31:
-            raise ValueError(f"{found[name]!r:.60} is no {name}")
-    for name in _TEXT_COLUMNS:
-        (found[name] or "").encode()  # fails for halves of characters
+    for name, value in found.items():
+        try:
+            check_json(value, _FORM[name])
+            str(value).encode()  # fails for halves of characters
+            if name in ("repeat", "fold") and not 0 <= value < 2**31:
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"{value!r:.60} is no {name}") from None
     return found

@@ -203,7 +203,7 @@ class Store:
         except ValueError:
             place, cure = f"a row of {table}", ""
             if table == "cells":
-                place = f"the cell of {', '.join(f'{key} {row[key]!r}' for key in CELL)}"
+                place = f"the cell of {', '.join(f'{key} {row[key]!r:.60}' for key in CELL)}"
                 cure = ": delete this row, and run it again"
             raise ValueError(
                 f"{self.path}: {place} holds {value!r:.60} as {name}; the store was altered{cure}."
