@@ -178,6 +178,15 @@ def test_columns_of_a_matrix_are_found_by_name():
     np.testing.assert_array_equal(schema.read(data, []).toarray(), X.toarray()[:, [2, 0]])
 
 
+def test_a_label_of_the_xml_that_the_file_lacks(tmp_path):
+    head = "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@attribute m {0,1}\n@data\n"
+    (tmp_path / "d.arff").write_text(head + "1,0,1\n2,1,0\n")
+    (tmp_path / "d.xml").write_text("<labels><label name='l'/><label name='n'/></labels>")
+    data = read_raw_table(str(tmp_path / "d.arff"))  # rows to predict may lack all labels
+    with pytest.raises(FormatError, match="no column 'n'"):
+        LabelColumns.find(data)
+
+
 def test_labels_by_name_where_files_list_others():
     target = np.array([[1, 0], [0, 1]])
     data = MatrixTable("m.svm", np.eye(2), None, ["b", "z"], target)

@@ -110,7 +110,7 @@ class ArffTable:
     matrix: Any
     """Dense or CSR, one column per attribute; nominal values are coded as in `read_arff`."""
     label_names: list[str] | None
-    """Those attributes that the XML beside the file, or MEKA's ``-C``, declares as labels."""
+    """What the XML beside the file, or MEKA's ``-C``, declares as labels; it may lack them."""
 
 
 def read_arff_table(
@@ -131,8 +131,7 @@ def read_arff_table(
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:
-        known = set(names)
-        label_names = [name for name in read_labels_xml(xml) if name in known] or None
+        label_names = read_labels_xml(xml)
     elif header.meka_count is not None:
         label_names = [names[i] for i in find_labels(header.meka_count, names, path)]
     return ArffTable([header.attributes[i] for i in columns], matrix, label_names)
