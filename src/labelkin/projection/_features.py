@@ -107,36 +107,28 @@ def draw_features(
     return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])
 
 
-class FeatureSubset:
-    """Training rows with some of their features, with the methods of `TrainingRows`.
+class FeatureSubset(TrainingRows):
+    """Training rows with some of their features.
 
     Directions have zeros for the other features, so that they project all of them.
     """
 
     def __init__(self, X: Matrix, columns: Array) -> None:
-        self.n_features = X.shape[1]
         self.columns = columns
+        self._n_all_features = X.shape[1]
         if is_device_array(X):
             xp, _ = namespace_and_device(X)
-            self._part = TrainingRows(xp.take(X, to_device_of(columns, X), axis=1))
+            super().__init__(xp.take(X, to_device_of(columns, X), axis=1))
         else:
-            self._part = TrainingRows(X[:, columns])
-        self.rows = self._part.rows
-        self.project = self._part.project
-        self.scatter_difference = self._part.scatter_difference
+            super().__init__(X[:, columns])
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of the coordinates, (p, d), as directions of all features, (k, d)."""
-        return self._spread(self._part.in_features(vectors))
-
-    def restrict(self, must_link: Array, cannot_link: Array) -> tuple[Any, Array, Array]:
-        """Return the rows that occur in a pair, if they are few, and the pairs among them."""
-        paired, *pairs = self._part.restrict(must_link, cannot_link)
-        return self if paired is self._part else paired, *pairs
+        return self._spread(super().in_features(vectors))
 
     def identity(self) -> tuple[Array, Array]:
         """Return the projection onto these features."""
-        W, eye = self._part.identity()
+        W, eye = super().identity()
         return W, matrix_transpose(self._spread(eye))
 
     def _spread(self, directions: Array) -> Array:
@@ -144,7 +136,7 @@ class FeatureSubset:
         xp, device = namespace_and_device(directions)
         # A last row of zeros for the other features: the standard has no assignment to rows.
         zeros = xp.zeros((1, directions.shape[1]), dtype=directions.dtype, device=device)
-        source = np.full(self.n_features, len(self.columns))
+        source = np.full(self._n_all_features, len(self.columns))
         source[self.columns] = np.arange(len(self.columns))
         padded = xp.concat([directions, zeros], axis=0)
         return xp.take(padded, to_device_of(source, directions), axis=0)

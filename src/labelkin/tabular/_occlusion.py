@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import logit
 
 from labelkin._utils.scoring import estimator_scores
 from labelkin.base import Array
+from labelkin.explain._features import occlude_features
 from labelkin.tabular._schema import Schema
 
 # Parts of a row that are tried, those that differ most from other rows.
@@ -29,21 +31,30 @@ def occlude(
     The pipeline is a fitted one by `make_pipeline`, and X are rows as it takes them; of a dense
     matrix, the mean of these rows takes the place of a value.
     """
+
+    def log_odds(rows: Any) -> Array:
+        scores = estimator_scores(pipeline, rows, n_labels).reshape(-1, n_labels)
+        if scores.min() < 0 or scores.max() > 1:  # no probabilities: a linear scale already
+            return scores
+        return logit(np.clip(scores, _SMALLEST, 1 - _SMALLEST))
+
     if hasattr(X, "iloc"):
         names, rows = _without_cells(pipeline, schema, X.iloc[[row]])
-    else:
-        names, rows = _without_features(schema, X, row)
-    if not names:
-        return [], np.zeros((n_labels, 0))
-    odds = _log_odds(estimator_scores(pipeline, rows, n_labels).reshape(-1, n_labels))
-    return names, (odds[0] - odds[1:]).T
-
-
-def _log_odds(scores: Array) -> Array:
-    if scores.min() < 0 or scores.max() > 1:  # no probabilities: a linear scale already
-        return scores
-    p = np.clip(scores, _SMALLEST, 1 - _SMALLEST)
-    return np.log(p / (1 - p))
+        odds = log_odds(rows)
+        return names, (odds[0] - odds[1:]).T
+    here = X[[row]].astype(float)
+    other = np.zeros(X.shape[1])
+    if not sparse.issparse(X) and len(X) > 1:
+        other = np.nanmean(X, axis=0)
+    features, effects = occlude_features(
+        log_odds, here, np.stack([other, np.ones_like(other)]), _MAX_PARTS
+    )
+    values = here.toarray()[0] if sparse.issparse(here) else here[0]
+    given = schema.names
+    return [
+        f"{f'feature {j + 1}' if given is None else given[j]}={values[j]:g}"
+        for j in features.tolist()
+    ], effects
 
 
 def _without_cells(pipeline: Any, schema: Schema, frame: Any) -> tuple[list[str], Any]:
@@ -100,22 +111,3 @@ def _tokens(pipeline: Any, column: str, text: str) -> list[str]:
 
 def _vectorizer(pipeline: Any, column: str) -> Any:
     return pipeline[0].named_transformers_[f"text {column}"].steps[-1][1]
-
-
-def _without_features(schema: Schema, X: Any, row: int) -> tuple[list[str], Any]:
-    is_sparse = sparse.issparse(X)
-    here = X[[row]].toarray()[0] if is_sparse else np.asarray(X[row], dtype=float)
-    other = np.zeros_like(here)
-    if not is_sparse and len(X) > 1:
-        other = np.nanmean(X, axis=0)
-    gaps = np.abs(np.nan_to_num(here - other))
-    features = np.argsort(-gaps, kind="stable")[:_MAX_PARTS]
-    features = np.sort(features[gaps[features] > 0])
-    rows = np.repeat(here[None], 1 + len(features), axis=0)
-    rows[1 + np.arange(len(features)), features] = other[features]
-    given = schema.names
-    names = [
-        f"{f'feature {j + 1}' if given is None else given[j]}={here[j]:g}"
-        for j in features.tolist()
-    ]
-    return names, sparse.csr_matrix(rows) if is_sparse else rows
