@@ -1,6 +1,7 @@
 """``labelkin datasets`` as a person uses it: what it prints, writes and refuses."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,12 @@ def test_convert_there_and_back(run, toy, tmp_path, suffix):
     first, last = read(toy), read(back)
     np.testing.assert_array_equal(sp.csr_array(first.data).toarray(), _dense(last.data))
     np.testing.assert_array_equal(first.target, last.target)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text here")
+def test_a_name_that_is_no_text(toy, tmp_path, capfd):
+    assert main(["datasets", "convert", str(toy), str(tmp_path / "a\udcff.npz")]) == 0
+    assert r"a\udcff.npz" in capfd.readouterr().out
 
 
 def _dense(X):

@@ -1,6 +1,7 @@
 """The tree of commands, and how one of them is run."""
 
 import inspect
+import io
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +87,9 @@ _add(_PAPER, "merge", merge.command)
 
 def run(argv: list[str], interrupted: list[int]) -> int:
     """Run one command line and return its exit code; `interrupted` are the signals received."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name that is no text in this locale is shown with escapes, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     quiet = "-q" in argv or "--quiet" in argv
     with warnings_as_notes(quiet):
         try:
