@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from labelkin.calibration._means import restore_means
+from labelkin.calibration._means import mean_and_error, restore_means
 
 
 @pytest.fixture
@@ -45,3 +45,14 @@ def test_a_single_fold_stays_as_it_is(rows):
     Y, _ = rows
     scores = np.ones((60, 3))
     np.testing.assert_array_equal(restore_means(scores, Y, np.zeros(60, dtype=int)), scores)
+
+
+def test_the_error_of_a_mean_is_the_standard_deviation_over_the_root_of_the_rows():
+    values = np.random.RandomState(0).standard_normal((50, 2))
+    for rows in (values, values[:, 0]):
+        mean, error = mean_and_error(rows)
+        np.testing.assert_allclose(mean, rows.mean(axis=0))
+        np.testing.assert_allclose(error, rows.std(axis=0) / 50**0.5)
+    weight = np.arange(50) % 3  # a row of no weight does not count
+    found = mean_and_error(values, weight)
+    np.testing.assert_allclose(found, mean_and_error(values[weight > 0], weight[weight > 0]))

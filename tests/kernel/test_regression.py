@@ -103,3 +103,18 @@ def test_leave_fold_out_scores_do_not_depend_on_the_labels_of_the_fold():
     )
     np.testing.assert_allclose(before[fold_of == 2], after[fold_of == 2], atol=1e-7)
     assert np.abs(before - after)[fold_of != 2].min() > 0
+
+
+def test_a_label_has_a_ridge_of_its_own_where_that_is_clearly_better():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((150, 3))
+    signal = (X[:, :1] > 0).astype(np.uint8)
+    noise = (rng.uniform(size=(150, 8)) < 0.1).astype(np.uint8)
+    Y = np.hstack([signal, noise])
+    own, clear = (KernelRidge(width=1.5, shrinkage=0, clear_ridges=c) for c in (False, True))
+    for learner in (own, clear):
+        learner.fit_scores(X, Y, 0)
+    shared = np.median(clear.ridge_[1:])
+    assert np.count_nonzero(own.ridge_[1:] != shared) > 3
+    assert np.count_nonzero(clear.ridge_[1:] != shared) < 2
+    assert clear.ridge_[0] == own.ridge_[0] < shared

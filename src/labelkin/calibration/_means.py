@@ -1,4 +1,4 @@
-"""The level of out-of-sample scores, which depends on the labels that were left out."""
+"""Means: the level of out-of-sample scores, which depends on the labels that were left out."""
 
 from typing import Any
 
@@ -37,6 +37,14 @@ def restore_means(
 def shares_without_fold(Y: Array, fold_of: Array, weight: Array | None = None) -> Array:
     """Return the share of each label in the rows of other folds, for each row."""
     return _level(*_counts_without(Y, fold_of, weight), False)
+
+
+def mean_and_error(values: Array, weight: Array | None = None) -> tuple[Any, Any]:
+    """Return the mean over rows, by weight, and its standard error."""
+    weight = np.ones(len(values)) if weight is None else weight
+    mean = np.average(values, axis=0, weights=weight)
+    # Without weights the standard deviation over √n.
+    return mean, np.linalg.norm((values - mean).T * weight, axis=-1) / weight.sum()
 
 
 def _counts_without(Y: Array, fold_of: Array, weight: Array | None) -> tuple[Array, Array]:

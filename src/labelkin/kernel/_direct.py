@@ -49,7 +49,7 @@ _DOUBLE_ROWS = 4_000
 _LEAST_RIDGE = 40
 # Rows on which the rounding of coefficients is checked, and how far scores may change by it, in
 # standard deviations of the label.
-_CHECKED_ROWS, _CHANGE = 100, 0.01
+_CHECKED_ROWS, _CHANGE = 100, 0.02
 # Ridge of the coefficients that make up for it, relative to the kernel's largest value.
 _COMPENSATED = 0.1
 # Rows of the kernel matrix that are summed at a time.
@@ -66,7 +66,7 @@ class DirectKernelRidge(KernelRidge):
     otherwise, where scores are combined with others, the ridge is chosen on 1,600 rows. Then one
     factorisation of the kernel matrix of all rows, beyond 4,000 in single precision: n² numbers of
     memory. Dense rows are stored in half precision where that changes values by less than 0.001
-    standard deviations of their column, coefficients where it changes scores by less than 0.01
+    standard deviations of their column, coefficients where it changes scores by less than 0.02
     standard deviations of the label; else in single precision.
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """

@@ -25,7 +25,7 @@ from labelkin.kernel._distances import (
     squared_distances,
     take,
 )
-from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge
+from labelkin.kernel._ridge import RIDGES, choose_clear_ridges, choose_ridges, fit_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import FoundWidth, descend_width
 
@@ -52,6 +52,8 @@ class KernelRidge:
         error on the sample by a hundredth or more; never with a given width.
     ridges, shrinkage
         As in `choose_ridges`.
+    clear_ridges : bool
+        Whether labels have a ridge of their own only where it is clearly better than one for all.
     n_landmarks : int, optional
         Rows that get a coefficient, if there are more. None: all.
     landmark_means : bool
@@ -94,6 +96,7 @@ class KernelRidge:
         scale: bool | str = False,
         ridges: Array = RIDGES,
         shrinkage: float = 50.0,
+        clear_ridges: bool = False,
         n_landmarks: int | None = None,
         landmark_means: bool = False,
         search_rows: int = 600,
@@ -104,6 +107,7 @@ class KernelRidge:
         self.scale = scale
         self.ridges = ridges
         self.shrinkage = shrinkage
+        self.clear_ridges = clear_ridges
         self.n_landmarks = n_landmarks
         self.landmark_means = landmark_means
         self.search_rows = search_rows
@@ -143,9 +147,12 @@ class KernelRidge:
         """
         X = _in_order(X)
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)
-        self.ridge_, _ = choose_ridges(
-            spectrum, Y, self.ridges, self.shrinkage, rows, interpolate=True
-        )
+        if self.clear_ridges:
+            self.ridge_ = choose_clear_ridges(spectrum, Y, self.ridges, self.shrinkage, rows)
+        else:
+            self.ridge_, _ = choose_ridges(
+                spectrum, Y, self.ridges, self.shrinkage, rows, interpolate=True
+            )
         scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_, fold_of)
         return scores
 

@@ -38,6 +38,7 @@ from sklearn.utils._array_api import get_namespace
 
 from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
+from labelkin.calibration._means import mean_and_error
 from labelkin.kernel._distances import take
 from labelkin.kernel._spectrum import RidgeSpectrum, like
 
@@ -47,6 +48,8 @@ RIDGES = np.logspace(-4, 3, 22)
 COARSE = 3
 # ... if there are this many.
 _FEWEST_TO_INTERPOLATE = 10
+# Standard errors by which the ridge of a label must be better than the one for all.
+_CLEAR = 2.0
 
 
 def fit_ridge(
@@ -217,6 +220,35 @@ def choose_ridges(
         criterion = smaller * relative + shrinkage * pooled[:, None]
     best = len(errors) - 1 - criterion[::-1].argmin(axis=0)
     return ridges[best], float(errors[best, np.arange(Y.shape[1])].sum())
+
+
+def choose_clear_ridges(
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    ridges: Array,
+    shrinkage: float,
+    rows: Array | None = None,
+) -> Array:
+    """Return one ridge for all labels, but for labels whose own ridge is clearly better.
+
+    That is, by more than two standard errors of the leave-one-out squared error. A ridge chosen by
+    few positives fits their chance, and out-of-sample scores with it depend on the labels it was
+    chosen by: of 400 rows and 150 weak labels, they were rated 0.6 points of average precision
+    too high, on projections 1.3. Arguments are those of `choose_ridges`.
+    """
+    own, shared = (
+        choose_ridges(spectrum, Y, ridges, strength, rows, interpolate=True)[0]
+        for strength in (shrinkage, np.inf)
+    )
+    with_own, with_shared = (
+        (Y - to_numpy(fit_ridge(spectrum, Y, ridge)[0])) ** 2 for ridge in (own, shared)
+    )
+    saved = with_shared - with_own
+    weight = np.ones(len(Y)) if spectrum.weight is None else to_numpy(spectrum.weight)
+    if rows is not None:
+        saved, weight = saved[rows], weight[rows]
+    mean, error = mean_and_error(saved, weight)
+    return np.where(mean > _CLEAR * error, own, shared)
 
 
 def interpolate_errors(

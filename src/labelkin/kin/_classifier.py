@@ -162,9 +162,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     -----
     A cost model estimates the time and the size of each member from the numbers of rows, nonzero
     values and labels. Members are planned in the order of their usefulness until `effort` is used
-    up. With up to 1,000 rows, kernels have one ridge per label; with more, one ridge for all
-    labels and one factorisation of all rows; beyond 10,600 rows they are means over parts of the
-    rows, and beyond about 49,000 they are approximated from landmarks (Nyström). If the label
+    up. With up to 1,000 rows, a label has a ridge of its own in a kernel where that is better by
+    two standard errors of the leave-one-out error; with more, there is one ridge for all labels
+    and one factorisation of all rows; beyond 10,600 rows they are means over parts of the rows,
+    and beyond about 49,000 they are approximated from landmarks (Nyström). If the label
     matrix has more than 10⁸ entries, as for a million rows and a thousand labels, logistic
     regression is the only member, and out-of-sample scores exist for at most 20,000 rows
     (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is

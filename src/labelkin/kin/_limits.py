@@ -76,7 +76,7 @@ class Limits:
     """Stored values times labels that one fit of logistic regression takes in a second."""
 
     max_eigen: int = 1_000
-    """Rows up to which a kernel has eigenvectors, and each label its own ridge."""
+    """Rows up to which a kernel has eigenvectors, by which a label may have its own ridge."""
     direct_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
     up to 10,626. Their time then stays the same."""

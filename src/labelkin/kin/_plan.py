@@ -164,7 +164,8 @@ class Planner:
         n = self.shape.n_samples
         parameters: dict[str, Any] = {"scale": scale, "refine_rows": 0}  # widths average out
         if n <= self.limits.max_eigen:
-            return [KernelRidge(kernel, **parameters)], "each label with its own ridge"
+            exact = KernelRidge(kernel, clear_ridges=True, **parameters)
+            return [exact], "a ridge for each label that needs its own"
         n_parts = self.limits.n_parts_of_kernel(n)
         if n_parts == 1:
             return [DirectKernelRidge(kernel, **parameters)], "one ridge for all labels"
@@ -191,7 +192,7 @@ class Planner:
         }
         kind: type[KernelRidge] = DirectKernelRidge
         if n <= self.limits.max_eigen:
-            kind = KernelRidge
+            kind, parameters["clear_ridges"] = KernelRidge, True
         elif self.limits.n_parts_of_kernel(n) != 1:
             kind = KernelRidge
             parameters |= {"n_landmarks": self.limits.n_landmarks(n), "landmark_means": True}

@@ -14,7 +14,7 @@ from scipy.special import logit
 
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_losses
-from labelkin.calibration._means import restore_means
+from labelkin.calibration._means import mean_and_error, restore_means
 from labelkin.kin._condense import condense
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._limits import Limits
@@ -245,10 +245,7 @@ class Stacking:
                 proba[out] = member
         self._stage.mixture = None  # of no use to queries
         saved = proba_losses(plain, Y) - proba_losses(corrected, Y)
-        weights = np.ones(len(Y)) if weight is None else weight
-        mean = np.average(saved, weights=weights)
-        # Of a weighted mean; without weights the standard deviation over √n.
-        error = np.linalg.norm(weights * (saved - mean)) / weights.sum()
+        mean, error = mean_and_error(saved, weight)
         self.corrected_ = bool(mean > _STANDARD_ERRORS * error)
         if not self.corrected_:
             self._stage.drop_correction()
