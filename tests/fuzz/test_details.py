@@ -3,6 +3,7 @@
 import contextlib
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer")
@@ -55,6 +56,22 @@ def use(path, model):
     found.count_training_rows(X)
     with contextlib.suppress(Exception):  # the pipeline may lack columns now
         found.predict(X, None)
+
+
+class Failing:
+    """A model with an array of another type than a fit gives."""
+
+    def predict(self, X):
+        return np.array(["x"]) - X
+
+    predict_proba = predict
+
+
+def test_a_model_that_fails_is_named(saved):
+    path, _ = saved
+    found = describe_model(Failing(), model_info(path), path)
+    with pytest.raises(ValueError, match=r"model\.skops: the model fails on these rows \(ufunc"):
+        found.predict(np.eye(2), None)
 
 
 def test_details(saved, tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labelkin._utils.files import reason
 from labelkin._utils.lazy import rarely_used_deferred
 from labelkin.cli import _compute
 from labelkin.cli._decisions import Decision
@@ -203,7 +204,13 @@ class SavedModel(FittedModel):
 
         Labels are those of the model, unless a decision is given.
         """
-        labels, scores = _compute.predict(self.model, X, device)
+        try:
+            labels, scores = _compute.predict(self.model, X, device)
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
+            # Most likely an array or a setting in the file that no fit gives.
+            raise ValueError(
+                f"{self.path}: the model fails on these rows ({reason(error)}); is it damaged?"
+            ) from error
         expected = len(self.labels.names)
         if labels.shape[1] != expected:
             raise ValueError(
