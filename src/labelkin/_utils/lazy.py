@@ -1,6 +1,5 @@
 """Modules that are imported on first use."""
 
-import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,19 +51,13 @@ def rarely_used_deferred() -> Iterator[None]:
 
     Modules that are imported inside the context get placeholders for pandas, for some parts of
     SciPy and scikit-learn, and for their functions and classes. These import the real module when
-    they are called or read, or tested for with isinstance. Later imports do not find them. No
-    garbage is collected meanwhile: modules keep what they create, and a search for cycles among it
-    would only take time.
+    they are called or read, or tested for with isinstance. Later imports do not find them.
     """
     placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
     sys.modules.update(placeholders)
-    collects = gc.isenabled()
-    gc.disable()
     try:
         yield
     finally:
-        if collects:
-            gc.enable()
         for placeholder in placeholders.values():
             placeholder.withdraw()
 
