@@ -12,6 +12,7 @@ import os
 import random
 import time
 import zipfile
+from copy import deepcopy
 
 import numpy as np
 
@@ -110,8 +111,8 @@ def mutate_details(raw, rng):
     for _ in range(rng.choice([1, 1, 2, 3])):
         holder, key = rng.choice(list(places(head)))
         other, name = rng.choice(list(places(head)))
-        copied = json.loads(json.dumps(other[name]))
-        holder[key] = rng.choice([*DETAILS, *NUMBERS, *[copied] * len(DETAILS)])
+        found = rng.choice([*DETAILS, *NUMBERS, *[other[name]] * len(DETAILS)])
+        holder[key] = deepcopy(found)  # no object inside itself
     return _archive(parts, head)
 
 
