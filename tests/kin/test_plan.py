@@ -142,14 +142,3 @@ def test_no_view_is_reduced_for_projections_that_do_not_fit():
     assert not limits.affords_projections(texts, 8)
     assert limits.affords_projections(table, 8)
     assert not limits.affords_projections(table, 0)
-
-
-def test_one_kernel_of_texts_with_very_many_labels_is_refined():
-    def refined(n, n_labels):
-        kernels = [m for m in plan(n, TEXT, n_labels).members if m.name.endswith("_rbf")]
-        return [kernel.name for kernel in kernels if kernel.learners[0].refine_rows]
-
-    limits = Limits()
-    with_few, with_many = limits.refined_labels, limits.refined_labels + 1
-    assert refined(2_000, with_many) == ["raw_rbf"]
-    assert refined(2_000, with_few) == refined(limits.max_eigen, with_many) == []

@@ -77,8 +77,6 @@ class Limits:
 
     max_eigen: int = 1_000
     """Rows up to which a kernel has eigenvectors, by which a label may have its own ridge."""
-    refined_labels: int = 100
-    """Labels beyond which one kernel of texts is refined by the log loss."""
     direct_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own: all rows are one part
     up to 10,626. Their time then stays the same."""

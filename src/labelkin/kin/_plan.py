@@ -122,7 +122,11 @@ class Planner:
         if texts and self.weighted:  # weights times rarity once more come last
             scaled = [name for name in scaled if name != "idf"] + ["idf"]
         linear = [self._linear()]
-        smooth = [self._kernel(name, "rbf", adapted=name == "raw" and texts) for name in scaled]
+        # Where no view divides features by their standard deviations, the first kernel may.
+        smooth = [
+            self._kernel(name, "rbf", "auto" if name == "raw" and texts else False)
+            for name in scaled
+        ]
         # On zeros and ones the Laplacian kernel is the RBF kernel: no second member.
         last = next(name for name in reversed(self.names) if name in scaled)
         views = [last] if self.binary else list(dict.fromkeys([scaled[0], last]))
@@ -142,10 +146,10 @@ class Planner:
         return group, self.limits.linear_cost(self.shape, n_groups)
 
     def _kernel(
-        self, view: str, kernel: str, *, adapted: bool = False
+        self, view: str, kernel: str, scale: bool | str = False
     ) -> tuple[LearnerGroup, Cost]:
         kind = {"rbf": "smooth functions", "manhattan": "functions with kinks, robust to outliers,"}
-        learners, how = self._kernel_learners(kernel, adapted)
+        learners, how = self._kernel_learners(kernel, scale)
         name = f"{view}_{'laplacian' if kernel == 'manhattan' else kernel}"
         reason = f"{kind[kernel]} of the view {view!r}, {how}"
         columns, stored = self.views[view]
@@ -155,22 +159,14 @@ class Planner:
             cost = replace(cost, bytes=cost.bytes + directions)
         return LearnerGroup(name, view, reason, learners), cost
 
-    def _kernel_learners(self, kernel: str, adapted: bool) -> tuple[list[Any], str]:
-        """Return the learners of a kernel, by the number of rows, and how they approximate it.
-
-        The features of texts as given may be divided by their standard deviations, which no view
-        of texts does. With very many labels, most are rare: their kernel is then refined by the log
-        loss, since the squared error, in which frequent labels decide, ranks rare ones worse. The
-        widths and ridges of other members average out.
-        """
+    def _kernel_learners(self, kernel: str, scale: bool | str) -> tuple[list[Any], str]:
+        """Return the learners of a kernel, by the number of rows, and how they approximate it."""
         n = self.shape.n_samples
-        parameters: dict[str, Any] = {"scale": "auto" if adapted else False, "refine_rows": 0}
+        parameters: dict[str, Any] = {"scale": scale, "refine_rows": 0}  # widths average out
         if n <= self.limits.max_eigen:
             exact = KernelRidge(kernel, clear_ridges=True, **parameters)
             return [exact], "a ridge for each label that needs its own"
         n_parts = self.limits.n_parts_of_kernel(n)
-        if n_parts and adapted and self.shape.n_labels > self.limits.refined_labels:
-            del parameters["refine_rows"]
         if n_parts == 1:
             return [DirectKernelRidge(kernel, **parameters)], "one ridge for all labels"
         if n_parts:
