@@ -66,9 +66,16 @@ def _outcomes(client: Any, distributed: Any, tasks: list[Task]) -> Iterator[Outc
             if name not in data:
                 data[name] = client.compute(constant((task.X, task.Y)))
             pending[client.submit(_execute, task.job, data[name], task.test, pure=False)] = task
-    for future in distributed.as_completed(pending, loop=client.loop):
+    # Outcomes are fetched side by side: one that is lost with its worker, and computed again,
+    # does not hold up the others.
+    for future, outcome in distributed.as_completed(
+        pending, loop=client.loop, with_results=True, raise_errors=False
+    ):
         task = pending.pop(future)
-        try:
-            yield future.result()
-        except distributed.KilledWorker:
-            yield failed(task.job, WORKER_DIED)
+        if isinstance(outcome, Outcome):
+            yield outcome
+            continue
+        error = outcome[1] if isinstance(outcome, tuple) else outcome  # of the task, or cancelled
+        if not isinstance(error, distributed.KilledWorker):
+            raise error
+        yield failed(task.job, WORKER_DIED)
