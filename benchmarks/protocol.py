@@ -40,7 +40,7 @@ _thread = threading.local()
 
 
 def data(name, device):
-    """Return X on the device, and Y on the host and on the device; loaded once a process."""
+    """Return X on the device, and Y on the host and on the device; loaded once per process."""
     from labelkin._utils.array_api import move_to_device
 
     with _lock:

@@ -1,4 +1,4 @@
-"""Overhead of the runner: cells a second with a method that costs nothing, on one core.
+"""Overhead of the runner: cells per second with a method that costs nothing, on one core.
 
     python benchmarks/runner.py [--cells 1000] [--rows 100] [--labels 5]
 
@@ -78,12 +78,12 @@ def main():
             store.begin(started="", command="", environment={}, protocol=plan.protocol)
             writing, _ = seconds(lambda: [store.add(outcome.rows) for outcome in outcomes])
     cells = summary.computed
-    print(f"run and stored    {cells / taken:6.0f} cells a second")
-    print(f"processor time    {used / cells * 1e3:6.2f} ms a cell")
+    print(f"run and stored    {cells / taken:6.0f} cells per second")
+    print(f"processor time    {used / cells * 1e3:6.2f} ms per cell")
     print(
-        f"computing alone   {computing / len(few) * 1e3:6.2f} ms a cell, nearly all for the metrics"
+        f"computing alone   {computing / len(few) * 1e3:6.2f} ms per cell, mostly for the metrics"
     )
-    print(f"writing alone     {writing / len(few) * 1e3:6.2f} ms a cell, nearly all for the disk")
+    print(f"writing alone     {writing / len(few) * 1e3:6.2f} ms per cell, mostly for the disk")
 
 
 if __name__ == "__main__":

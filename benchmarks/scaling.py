@@ -9,7 +9,7 @@ The labels depend on the rows, by a linear rule and noise. The first form varies
 time and prints a table in markdown, with the exponents fitted to all sizes and to the larger
 half, where fixed costs matter less: time ~ n^e.
 ``--approximate`` varies the rows only, with the approximate index, on rows of 20 directions and
-a little noise, seconds a member: of the search for neighbours, and of the rest (draw, projection
+a little noise, seconds per member: of the search for neighbours, and of the rest (draw, projection
 and counts), the least of some runs. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
 labels, ten to a row; the aim is ten minutes and 4 GB on two cores. ``--million`` fits
 1,000,000 × 256 rows with 50 labels and predicts 10,000; the aim is ten minutes on a GPU.

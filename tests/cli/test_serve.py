@@ -251,7 +251,7 @@ def test_a_real_server(address, folder):
         b"content-length: 9\r\n\r\na",
     ],
 )
-def test_unfinished_requests_keep_nobody_out(address, begun):
+def test_unfinished_requests_block_no_other(address, begun):
     place = urllib.parse.urlsplit(address)
     with contextlib.ExitStack() as stack:
         for _ in range(PLACES + 20):
