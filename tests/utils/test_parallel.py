@@ -10,27 +10,33 @@ from threadpoolctl import threadpool_info
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 
+either = pytest.mark.parametrize("may_be_short", [False, True])
 
-def test_all_threads_work_when_it_takes_long():
+
+@either
+def test_all_threads_work_when_it_takes_long(may_be_short):
     everybody = threading.Barrier(4)
 
     def meet(number):
         everybody.wait(timeout=300)  # only when four work at the same time
         return number, threading.get_ident()
 
-    numbers, threads = zip(*map_threads(meet, range(4), 4), strict=True)
+    found = map_threads(meet, range(4), 4, may_be_short=may_be_short)
+    numbers, threads = zip(*found, strict=True)
     assert numbers == (0, 1, 2, 3)
     assert len(set(threads)) == 4
 
 
+@either
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 8])
 @pytest.mark.parametrize("n_items", [0, 1, 2, 25])
-def test_answers_are_in_order(n_items, n_jobs):
+def test_answers_are_in_order(n_items, n_jobs, may_be_short):
     def square(number):
         time.sleep(0.0005 * (number % 3))
         return number**2
 
-    assert map_threads(square, iter(range(n_items)), n_jobs) == [i**2 for i in range(n_items)]
+    found = map_threads(square, iter(range(n_items)), n_jobs, may_be_short=may_be_short)
+    assert found == [i**2 for i in range(n_items)]
 
 
 def test_settings_and_context_hold_in_the_other_threads():
@@ -46,24 +52,29 @@ def test_settings_and_context_hold_in_the_other_threads():
         assert map_threads(look, range(3), 3) == [(7, 123)] * 3
 
 
-def test_no_item_is_started_after_an_error():
+@either
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_no_item_is_started_after_an_error(wrong, may_be_short):
     started = []
 
     def work(number):
         started.append(number)
-        if number == 1:
+        if number == wrong:
             raise KeyError("of one item")
         time.sleep(0.01)
 
     with pytest.raises(KeyError, match="of one item"):
-        map_threads(work, range(1000), 2)
+        map_threads(work, range(1000), 2, may_be_short=may_be_short)
     assert len(started) < 100
 
 
-def test_the_callback_gets_the_results_in_order():
+@either
+def test_the_callback_gets_the_results_in_order(may_be_short):
     for n_jobs in (1, 3):
         seen = []
-        map_threads(lambda number: -number, range(9), n_jobs, seen.append)
+        map_threads(
+            lambda number: -number, range(9), n_jobs, seen.append, may_be_short=may_be_short
+        )
         assert seen == [-number for number in range(9)]
 
 

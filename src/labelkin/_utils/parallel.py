@@ -7,10 +7,11 @@ sends the items there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import lru_cache, partial
+from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 # Enough batches for an even load; each batch carries the data of the function along.
 _BATCHES_PER_JOB = 2
+# Threads that compete for Python's interpreter lock lose about ten milliseconds: they do not pay
+# for work of less time than this.
+_SHORT_SECONDS = 0.03
 
 
 class _BlasLimit:
@@ -128,11 +132,14 @@ def map_threads(
     items: Iterable[Any],
     n_jobs: int | None = None,
     callback: Callable[[T], None] = lambda _: None,
+    *,
+    may_be_short: bool = False,
 ) -> list[T]:
     """Return ``[function(item) for item in items]``, computed in threads, one BLAS thread each.
 
     After an error no further item is started. The callback is called in this thread with each
-    result, in the order of the items. `n_jobs`: see `effective_n_threads`.
+    result, in the order of the items. `n_jobs`: see `effective_n_threads`. With `may_be_short`,
+    a short first item has the others computed in this thread too.
     """
     items = list(items)
     n_threads = min(effective_n_threads(n_jobs), len(items))
@@ -149,14 +156,17 @@ def map_threads(
         contexts = [copy_context() for _ in items]
         pool = ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config()))
         try:
-            for result in pool.map(lambda c, item: c.run(function, item), contexts, items):
+            first = pool.submit(contexts[0].run, function, items[0])
+            if may_be_short:
+                wait([first], timeout=_SHORT_SECONDS / len(items))
+            run = map if may_be_short and first.done() else pool.map
+            others = run(lambda c, item: c.run(function, item), contexts[1:], items[1:])
+            for result in chain([first.result()], others):
                 callback(result)
                 results.append(result)
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)  # the user does not wait for threads
-            raise
-        except BaseException:
-            pool.shutdown()
+        except BaseException as error:
+            # After Ctrl+C the user does not wait for threads.
+            pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
             raise
         pool.shutdown()
         return results

@@ -7,6 +7,7 @@ of binary relevance and two thirds of that of calibrated label ranking.
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -26,6 +27,9 @@ from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, set_random_states
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
+
+# What a classifier of another library takes is not known: perhaps less than a thread to start.
+map_members = partial(map_threads, may_be_short=True)
 
 
 class TransformationClassifier(MultiLabelClassifier):
@@ -84,7 +88,7 @@ class TransformationClassifier(MultiLabelClassifier):
     def _fit_members(self, fit_one: Callable[[int], Any], n_members: int, unit: str) -> list[Any]:
         """Fit members by number, in threads, and print the progress; `unit` is their plural."""
         progress = FitProgress(self, unit, n_members, self.verbose)
-        return map_threads(
+        return map_members(
             fit_one, range(n_members), self.n_jobs, callback=lambda _: progress.step()
         )
 
@@ -236,4 +240,4 @@ def sum_votes(count: Callable[[Sequence[Any]], Array], voters: Sequence[Any], n_
     """Sum the votes, with one sum per thread: memory does not grow with the number of voters."""
     n_threads = effective_n_threads(n_jobs)
     parts = [voters[start::n_threads] for start in range(n_threads)]
-    return np.sum(map_threads(count, parts, n_jobs), axis=0)
+    return np.sum(map_members(count, parts, n_jobs), axis=0)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from labelkin._utils.parallel import map_threads
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
     WeightRoutingClassifier,
     fit_member,
+    map_members,
     positive_proba,
     presort_for,
 )
@@ -77,5 +77,5 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         self.estimators_ = self._fit_members(fit_label, n_labels, "labels")
 
     def _proba(self, X: Matrix) -> Array:
-        columns = map_threads(lambda m: positive_proba(m, X), self.estimators_, self.n_jobs)
+        columns = map_members(lambda m: positive_proba(m, X), self.estimators_, self.n_jobs)
         return np.column_stack(columns)

@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from labelkin._utils.parallel import map_threads
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
     TransformationClassifier,
     fit_member,
+    map_members,
     positive_proba,
     presort_for,
 )
@@ -146,7 +146,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         boosted = zip(self.estimators_, self.estimator_weights_, strict=True)
-        columns = map_threads(lambda b: _boosted_proba(b[0], b[1], X), boosted, self.n_jobs)
+        columns = map_members(lambda b: _boosted_proba(b[0], b[1], X), boosted, self.n_jobs)
         return np.column_stack(columns)
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.parallel import effective_n_threads, map_threads
+from labelkin._utils.parallel import effective_n_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
@@ -18,6 +18,7 @@ from labelkin.transformation._base import (
     add_columns,
     first_columns,
     fit_member,
+    map_members,
     positive_proba,
     presort_for,
 )
@@ -160,7 +161,7 @@ class ChainClassifier(WeightRoutingClassifier):
                 seed=seeds[place],
             )
 
-        return map_threads(
+        return map_members(
             fit_link, range(len(seeds)), self.n_jobs, callback=lambda _: progress.step()
         )
 
@@ -211,7 +212,7 @@ class ChainClassifier(WeightRoutingClassifier):
         # In batches: memory does not grow with the number of chains.
         for batch in gen_batches(n_chains, effective_n_threads(self.n_jobs)):
             chains = range(n_chains)[batch]
-            for outcome in map_threads(lambda c: self._predict_chain(c, X), chains, self.n_jobs):
+            for outcome in map_members(lambda c: self._predict_chain(c, X), chains, self.n_jobs):
                 sums += outcome
         proba, votes = sums / n_chains
         return proba, votes

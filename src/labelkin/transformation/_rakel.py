@@ -11,9 +11,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.parallel import map_threads
 from labelkin.base import MAX_SEED, Array, Matrix
-from labelkin.transformation._base import WeightRoutingClassifier, presort_for, sum_votes
+from labelkin.transformation._base import (
+    WeightRoutingClassifier,
+    map_members,
+    presort_for,
+    sum_votes,
+)
 from labelkin.transformation._powerset import LabelPowersetClassifier
 
 
@@ -181,7 +185,7 @@ class RAkELClassifier(WeightRoutingClassifier):
     def _proba(self, X: Matrix) -> Array:
         if self.overlapping:
             return self._share_of_votes(X)
-        parts = map_threads(lambda member: member._proba(X), self.estimators_, self.n_jobs)
+        parts = map_members(lambda member: member._proba(X), self.estimators_, self.n_jobs)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 
