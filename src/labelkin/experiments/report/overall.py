@@ -176,8 +176,8 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
     return Table(
         name="overall",
         title="All metrics together",
-        caption=f"Over the paper's five metrics on {len(datasets)} datasets, where all ranked "
-        f"methods were run.{explained}",
+        caption=f"Over the paper's five metrics on {len(datasets)} dataset"
+        f"{'s' * (len(datasets) != 1)}, where all ranked methods were run.{explained}",
         corner="Method",
         columns=columns,
         rows={method: method_title(method) for method in overall.order},
