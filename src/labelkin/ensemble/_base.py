@@ -113,12 +113,8 @@ class ConstraintEnsemble(MultiLabelClassifier):
     ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
         """Check the parameters, prepare the data, and choose Θ if it is "auto".
 
-        Returns
-        -------
-        data : TrainingSet
-        seeds : ndarray of int of shape (n_estimators,)
-        report : callable
-            To be called with the number of each member, from 1, and the member.
+        Returned are the data, the members' seeds, and a function to be called with the number of
+        each member, from 1, and the member.
         """
         self._check_threshold()
         self._check_bag()

@@ -7,15 +7,7 @@ from labelkin.explain import Explanation, explain_members, validate_one_row
 
 
 def explain_ensemble(ensemble: Any, x: Any) -> Explanation:
-    """Explain the prediction of an ensemble of neighbour-based members for one sample.
-
-    Parameters
-    ----------
-    ensemble : VPCMEClassifier or BaggingVPCPClassifier
-        Fitted.
-    x : array-like of shape (n_features,) or (1, n_features)
-        The sample.
-    """
+    """Explain the prediction of a fitted ensemble of neighbour-based members for one sample."""
     ensemble, row = validate_one_row(ensemble, x)
     if not all(hasattr(member, "_counts") for member in ensemble.estimators_):
         raise ValueError(

@@ -131,12 +131,7 @@ class TrainingSet:
     def start_round(self, seed: int, weights: Array | None = None) -> "Round":
         """Draw from a seed what a member has of its own: Θ, and a bag and features if set.
 
-        Parameters
-        ----------
-        seed : int
-            Source of all draws of the member.
-        weights : ndarray of shape (n_samples,), optional
-            Samples are drawn into pairs in proportion to them; None: all equal.
+        Samples are drawn into pairs in proportion to the weights; None: all equal.
         """
         rng = np.random.RandomState(seed)
         projection = PairwiseConstraintProjection(

@@ -12,13 +12,7 @@ Outside = tuple[Array, Array, Array]
 
 
 class OutOfBag:
-    """Predictions of members for the samples outside their bags, added up.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels)
-        The true labels.
-    """
+    """Predictions of members for the samples outside their bags, added up; Y has the labels."""
 
     def __init__(self, Y: Array) -> None:
         self.Y = Y
@@ -51,16 +45,9 @@ class OutOfBag:
         )
 
     def score(self, metric: Metric, labels: Array, rows: Array | None = None) -> float:
-        """Return the value of a metric over the predicted samples, NaN if there are none.
+        """Return a metric over the predicted samples, all or some `rows`; NaN if there are none.
 
-        Parameters
-        ----------
-        metric : Metric
-            A value of `labelkin.metrics.METRICS`.
-        labels : ndarray of shape (n_samples, n_labels)
-            The predicted labels, for a metric of label sets.
-        rows : ndarray of int, optional
-            Predicted samples to score; None: all.
+        The predicted `labels` of all samples are for a metric of label sets.
         """
         rows = np.flatnonzero(self.predicted) if rows is None else rows
         if not len(rows):
@@ -70,20 +57,7 @@ class OutOfBag:
 
 
 def precision_weights(outside: Sequence[Outside], Y: Array) -> Array:
-    """Weigh each member by one over its mean squared error outside its bag.
-
-    Parameters
-    ----------
-    outside : sequence of (rows, probabilities, labels)
-        Predictions of each member for the samples outside its bag.
-    Y : ndarray of shape (n_samples, n_labels)
-        The true labels.
-
-    Returns
-    -------
-    ndarray of shape (n_members,)
-        Weights of mean 1.
-    """
+    """Weigh each member by one over its mean squared error outside its bag; the mean is 1."""
     # Half an error more: a member without an error in few samples has a finite weight.
     errors = np.array(
         [(np.sum((proba - Y[rows]) ** 2) + 0.5) / (proba.size + 1) for rows, proba, _ in outside]

@@ -15,18 +15,9 @@ from labelkin.ensemble._stacked import can_be_stacked, stack_size, train_stack
 def train_independently(
     data: TrainingSet, seeds: Array, n_jobs: int | None, report: Callable[[int, Member], None]
 ) -> list[Member]:
-    """Train one member per seed, in parallel.
+    """Train one member per seed, by threads or by the joblib backend that the user chose.
 
-    Parameters
-    ----------
-    data : TrainingSet
-        What all members share.
-    seeds : ndarray of int
-        Their seeds.
-    n_jobs : int or None
-        Threads, or jobs of the joblib backend that the user chose.
-    report : callable
-        Called with the number of each member, from 1, and the member, in order.
+    `report` is called with the number of each member, from 1, and the member, in order.
     """
     numbers = count(1)
     if is_device_array(data.labels):

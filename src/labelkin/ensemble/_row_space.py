@@ -19,14 +19,9 @@ from labelkin.projection import PairwiseConstraintProjection
 
 
 class RowSpace:
-    """The row space of the training samples.
+    """The row space of the training samples, with an orthonormal basis, (p, n_features).
 
-    Parameters
-    ----------
-    basis : ndarray of shape (p, n_features)
-        Orthonormal rows.
-    X : CSR matrix of shape (n_samples, n_features), or ndarray of shape (n_samples, p)
-        The samples; dense ones in the p coordinates, which are fewer than the features.
+    X are the samples: a CSR matrix of all features, or dense ones in the p coordinates.
     """
 
     def __init__(self, basis: Array, X: Matrix) -> None:
@@ -46,18 +41,12 @@ class RowSpace:
 
 
 class RowSpaceProjection(PairwiseConstraintProjection):
-    """A fitted projection, by its directions in a `RowSpace`.
-
-    Attributes
-    ----------
-    directions_ : ndarray of shape (p, d)
-        W in the coordinates of the row space.
-    space_ : RowSpace
-        Shared with the other members.
-    """
+    """A fitted projection, by its directions in a `RowSpace`."""
 
     directions_: Array
+    """W in the coordinates of the row space, (p, d)."""
     space_: RowSpace
+    """Shared with the other members."""
     _stored_array = "directions_"
 
     @classmethod
@@ -104,16 +93,8 @@ class RowSpaceSearch(ExactSearch):
     """The nearest of the projected samples z = Wᵀr, which are not held.
 
     Products with queries are those with the samples r in the row space: qᵀz = (Wq)ᵀr. For very
-    many queries it is faster to project the samples.
-
-    Parameters
-    ----------
-    search : ExactSearch
-        A search among the projected samples.
-    space : RowSpace
-        The samples.
-    directions : ndarray of shape (p, d)
-        W.
+    many queries it is faster to project the samples. `search` is one among the projected samples,
+    `directions` are W.
     """
 
     def __init__(self, search: ExactSearch, space: RowSpace, directions: Array) -> None:

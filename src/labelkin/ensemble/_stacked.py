@@ -71,20 +71,7 @@ def stack_size(data: TrainingSet) -> int:
 
 
 def train_stack(data: TrainingSet, seeds: Array) -> list[Member]:
-    """Train a member for each seed, all at once.
-
-    Parameters
-    ----------
-    data : TrainingSet
-        What all members share; `can_be_stacked`.
-    seeds : sequence of int
-        The members' seeds.
-
-    Returns
-    -------
-    list of Member
-        The members of `train_member`, but for rounding.
-    """
+    """Train a member for each seed, all at once: those of `train_member`, but for rounding."""
     rounds = [data.start_round(seed) for seed in seeds]
     pairs = [member_round.draw_pairs() for member_round in rounds]
     if any(not len(p) for both_kinds in pairs for p in both_kinds):

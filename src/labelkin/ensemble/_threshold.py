@@ -45,21 +45,9 @@ TABLE_ENTRIES = 4_000_000
 def choose_threshold(
     ensemble: Any, data: TrainingSet, rng: np.random.RandomState
 ) -> tuple[float, dict[str, Array]]:
-    """Choose Θ by trial members, fewer than the ensemble has.
+    """Choose Θ by trial members, fewer than the ensemble has, which its ``_rounds`` trains too.
 
-    Parameters
-    ----------
-    ensemble : ConstraintEnsemble
-        Its ``_rounds`` trains the trial members too.
-    data : TrainingSet
-        Its training data.
-    rng : RandomState
-        Source of the trials' seeds.
-
-    Returns
-    -------
-    best, scores
-        As of `successive_halving`.
+    The results are those of `successive_halving`.
     """
     n_trials = int(TRIAL_SHARE * ensemble.n_estimators)
     most = min(max(n_trials // LEAST_MEMBERS, 1), MOST_CANDIDATES)
@@ -104,22 +92,11 @@ def similarity_values(
 
 
 def candidate_thresholds(label_sets: LabelSets, most: int, random_state: Any = None) -> Array:
-    """Return the Θ worth a trial: those that split the pairs differently.
+    """Return the Θ worth a trial, increasing: those that split the pairs differently.
 
-    Parameters
-    ----------
-    label_sets : LabelSets
-        The label sets of the samples.
-    most : int
-        Maximal number of candidates. If there are more, those are taken that divide the
-        pairs into equal shares, and always the one that splits them as 0.6 does.
-    random_state : RandomState
-        Source of randomness, for very many label sets.
-
-    Returns
-    -------
-    ndarray
-        Increasing. Each leaves pairs of both kinds; where none does, the paper's 0.6 alone.
+    Each leaves pairs of both kinds; where none does, the paper's 0.6 alone is returned. Of more
+    than `most`, those are taken that divide the pairs into equal shares, and always the one that
+    splits them as 0.6 does. Very many label sets are sampled by `random_state`.
     """
     values, share = similarity_values(label_sets, random_state)
     candidates = values[1:].copy()  # at the smallest value every pair is a must-link
@@ -142,14 +119,7 @@ def candidate_thresholds(label_sets: LabelSets, most: int, random_state: Any = N
 class Trial:
     """A small ensemble on trial: predictions of its members outside their bags.
 
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_labels)
-        The true labels.
-    metric : Metric
-        A value of `labelkin.metrics.METRICS`.
-    vote : callable
-        Labels from mean probabilities and shares of votes.
+    Y are the true labels; `vote` makes labels of mean probabilities and shares of votes.
     """
 
     def __init__(self, Y: Array, metric: Metric, vote: Callable[[Array, Array], Array]) -> None:
@@ -181,30 +151,15 @@ def successive_halving(
     run: Callable[[Callable[..., list[Outside]], list[Any]], list[list[Outside]]],
     new_trial: Callable[[], Trial],
 ) -> tuple[float, dict[str, Array]]:
-    """Choose among the candidates by their out-of-bag scores.
+    """Choose among increasing candidates for Θ by their out-of-bag scores.
 
-    Parameters
-    ----------
-    candidates : ndarray
-        Θ to choose from, increasing.
-    n_trials : int
-        Train no more members than this.
-    members : callable
-        For a Θ, an iterator that trains a member at each step and yields its predictions
-        outside its bag. The m-th bag is the same for every Θ.
-    run : callable
-        As ``map``, to a list; perhaps in parallel.
-    new_trial : callable
-        Returns a `Trial` without members.
+    Of the at most `n_trials` members, ``members(Θ)`` trains one at each step and yields its
+    predictions outside its bag; the m-th bag is the same for every Θ. `run` is ``map`` to a list,
+    perhaps in parallel, and `new_trial` makes a `Trial` without members.
 
-    Returns
-    -------
-    best : float
-        The last challenger if it is `clearly_better` than the candidate that splits the
-        pairs as 0.6 does; else that one.
-    scores : dict
-        ``threshold``, ``score`` and ``n_members``, an array each: the candidates, the last
-        out-of-bag score of each, and by how many members.
+    Returned are the last challenger, if it is `clearly_better` than the candidate that splits the
+    pairs as 0.6 does, else that one; and arrays of the candidates (``threshold``), of the last
+    out-of-bag score of each (``score``), and of their members (``n_members``).
     """
     trials = [new_trial() for _ in candidates]
     streams = [members(float(theta)) for theta in candidates]
@@ -248,15 +203,9 @@ def _nearest_to_paper(candidates: Array) -> int:
 def clearly_better(one: Trial, other: Trial, n_challengers: int = 1) -> bool:
     """Return whether one is better than the other by more than chance gives the best of many.
 
-    A single challenger must be better by `STANDARD_ERRORS` standard errors. For the best of many
-    the probability of a false alarm is divided by their number (Bonferroni).
-
-    Parameters
-    ----------
-    one, other : Trial
-        With equally many members, the m-th in the same bag.
-    n_challengers : int
-        Number of challengers of which `one` is the best.
+    A single challenger must be better by `STANDARD_ERRORS` standard errors. For the best of
+    `n_challengers` the probability of a false alarm is divided by their number (Bonferroni). Both
+    have equally many members, the m-th in the same bag.
     """
     if len(one.outside) < LEAST_MEMBERS:
         return False

@@ -10,21 +10,9 @@ hard samples."""
 
 
 def reweight(weights: Array, wrong: Array, error: float) -> Array:
-    """Raise the weight of misclassified samples by 1 + error, then normalise (Table 1, c).
+    """Raise the weight of `wrong` samples by 1 + error, then normalise to 1 (Table 1, c).
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Weights before.
-    wrong : ndarray of bool of shape (n_samples,)
-        Which samples are misclassified.
-    error : float
-        θ, the misclassification rate of the previous round.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1.
+    The error is θ, the misclassification rate of the previous round.
     """
     raised = np.where(wrong, weights * (1 + error), weights)
     return raised / raised.sum()
@@ -38,21 +26,7 @@ def reweight_outside(
     Their total weight stays the same, and the samples in the bag keep their weight. If the
     misclassified ones were simply raised, as without a bag, a sample would gain weight by
     being outside more often: with many errors chance alone would soon put nearly all weight
-    on a few.
-
-    Parameters
-    ----------
-    weights, wrong, error
-        As in `reweight`.
-    rows : ndarray of int
-        The samples outside the bag.
-    most : float
-        Largest weight, over the mean.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1, none above `most` times their mean.
+    on a few. No weight exceeds `most` times the mean; `rows` are the samples outside the bag.
     """
     weights = weights.copy()
     weights[rows] = weights[rows].sum() * reweight(weights[rows], wrong[rows], error)
@@ -60,19 +34,9 @@ def reweight_outside(
 
 
 def bound_weights(weights: Array, most: float) -> Array:
-    """Bound weights by `most` times their mean; the others share the rest.
+    """Bound positive weights that add up to 1 by `most` ≥ 1 times their mean.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Positive weights that add up to 1.
-    most : float
-        At least 1.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Weights that add up to 1, in the same order of size.
+    The others share the rest, so that the sum and the order of size stay.
     """
     limit = most / len(weights)
     bounded, cut = weights, np.zeros(len(weights), dtype=bool)

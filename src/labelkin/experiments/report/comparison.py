@@ -200,16 +200,21 @@ class Comparison:
         """Return the number of cells that were run, and of those that failed."""
         return self._counts.get((dataset, method), (0, 0))
 
-    def means(self, measure: Measure) -> "DataFrame":
-        """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps.
-
-        They are rounded, so that means that are equal in exact arithmetic share a rank.
-        """
+    @cached_property
+    def _means(self) -> dict[str, "DataFrame"]:
+        """Means by measure, rounded, so that those equal in exact arithmetic share a rank."""
         import pandas as pd
 
-        means = {name: self._folds[name, measure.name].mean() for name in self.datasets}
-        frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
-        return frame.round(_DECIMALS)
+        found = {}
+        for measure in (*MEASURES, *COSTS):
+            means = {name: self._folds[name, measure].mean() for name in self.datasets}
+            frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
+            found[measure] = frame.round(_DECIMALS)
+        return found
+
+    def means(self, measure: Measure) -> "DataFrame":
+        """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps."""
+        return self._means[measure.name]
 
     def measured(self, measures: dict[str, Measure]) -> list[Measure]:
         """Return those of the measures that have any value."""
@@ -238,6 +243,10 @@ class Comparison:
         """Return a test on one dataset in words."""
         if test == "corrected":
             return "corrected resampled t-test (Nadeau–Bengio) over folds at 1 %"
+        return self._paired_test
+
+    @cached_property
+    def _paired_test(self) -> str:
         counted = {
             (unit, len(found))
             for dataset in self.datasets
