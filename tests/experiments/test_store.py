@@ -234,7 +234,7 @@ def test_odd_values_name_their_row(column, value, tmp_path):
             "VALUES ('yeast', 'mlknn', 0, 3, 'ok', 1)"
         )
         store._db.execute(f"UPDATE cells SET {column} = ?", (value,))
-        store._run = 1
+        store._is_unused = False
     with Store(path) as store, pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
         store.rows()
 
@@ -294,7 +294,7 @@ def test_a_damaged_environment_names_its_run(tmp_path):
     path = tmp_path / "r.db"
     with Store(path, write=True) as store:
         store._db.execute("INSERT INTO runs VALUES (7, '', '', 'no JSON')")
-        store._run = 7
+        store._is_unused = False
     with Store(path) as store, pytest.raises(ValueError, match="run 7 has a damaged environment"):
         store.runs()
 

@@ -1,7 +1,7 @@
 """Data files as commands read them: training data, and model files with their input."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from labelkin._utils.lazy import rarely_used_deferred
 from labelkin.cli import _compute
 from labelkin.cli._decisions import Decision
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
-from labelkin.cli._options import ReadingOptions, TableOptions
+from labelkin.cli._options import ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes, plural
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def print_guesses(table: "RawTable", notes: Notes, *groups: type) -> None:
 
     The command has the options in `groups`; what others would override is settled in the model.
     """
-    known = {field.name for group in groups for field in fields(group)}
+    known = names_of(*groups)
     shown = []
     for guess in table.guesses:
         options = [f"--{name}" for name in guess.arguments if name in known]

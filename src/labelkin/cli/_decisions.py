@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labelkin.cli._options import DecisionOptions
 from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
@@ -68,8 +69,9 @@ class Decision:
         return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
 
 
-def parse_decision(decide: str | None, thresholds: list[str] | None) -> Decision | None:
+def parse_decision(options: DecisionOptions) -> Decision | None:
     """Return the decision that the options describe; None: the classifier's own."""
+    decide, thresholds = options.decide, options.threshold
     if decide is not None and thresholds:
         raise ValueError("--decide and --threshold exclude each other; give one of them.")
     if thresholds:

@@ -61,8 +61,8 @@ Sha256 = Annotated[
     typer.Option(
         "--sha256",
         metavar="DIGEST",
-        help="Refuse MODEL unless its SHA-256, as labelkin fit --json and sha256sum print it, is "
-        "this one.",
+        help="Refuse MODEL unless this is its SHA-256, as printed by labelkin fit --json or by "
+        "sha256sum.",
     ),
 ]
 Overwrite = Annotated[
@@ -167,7 +167,7 @@ class DecisionOptions:
         str | None,
         method_option(
             metavar="f1|cardinality|cost:FN=5|…",
-            help="What predicted labels should be best for: f1, macro_f1, micro_f1, jaccard, "
+            help="What the predicted labels optimise: f1, macro_f1, micro_f1, jaccard, "
             "subset_accuracy, cardinality (as many labels as in training), expected_f1, or costs: "
             "with cost:FN=5 a missed label costs as much as five wrong ones. By default labels "
             "more likely than not are predicted.",
@@ -213,6 +213,11 @@ class MethodOptions:
         int, method_option(min=0, max=2**32 - 1, help="Seed of the random numbers.")
     ] = 0
     device: Device = None
+
+
+def names_of(*groups: type) -> set[str]:
+    """Return the names of the options in some groups."""
+    return {field.name for group in groups for field in fields(group)}
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

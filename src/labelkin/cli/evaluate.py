@@ -1,6 +1,5 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,22 +43,11 @@ labelkin evaluate movies.csv -l drama,comedy,crime -m logistic --report r.html
 
 labelkin evaluate model.skops new.csv --metrics paper --json"""
 
-_OPTIONS_OF_FITTED_MODELS = [
-    "source",
-    "data",
-    "delimiter",
-    "encoding",
-    "decimal",
-    "device",
-    "decide",
-    "threshold",
-    "metrics",
-    "per_label",
-    "report",
-    "overwrite",
-    "as_json",
-    "quiet",
-]
+# What has an effect on a model that is already fitted.
+_FOR_FITTED_MODELS = {
+    *("source", "data", "device", "metrics", "per_label", "report", "overwrite", "as_json"),
+    *("quiet", *options.names_of(options.ReadingOptions, options.DecisionOptions)),
+}
 
 
 @options.expand_groups
@@ -109,7 +97,7 @@ def command(
     per_label: Annotated[
         bool,
         options.output_option(
-            "--per-label", help="Show the figures of every label, not of the weakest few."
+            "--per-label", help="Show the figures of every label, not only of the weakest few."
         ),
     ] = False,
     report: Annotated[
@@ -135,7 +123,7 @@ def command(
         check_model_file(source)
     check_data_file(data or source)
     names = _parse_metrics(metrics)
-    decision = parse_decision(deciding.decide, deciding.threshold)
+    decision = parse_decision(deciding)
     _compute.check_device(choice.device, decision if data is None else None)
     if report is not None:
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
@@ -147,53 +135,48 @@ def command(
         found = _evaluate_model(
             source, data, reading, choice.device, decision, names, notes, report, command_line
         )
-    else:
-        settings = parse_settings(choice.settings)
-        candidates = find_candidates(
-            split_names(choice.model),
-            settings,
-            choice.seed,
-            decision,
-            choice.device,
-            importable=True,
-        )
-        from labelkin.cli._compare import cross_validate, split_rows
-        from labelkin.cli._find_reasons import FoldMistakes
-        from labelkin.cli._findings import find_in_folds
-        from labelkin.cli._page import write_fold_page
+        return _print(found, names, per_label, notes, as_json)
 
-        training = read_training_data(source, table, reading, notes)
-        splits = split_rows(training, folds, repeats, stratified, choice.seed)
-        mistakes = FoldMistakes(training, folds if report is not None else 0)
-        hidden = quiet or as_json
-        with progress_bar("", len(candidates) * len(splits), hidden=hidden) as update:
-            seconds = choice.seconds if choice.model == "auto" else None
-            results = cross_validate(
-                training,
-                candidates,
-                splits,
-                names,
-                seconds=seconds,
-                update=update,
-                inspect=mistakes,
-            )
-        found = find_in_folds(training, candidates, results, splits, folds, names)
-        found.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
-        found.facts |= {"seed": choice.seed}
-        found.facts["settings"] = {name: str(value) for name, value in settings.items()}
-        found.next = _fit_command(context, source, found.best)
-        if report is not None:
-            write_fold_page(
-                report,
-                found,
-                names,
-                training,
-                candidates,
-                splits[:folds],
-                mistakes,
-                command_line,
-                hidden=hidden,
-            )
+    # Cross-validate the methods, all on the same folds.
+    settings = parse_settings(choice.settings)
+    candidates = find_candidates(
+        split_names(choice.model), settings, choice.seed, decision, choice.device, importable=True
+    )
+    from labelkin.cli._compare import cross_validate, split_rows
+    from labelkin.cli._find_reasons import FoldMistakes
+    from labelkin.cli._findings import find_in_folds
+    from labelkin.cli._page import write_fold_page
+
+    training = read_training_data(source, table, reading, notes)
+    splits = split_rows(training, folds, repeats, stratified, choice.seed)
+    mistakes = FoldMistakes(training, folds if report is not None else 0)
+    hidden = quiet or as_json
+    with progress_bar("", len(candidates) * len(splits), hidden=hidden) as update:
+        results = cross_validate(
+            training,
+            candidates,
+            splits,
+            names,
+            seconds=choice.seconds if choice.model == "auto" else None,
+            update=update,
+            inspect=mistakes,
+        )
+
+    # Report what was found.
+    found = find_in_folds(training, candidates, results, splits, folds, names)
+    found.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
+    found.facts |= {"seed": choice.seed}
+    found.facts["settings"] = {name: str(value) for name, value in settings.items()}
+    found.next = _fit_command(context, source, found.best)
+    if report is not None:
+        page = found, names, training, candidates, splits[:folds], mistakes, command_line
+        write_fold_page(report, *page, hidden=hidden)
+    return _print(found, names, per_label, notes, as_json)
+
+
+def _print(
+    found: "Findings", names: list[str], per_label: bool, notes: Notes, as_json: bool
+) -> None:
     if as_json:
         print_json(found.as_json())
     else:
@@ -272,8 +255,8 @@ def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     if best not in METHODS:
         return None
     tables = options.TableOptions, options.ReadingOptions
-    groups = *tables, options.MethodOptions, options.DecisionOptions
-    names = {field.name for group in groups for field in fields(group)} - {"model", "seconds"}
+    names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
+    names -= {"model", "seconds"}
     model = [] if best == DEFAULT else ["--model", best]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 
@@ -283,7 +266,7 @@ def _refuse_training_options(context: typer.Context) -> None:
     for parameter in context.command.params:
         given = context.get_parameter_source(str(parameter.name))
         is_given = given is not None and given.name == "COMMANDLINE"
-        if is_given and parameter.name not in _OPTIONS_OF_FITTED_MODELS:
+        if is_given and parameter.name not in _FOR_FITTED_MODELS:
             raise ValueError(
                 f"{parameter.opts[0]} has no effect on a model that is already fitted; leave it "
                 "out."

@@ -59,7 +59,7 @@ def command(
 
     Each label has its probability and the words and values that speak most for (+) or against (−)
     it, on the scale of log odds: +0.7 doubles the odds. Kin and kernel ridge also list what each
-    member and which training rows add; methods that look at neighbours, the nearest training rows.
+    member and which training rows add; methods based on neighbours list the nearest training rows.
     """
     if out is not None:
         if out.suffix.lower() not in (".html", ".htm", ".png"):
@@ -67,7 +67,7 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)
-    decision = parse_decision(deciding.decide, deciding.threshold)
+    decision = parse_decision(deciding)
     from labelkin.cli._find_reasons import find_reasons
 
     saved = load_saved_model(model, expected_sha256)

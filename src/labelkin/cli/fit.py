@@ -59,7 +59,7 @@ def command(
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
     settings = parse_settings(choice.settings)
-    decision = parse_decision(deciding.decide, deciding.threshold)
+    decision = parse_decision(deciding)
     from labelkin.persistence import save_model
     from labelkin.tabular import make_pipeline
 

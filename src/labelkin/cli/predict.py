@@ -111,7 +111,7 @@ def command(
         raise ValueError("--separator takes at least one character.")
     check_model_file(model)
     check_data_file(data)
-    decision = parse_decision(deciding.decide, deciding.threshold)
+    decision = parse_decision(deciding)
     _compute.check_device(device)
 
     saved = load_saved_model(model, expected_sha256)

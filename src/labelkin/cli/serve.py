@@ -28,7 +28,7 @@ def command(
     model: options.ModelFile,
     *,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 also serves other machines.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")
@@ -59,7 +59,7 @@ def command(
     from labelkin._utils.optional import import_optional
 
     check_model_file(model)
-    decision = parse_decision(deciding.decide, deciding.threshold)
+    decision = parse_decision(deciding)
     uvicorn = import_optional("uvicorn", "serve")
     import_optional("starlette", "serve")
     from labelkin.cli._service import ModelService, check_decision

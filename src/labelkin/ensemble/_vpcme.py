@@ -18,8 +18,8 @@ class VPCMEClassifier(ConstraintEnsemble):
     Each member draws must-link and cannot-link pairs of samples by the sample weights,
     learns the projection that pulls must-links together and pushes cannot-links apart, and
     trains the base classifier in it. Then the weight of every sample whose label set it
-    misclassifies is multiplied by 1 + θ, θ being the share of such samples in the previous
-    round (in the first round: in the same), so that hard samples are drawn more often. The
+    misclassifies is multiplied by 1 + θ, so that hard samples are drawn more often; θ is the
+    share of such samples in the previous round, or in the same round if it is the first. The
     members vote.
 
     Parameters
@@ -46,7 +46,7 @@ class VPCMEClassifier(ConstraintEnsemble):
         "hard": a label is predicted if more than half of the members predict it; a tie is
         decided by the mean probability. "soft": if the mean probability is above one half.
     n_jobs : int, default=None
-        Threads, within a member while fitting and over members while predicting; None: as
+        Number of threads, within a member in ``fit`` and over members in ``predict``; None: as
         many as BLAS would use. The results are the same for every value.
     random_state : int, RandomState instance or None, default=None
         Source of the draws.
@@ -109,7 +109,7 @@ class VPCMEClassifier(ConstraintEnsemble):
     vote_weights_ : ndarray of shape (n_estimators,)
         Weight of each member; the mean is 1.
     calibration_ : callable or None
-        From mean to calibrated probabilities.
+        Turns mean probabilities into calibrated ones; None unless `calibrate`.
     feature_importances_ : ndarray of shape (n_features,)
         Mean share of each feature in the value of the projections; they add up to 1. See
         `labelkin.projection.feature_importances`.

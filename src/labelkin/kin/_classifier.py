@@ -41,6 +41,9 @@ _QUERY_ROWS = 4_096
 class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
 
+    It is the method to try first: no parameter needs to be chosen, the probabilities are
+    calibrated, and `oob_score_` estimates how good predictions of new samples are.
+
     The members are as different as possible. All of them use the same 10 to 20 folds of the
     training rows, and score the rows of each fold after learning from the other folds:
 
@@ -136,10 +139,9 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         Cross-fitted probabilities of the training samples: the members were fitted without the
         sample's fold, and their curves, weights and the correction without a part of the folds
         that contains it; to three digits. (After a one-dimensional target: one column per
-        class.) Widths,
-        ridges, C, the scale of the curves, the slope that labels share, the shares of the
-        candidates for weights and whether there is a correction are those of the whole training
-        set.
+        class.) Widths, ridges, C, the scale of the curves, the slope that labels share, the
+        shares of the candidates for weights and whether there is a correction are those of the
+        whole training set.
     oob_indices_ : ndarray of int
         The training samples whose probabilities these are: all of positive weight, unless there
         are very many.

@@ -27,7 +27,7 @@ _DEFAULT_C = 1.0
 
 
 class MultiLabelLogisticRegression(MultiLabelClassifier):
-    """Logistic regression of all labels at once, C chosen by folds, calibrated.
+    """Logistic regression of all labels at once, with C chosen by folds, and calibrated.
 
     For each label, as y = 0 or 1, the weights w and the intercept minimise
     ½|w|² + C · Σ log loss, as in scikit-learn's ``LogisticRegression``. All labels are fitted

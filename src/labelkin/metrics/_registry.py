@@ -120,7 +120,7 @@ def evaluate(
     metrics: Iterable[str] = PAPER_METRICS,
     ties: Ties = "against",
 ) -> dict[str, float]:
-    """Compute the paper's seven metrics, in its order.
+    """Compute metrics of multi-label predictions, by default the seven of the VPCME paper.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def evaluate(
     y_score : array-like of shape (n, q)
         A score per label, such as ``predict_proba`` returns; larger means more relevant.
     y_pred : array-like or sparse matrix of shape (n, q), optional
-        The predicted labels; without it, the labels scoring more than 0.5.
+        The predicted labels; by default those with a score above 0.5.
     metrics : iterable of str
-        Names from :data:`METRICS`; by default the paper's seven.
+        Names from :data:`METRICS`; by default the paper's seven, in its order.
     ties : {"against", "index", "expected"}
         How metrics of rankings treat labels with equal scores.
 

@@ -26,11 +26,11 @@ def load_dataset(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Any:
-    """Load a dataset of the registry, downloading it the first time.
+    """Load a well-known dataset by its name, downloading it the first time.
 
-    ``<data_home>/<name>.npz`` is read if it is there. If not, the published files are
+    ``<data_home>/<name>.npz`` is read if it exists. Otherwise the published files are
     downloaded, checked against their checksums, converted, checked against the expected
-    statistics (Table 2 of the paper for its twelve datasets), and kept in that place.
+    statistics (Table 2 of the paper for its twelve datasets), and saved under that name.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def load_dataset(
         registry does not have, its description.
     data_home : path-like, default=None
         Folder of the data; by default the environment variable ``LABELKIN_DATA``, else
-        ``labelkin`` in the user's cache. A dataset that is not there is searched
-        in the user's cache too, and kept there if the folder cannot be written to.
+        ``labelkin`` in the user's cache. A dataset that is not there is also looked for in
+        the user's cache, and saved there if the folder cannot be written to.
     download : bool, default=True
         Whether a dataset that is not on disk may be downloaded.
     subset : {"all", "train", "test"}, default=None
@@ -51,7 +51,7 @@ def load_dataset(
         Whether to show a progress bar; by default when stderr is a terminal.
     trust : bool, default=False
         Whether to download a dataset of which a file has no known checksum
-        (``dataset_info(name).unverified``). It is compared with the expected statistics, no more.
+        (``dataset_info(name).unverified``). Only its statistics are checked then.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False

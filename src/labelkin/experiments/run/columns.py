@@ -1,5 +1,7 @@
 """Columns of the results: what is known of every cell."""
 
+from typing import Any
+
 from labelkin.metrics import METRICS, PAPER_METRICS
 
 CELL = ("dataset", "method", "repeat", "fold")
@@ -16,3 +18,10 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s", "peak_mb")
 
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
+
+CELL_FORM: dict[str, Any] = {
+    **{"dataset": str, "method": str, "repeat": int, "fold": int, "status": {"ok", "failed"}},
+    **dict.fromkeys(FIGURES, (float, None, int)),
+    **dict.fromkeys(("error", "revision"), (None, str)),
+}
+"""What a row of the results may hold, in the words of `check_json`."""

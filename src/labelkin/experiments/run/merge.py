@@ -15,18 +15,13 @@ from typing import Any
 
 from labelkin._utils.files import reason
 from labelkin._utils.untrusted import check_json
-from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES, METRIC_COLUMNS
+from labelkin.experiments.run.columns import CELL, CELL_FORM, COLUMNS, FIGURES, METRIC_COLUMNS
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import Store
 
 _Run = tuple[dict[str, Any], list[dict[str, Any]]]
 _ROUNDING = 1e-9
 _TEXTS = (".csv", ".jsonl")
-_FORM = {
-    **{"dataset": str, "method": str, "repeat": int, "fold": int, "status": {"ok", "failed"}},
-    **dict.fromkeys(FIGURES, (float, None)),
-    **dict.fromkeys(("error", "revision"), (str, None)),
-}
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ def _parse(row: dict[str, Any]) -> dict[str, Any]:
     found |= {"status": found["status"] or "ok"}
     for name, value in found.items():
         try:
-            check_json(value, _FORM[name])
+            check_json(value, CELL_FORM[name])
             str(value).encode()  # fails for halves of characters
             if name in ("repeat", "fold") and not 0 <= value < 2**31:
                 raise ValueError
