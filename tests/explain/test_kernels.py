@@ -12,8 +12,8 @@ from labelkin._utils.array_api import array_api_dispatch
 from labelkin.explain._features import occlude_features, typical_values
 from labelkin.kernel._explain import solve_shifted
 from labelkin.kin import Limits
-from labelkin.kin._learners import TreesLearner
 from labelkin.kin._linear import LogisticLearner
+from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from support.data import make_data
 from support.kin import related_labels
 
@@ -82,7 +82,7 @@ def test_rows_add_up_to_the_score(model, data):
     if isinstance(model, KernelRidgeLOOClassifier):
         np.testing.assert_allclose(total, model._regression.scores(test[3:4])[0], atol=1e-7)
         return
-    others = (TreesLearner, LogisticLearner)
+    others = (LabelTreesLearner, TreesLearner, LogisticLearner)
     kernels = [
         (member, weight)
         for member, weight in zip(model.estimators_, model.weights_, strict=True)

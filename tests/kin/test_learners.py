@@ -1,37 +1,18 @@
 """Learners of the Kin ensemble: directions, bags, out-of-sample scores."""
 
 import numpy as np
-import pytest
 from scipy import linalg
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from labelkin.constraints import draw_constraints
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
 from labelkin.kin._learners import (
     ProjectionLearner,
-    TreesLearner,
     mean_out_of_sample,
     ratio_directions,
 )
-from labelkin.kin._limits import Limits
 from labelkin.projection._scatter import TrainingRows
 from support.data import make_data
-
-
-@pytest.mark.parametrize("forest", [ExtraTreesRegressor, RandomForestRegressor])
-def test_trees_score_a_fold_without_its_labels(forest):
-    X, Y = make_data(60, 4, 2, seed=3)
-    fold_of = np.arange(60) % 5
-    changed = Y.copy()
-    changed[fold_of == 2] = 1 - changed[fold_of == 2]
-    learners = [TreesLearner(forest(30)) for _ in range(2)]
-    before, after = (
-        m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)
-    )
-    np.testing.assert_array_equal(before[fold_of == 2], after[fold_of == 2])
-    assert (before != after)[fold_of != 2].any()
-    assert len(learners[0].forest_.estimators_) == 30
 
 
 def test_a_projection_depends_on_no_label_outside_its_bag():
@@ -92,15 +73,3 @@ def test_mean_of_out_of_sample_scores():
     np.testing.assert_allclose(nothing, [[0.5, 0.5], [1, 0], [1, 0]])
     weighted = mean_out_of_sample([np.full((3, 2), nan)], Y, fold_of, np.array([1, 1, 3]))
     np.testing.assert_allclose(weighted[0], [0.75, 0.75])
-
-
-def test_trees_bound_their_memory():
-    X, Y = make_data(200, 5, 4)
-    limits = Limits(leaf_entries=30_000, tree_rows=100)
-    forest = ExtraTreesRegressor(**limits.forest(200, 5, 4, 200), bootstrap=True)
-    learner = TreesLearner(forest)
-    scores = learner.fit_scores(X, Y, 0, np.arange(200) % 5)
-    entries = sum(tree.tree_.node_count * 4 for tree in learner.forest_.estimators_)
-    assert entries <= 30_000
-    assert limits.forest(200, 5, 40, 200) is None
-    assert np.isfinite(scores).any()

@@ -11,10 +11,10 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KinEnsembleClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._learners import TreesLearner
 from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._sample_weight import repeat_rows
 from labelkin.kin._stacking import Stage, smooth_targets
+from labelkin.kin._trees import TreesLearner
 from labelkin.kin._weights import Candidate
 from support.data import make_data
 

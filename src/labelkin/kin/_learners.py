@@ -4,8 +4,9 @@ Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of, weig
 the rows, which may have weights, in one view of the features and returns scores of these rows that
 do not depend on the labels of any row of the same fold; NaN for rows without such a score.
 ``scores(rows)`` returns scores of queries. Scores are regressions on 0 and 1, or log odds.
-`labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge` and
-`labelkin.kin._linear.LogisticLearner` are such learners too.
+`labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge`,
+`labelkin.kin._linear.LogisticLearner` and the forests of `labelkin.kin._trees` are such learners
+too.
 """
 
 from dataclasses import dataclass
@@ -13,19 +14,15 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kin._folds import draw_bags
 from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3
-# Share of the folds on which a group of trees is grown.
-TREE_SHARE = 0.63
 
 
 class Learner(Protocol):
@@ -210,68 +207,3 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
     ratios, directions = linalg.eigh(between, within, overwrite_b=True, check_finite=False)
     first = int(DROPPED * k)
     return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
-
-
-class TreesLearner:
-    """A forest grown in groups of trees, each group on the rows of some of the folds.
-
-    With 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as strong
-    as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none of
-    its labels.
-
-    Parameters
-    ----------
-    forest : ExtraTreesRegressor or RandomForestRegressor
-        Not fitted; all labels are in one tree.
-    n_groups : int
-        Groups, at most one per tree.
-
-    Attributes
-    ----------
-    forest_ : ExtraTreesRegressor or RandomForestRegressor
-        The fitted trees of all groups.
-    """
-
-    forest_: Any
-    own_threads = True
-
-    def __init__(self, forest: Any, n_groups: int = 10) -> None:
-        self.forest, self.n_groups = forest, n_groups
-
-    def fit_scores(
-        self,
-        rows: Matrix,
-        Y: Array,
-        random_state: int,
-        fold_of: Array,
-        *,
-        weight: Array | None = None,
-    ) -> Array:
-        """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
-        n, q = Y.shape
-        target = Y.astype(np.float64).ravel() if q == 1 else Y.astype(np.float64)
-        n_trees = self.forest.n_estimators
-        rng = np.random.RandomState(random_state)
-        bags = draw_bags(fold_of, min(self.n_groups, n_trees), TREE_SHARE, rng)
-        forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
-        total, counts = np.zeros((n, q)), np.zeros(n)
-        grown = 0
-        for i, bag in enumerate(bags):
-            size = n_trees * (i + 1) // len(bags)
-            if forest.max_samples is not None:  # a number of rows
-                forest.set_params(max_samples=min(self.forest.max_samples, len(bag)))
-            # With warm_start, fit grows the trees that are missing, on the rows it is given.
-            forest.set_params(n_estimators=size)
-            forest.fit(rows[bag], target[bag], None if weight is None else weight[bag])
-            outside = np.setdiff1d(np.arange(n), bag)
-            queries = rows[outside].astype(np.float32)
-            for tree in forest.estimators_[grown:] if len(outside) else ():
-                total[outside] += tree.predict(queries, check_input=False).reshape(-1, q)
-            counts[outside] += size - grown
-            grown = size
-        self.forest_ = forest.set_params(random_state=random_state)
-        return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], np.nan)
-
-    def scores(self, rows: Matrix) -> Array:
-        """Return scores of queries."""
-        return self.forest_.predict(rows).reshape(rows.shape[0], -1)

@@ -6,6 +6,7 @@ from typing import Any
 
 from labelkin.kernel._direct import RIDGE_ROWS
 from labelkin.kin._learners import DROPPED
+from labelkin.kin._trees import TREE_SHARE
 
 EFFORTS = ("low", "medium", "high")
 
@@ -146,6 +147,17 @@ class Limits:
     """... as long as rows · features tried · labels, summed over all trees, is below this: about
     ten seconds of one processor."""
 
+    label_trees: int = 200
+    """Trees of a forest for one label alone..."""
+    label_tree_leaf: int = 3
+    """... with at least this many rows in a leaf: smaller trees, whose mean is as accurate..."""
+    label_tree_share: float = 0.05
+    """... if at least `min_trees` per label fit into this share of the time."""
+    label_tree_second: float = 1.6e6
+    """Rows times features tried that such trees take in a second..."""
+    label_tree_start: float = 800.0
+    """... with as much for each tree as this many."""
+
     weight_entries: int = 400_000
     """Predictions, rows times labels, from which the weights of the members are learned: more
     change them by less than their standard error."""
@@ -267,6 +279,21 @@ class Limits:
         work = n_samples * self._tried(n_samples, n_features) * n_labels
         return int(min(max(self.forest_work / work, self.default_trees), self.max_trees))
 
+    def label_forest(
+        self, n_samples: int, n_features: int, n_labels: int, n_trees: int | None
+    ) -> dict[str, Any] | None:
+        """Return the parameters of a forest for each label alone; None: too many to grow."""
+        wanted = self.label_trees if n_trees is None else n_trees
+        tried = min(int(2 * n_features**0.5), n_features)
+        work = TREE_SHARE * min(n_samples, self.tree_rows) * tried + self.label_tree_start
+        seconds = n_labels * work / self.label_tree_second
+        affordable = min(int(self.label_tree_share * self.seconds / seconds), wanted)
+        forest = self.forest(n_samples, n_features, n_labels, affordable)
+        if affordable < min(wanted, self.min_trees) or forest is None:
+            return None
+        leaf = max(forest["min_samples_leaf"], self.label_tree_leaf)
+        return forest | {"max_features": tried, "min_samples_leaf": leaf}
+
     def forest(
         self, n_samples: int, n_features: int, n_labels: int, n_trees: int
     ) -> dict[str, Any] | None:
@@ -284,6 +311,8 @@ class Limits:
             "n_estimators": max(1, min(n_trees, affordable)),
             "max_features": self._tried(n_samples, n_features),
             "min_samples_leaf": smallest_leaf,
+            # No bootstrap sample, unless a tree is grown on few of very many rows.
+            "bootstrap": drawn < n_samples,
             "max_samples": drawn if drawn < n_samples else None,
         }
 

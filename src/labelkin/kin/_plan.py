@@ -14,9 +14,10 @@ from labelkin.base import Array
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
-from labelkin.kin._learners import LearnerGroup, PartLearner, ProjectionLearner, TreesLearner
+from labelkin.kin._learners import LearnerGroup, PartLearner, ProjectionLearner
 from labelkin.kin._limits import Cost, Limits, Shape
 from labelkin.kin._linear import LogisticLearner
+from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from labelkin.kin._views import word_view
 
 # Share of the folds in the bag inside which the pairs of a projection are drawn...
@@ -218,13 +219,19 @@ class Planner:
             return
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-        forest |= {"n_jobs": self.n_jobs}
-        # Without bootstrap samples, unless trees are grown on few of very many rows.
-        sampled = forest["max_samples"] is not None
-        random_splits = TreesLearner(ExtraTreesRegressor(**forest, bootstrap=sampled))
+        random_splits = TreesLearner(ExtraTreesRegressor(**forest, n_jobs=self.n_jobs))
         reason = "steps and interactions, whatever the scale of the features"
         plan.members.append(LearnerGroup("trees", "raw", reason, [random_splits]))
-        if "standard" in self.names:
-            best_splits = TreesLearner(RandomForestRegressor(**forest | {"max_features": "sqrt"}))
-            reason = "steps at the best places, for tables whose columns differ in kind"
+        best_splits: Any = None
+        table = "standard" in self.names
+        alone = limits.label_forest(*sizes, n_trees)
+        if alone is not None and (table or shape.n_features < shape.n_samples):
+            best_splits = LabelTreesLearner(RandomForestRegressor(**alone), self.n_jobs)
+            kind = f"{alone['n_estimators']} trees for each label alone"
+        elif table:
+            forest |= {"max_features": "sqrt", "n_jobs": self.n_jobs}
+            best_splits = TreesLearner(RandomForestRegressor(**forest))
+            kind = "trees for all labels together"
+        if best_splits is not None:
+            reason = f"steps at the best places, for columns that differ in kind: {kind}"
             plan.members.append(LearnerGroup("forest", "raw", reason, [best_splits]))

@@ -9,9 +9,10 @@ from labelkin.calibration._curves import SlopeCalibration
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin import KinEnsembleClassifier
 from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._learners import PartLearner, ProjectionLearner, TreesLearner
+from labelkin.kin._learners import PartLearner, ProjectionLearner
 from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._stacking import BOUND, Stacking
+from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
 from labelkin.onnx._classifiers import decide
 from labelkin.onnx._convert import Prediction, classify
@@ -108,6 +109,9 @@ def _score(learner: Any, graph: Graph, rows: Tensor) -> str:
         return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
     if isinstance(learner, TreesLearner):
         return mean_of_trees(learner.forest_.estimators_, graph, rows)
+    if isinstance(learner, LabelTreesLearner):
+        labels = [_score(one, graph, rows) for one in learner.learners_]
+        return graph.op("Concat", *labels, axis=1)
     raise ValueError(f"The learner {type(learner).__name__} cannot be exported to ONNX.")
 
 
