@@ -63,8 +63,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
       the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and the
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
       outside the bag are scored, because no pair depends on their labels.
-    - Extremely randomised trees, and for rows that are not texts also a random forest: ten groups
-      of trees, each grown on 63 % of the folds, score the other folds.
+    - Extremely randomised trees for all labels together, and a random forest for each label alone
+      where that takes little time (and features are fewer than rows, or no words); else, for rows
+      that are not texts, one for all labels. Ten groups of trees, each grown on 63 % of the folds,
+      score the other folds.
 
     Which of these are fitted depends on the size of the data and on `effort`: see Notes.
 
@@ -95,8 +97,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         does not allow for them. 0: none.
     n_trees : int, default=None
         Number of trees in each forest. 0: none. None: 100, and up to 500 on small data, where
-        they take little time. Fewer or none are grown if their leaves would take more than a
-        quarter of a gigabyte.
+        they take little time; 100 to 200 in a forest for one label. Fewer or none are grown if
+        their leaves would take more than a quarter of a gigabyte.
     effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": apart from the trees, the members take at most
         about 150 seconds of one processor, and 55 MB of the fitted model. "low": a tenth of the
