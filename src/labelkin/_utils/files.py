@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from labelkin._utils.limits import max_unpacked, too_large
+from labelkin._utils.names import abbreviate
 
 DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 """Numbers of the errors of a disk that is full or failing."""
@@ -220,7 +221,7 @@ def _compressor(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
 
 def shorten(text: str, width: int = 60) -> str:
     """Quote a piece of a file for a message, cut to a readable length."""
-    return repr(text if len(text) <= width else text[: width - 1] + "…")
+    return repr(abbreviate(text, width))
 
 
 def reason(error: Exception, width: int = 200) -> str:

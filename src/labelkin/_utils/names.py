@@ -1,10 +1,20 @@
-"""Names that a user mistyped."""
+"""Names and texts in messages: mistyped ones, and long ones."""
 
-import difflib
 from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean …?`` with the known names nearest to a wrong one, or nothing."""
+    import difflib  # needed for messages only
+
     near = difflib.get_close_matches(name.lower(), list(known), n=3)
     return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def abbreviate(text: str, most: int) -> str:
+    """Return a text with at most `most` characters, the last one … where it is cut.
+
+    >>> abbreviate("labels", 6), abbreviate("features", 6)
+    ('labels', 'featu…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -12,6 +12,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8
 BLUE, ORANGE = COLOURS[:2]
 
 
+def plain_text(text: str) -> str:
+    """Return a text in which a dollar sign begins no formula."""
+    return text.replace("$", r"\$")
+
+
 def new_figure(width: float, height: float) -> "Figure":
     """Return an empty figure of a size in inches.
 

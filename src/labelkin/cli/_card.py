@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from labelkin.cli._compute import last_step
 from labelkin.cli._data import SavedModel, TrainingData
 from labelkin.cli._fingerprint import fingerprint
 from labelkin.cli._methods import Candidate, make_classifier
@@ -33,10 +34,7 @@ def card_of_folds(
         *_card_of_data(training.table.path, training.X, training.schema, training.y),
         *[("read as", ", ".join(facts["guesses"]))][: bool(facts["guesses"])],
         ("method", f"{candidate.title} ({candidate.name})"),
-        (
-            "settings",
-            _settings(classifier),
-        ),
+        ("settings", _settings(classifier)),
         ("evaluation", how),
         ("seed", str(candidate.seed)),
         *_card_of_run(command),
@@ -48,7 +46,7 @@ def card_of_model(
 ) -> list[tuple[str, str]]:
     """Return the model card of a fitted model and the data it was evaluated on."""
     details = saved.info.details
-    classifier = _last_step(saved.model)
+    classifier = last_step(saved.model)
     versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
     facts = [
         ("model", saved.path.name),
@@ -106,9 +104,5 @@ def _card_of_run(command: str) -> list[tuple[str, str]]:
 
 
 def _settings(model: Any) -> str:
-    parameters = _last_step(model).get_params(deep=False)
+    parameters = last_step(model).get_params(deep=False)
     return ", ".join(f"{key}={value!r}" for key, value in parameters.items())
-
-
-def _last_step(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model

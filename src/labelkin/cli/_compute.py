@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+def last_step(model: Any) -> Any:
+    """Return the classifier of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
 def check_device(device: str | None, decision: object = None) -> None:
     """Refuse a device that cannot be used, before anything is read.
 
@@ -69,7 +74,7 @@ def thresholds(model: Any, n_labels: int) -> "np.ndarray":
     """
     import numpy as np
 
-    final = model.steps[-1][1] if hasattr(model, "steps") else model
+    final = last_step(model)
     found = getattr(getattr(final, "decision_", None), "thresholds_", None)
     if found is not None:
         return np.asarray(found, dtype=float)

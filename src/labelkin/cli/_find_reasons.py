@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelkin._utils.names import abbreviate
 from labelkin.cli._data import FittedModel, TrainingData
 from labelkin.cli._reasons import SPOKEN_LABELS, Member, Reasons
 from labelkin.tabular import Schema, occlude, words_as_written
@@ -39,7 +40,7 @@ def describe_rows(schema: Schema, X: Any, longest: int = 400) -> Callable[[int],
             words = " / ".join(" ".join(str(cell).split()) for cell in known.values() if cell)
         else:
             words = ", ".join(f"{name}={_cell(cell)}" for name, cell in known.items())
-        return words if len(words) <= longest else f"{words[: longest - 1]}…"
+        return abbreviate(words, longest)
 
     return describe
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labelkin.cli._compute import last_step
+
 if TYPE_CHECKING:
     from labelkin.cli._decisions import Decision
     from labelkin.registry import Method
@@ -103,7 +105,7 @@ def make_classifier(method: "Method", settings: dict[str, Any], seed: int) -> An
     """Return the unfitted classifier with its parameters set and validated."""
     model = method.make(seed)
     model.set_params(**{_full_name(name, model, method): v for name, v in settings.items()})
-    final = model.steps[-1][1] if hasattr(model, "steps") else model
+    final = last_step(model)
     if hasattr(final, "_validate_params"):
         try:
             final._validate_params()
@@ -118,12 +120,9 @@ def _full_name(name: str, model: Any, method: "Method") -> str:
 
     if name in model.get_params():
         return name
-    final, prefix = model, ""
-    if hasattr(model, "steps"):
-        step, final = model.steps[-1]
-        prefix = f"{step}__"
+    final = last_step(model)
     if name in final.get_params():
-        return prefix + name
+        return f"{model.steps[-1][0]}__{name}"
     known = sorted(final.get_params(deep=False))
     raise ValueError(
         f"--set {name}: {method.title} has no such parameter.{did_you_mean(name, known)} "

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from labelkin._utils.names import abbreviate
 from labelkin._utils.pages import render_page
-from labelkin._utils.plots import BLUE, new_figure
+from labelkin._utils.plots import BLUE, new_figure, plain_text
 
 SPOKEN_LABELS = 4
 """Labels with a column of what members add, and with training rows for and against them."""
@@ -120,15 +121,15 @@ class Reasons:
             for member in self.members:
                 axis.scatter(member.probability, places, s=14, facecolors="#222222", zorder=2)
             axis.set_xlabel("probability; dots: each member alone", loc="left", fontsize=9)
-        axis.set_yticks(places, [_plain(label) for label in self.labels])
+        axis.set_yticks(places, [plain_text(label) for label in self.labels])
         axis.invert_yaxis()
         axis.set(xlim=(-0.02, 3), xticks=[0, 0.5, 1])
         for place, p, added in zip(places, self.probability, self.added, strict=True):
             why = "   ".join(f"{name} {value:+.1f}" for name, value in added[:3])
             axis.text(1.05, place, f"{p:.2f}", va="center", fontsize=9)
-            axis.text(1.25, place, _plain(why), va="center", fontsize=9)
+            axis.text(1.25, place, plain_text(why), va="center", fontsize=9)
         axis.spines[["top", "right", "bottom"]].set_visible(False)
-        axis.set_title(_plain(self.title), loc="left", fontsize=10, wrap=True)
+        axis.set_title(plain_text(self.title), loc="left", fontsize=10, wrap=True)
         figure.savefig(file, dpi=130, format="png")
 
     def rows(self) -> Any:
@@ -142,7 +143,7 @@ class Reasons:
 
     def member_cells(self) -> list[list[str]]:
         """Return name, weight, and one cell per label, of each member; the labels first."""
-        shown = [_shorten(label) for label in self.labels[:SPOKEN_LABELS]]
+        shown = [abbreviate(label, _LONGEST) for label in self.labels[:SPOKEN_LABELS]]
         cells = [["", "", *shown]]
         for member in self.members:
             numbers = zip(member.probability, member.added, strict=True)
@@ -157,11 +158,3 @@ def _list_rows(rows: list[tuple[int, float]]) -> str:
         found = [f"{row} {value:+.2f}" for row, value in rows if sign * value > 0]
         parts += [f"{word} {', '.join(found)}"] if found else []
     return "; ".join(parts)
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _plain(text: str) -> str:
-    return text.replace("$", r"\$")  # no formula for Matplotlib

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labelkin._utils.plots import BLUE, ORANGE, new_figure
+from labelkin._utils.plots import BLUE, ORANGE, new_figure, plain_text
 from labelkin.datasets._describe import as_label_matrix, describe
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ def _heading(title: str | None, words: str) -> str:
 
 
 def _shorten(name: str) -> str:
-    # Cut in the middle, since names often share their beginning or their end. A dollar sign
-    # would start a formula in a matplotlib label.
+    # Cut in the middle, since names often share their beginning or their end.
     if len(name) > _LONGEST_NAME:
         name = name[: _LONGEST_NAME // 2] + "…" + name[1 - _LONGEST_NAME // 2 :]
-    return name.replace("$", r"\$")
+    return plain_text(name)

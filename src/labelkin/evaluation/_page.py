@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import labelkin
+from labelkin._utils.names import abbreviate
 from labelkin._utils.pages import render_page
 from labelkin.evaluation._curves import label_curves, pooled_curves, sparkline, threshold_grid
 from labelkin.evaluation._growth import Growth, draw_growth
@@ -66,7 +67,7 @@ class EvaluationPage:
             "evaluation",
             "cli",
             version=labelkin.__version__,
-            title=_short(self.title, _WORDS),
+            title=abbreviate(self.title, _WORDS),
             headline=self.headline,
             notes=[*self.notes, *self._remarks()],
             metrics=self.metrics,
@@ -88,19 +89,22 @@ class EvaluationPage:
                     "given": one.given,
                     "probability": one.probability,
                     "doubt": one.doubt,
-                    "words": _short(self.describe(one.row), _WORDS),
+                    "words": abbreviate(self.describe(one.row), _WORDS),
                 }
                 for one in suspects
             ],
             n_suspects=n_suspects,
             assumed=ASSUMED,
             are_probabilities=self.found.are_probabilities,
-            card=[(_short(name, _NAME), _short(value, 4 * _WORDS)) for name, value in self.card],
+            card=[
+                (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
+                for name, value in self.card
+            ],
             command=self.command,
         )
 
     def _names(self) -> list[str]:
-        return [_short(name, _NAME) for name in self.found.label_names]
+        return [abbreviate(name, _NAME) for name in self.found.label_names]
 
     def _remarks(self) -> list[str]:
         few = int((self.found.support < FEW_ROWS).sum())
@@ -128,7 +132,7 @@ class EvaluationPage:
             if row["label"] not in kept:
                 continue
             curves = label_curves(self.found, position[row["label"]], grid)
-            name = {"label": _short(row["label"], _NAME), "option": row["label"]}
+            name = {"label": abbreviate(row["label"], _NAME), "option": row["label"]}
             shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
         return shown
 
@@ -160,22 +164,20 @@ def _show_mistake(one: Mistake) -> dict[str, Any]:
     verdicts = [
         {
             "kind": kind,
-            "label": _short(name, _NAME),
+            "label": abbreviate(name, _NAME),
             "score": score,
-            "reasons": [(_short(part, _PART), value) for part, value in one.reasons.get(name, [])],
+            "reasons": [
+                (abbreviate(part, _PART), value) for part, value in one.reasons.get(name, [])
+            ],
         }
         for kind, pairs in (("missed", missed), ("wrong", wrong))
         for name, score in pairs[:_VERDICTS]
     ]
     return {
         "row": one.row + 1,
-        "words": _short(one.words, _WORDS),
+        "words": abbreviate(one.words, _WORDS),
         "verdicts": verdicts,
         "more": len(missed) + len(wrong) - len(verdicts),
-        "right": _short(", ".join(one.right), _WORDS),
+        "right": abbreviate(", ".join(one.right), _WORDS),
         "method": one.method,
     }
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.plots import BLUE, ORANGE, new_figure
+from labelkin._utils.names import abbreviate
+from labelkin._utils.plots import BLUE, ORANGE, new_figure, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,15 +40,11 @@ def _draw(axis: Any, effects: list[tuple[str, float]], heading: str) -> None:
     values = np.array([effect for _, effect in effects])
     places = range(len(effects))
     axis.barh(places, values, color=np.where(values > 0, BLUE, ORANGE), height=0.7)
-    axis.set_yticks(places, [_shorten(name) for name, _ in effects], fontsize=8)
+    names = [plain_text(abbreviate(name, 24)) for name, _ in effects]
+    axis.set_yticks(places, names, fontsize=8)
     axis.invert_yaxis()
     axis.axvline(0, color="#555555", linewidth=0.8)
     axis.tick_params(axis="x", labelsize=8)
     axis.locator_params(axis="x", nbins=5)
     axis.spines[["top", "right", "left"]].set_visible(False)
-    axis.set_title(_shorten(heading, 60), loc="left", fontsize=10)
-
-
-def _shorten(text: str, longest: int = 24) -> str:
-    text = text if len(text) <= longest else f"{text[: longest - 1]}…"
-    return text.replace("$", r"\$")  # no formula for Matplotlib
+    axis.set_title(plain_text(abbreviate(heading, 60)), loc="left", fontsize=10)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE
 
@@ -49,8 +50,7 @@ def figure_style() -> Iterator[None]:
 
 def shorten(name: str, most: int = 26) -> str:
     """Return a name that fits into a figure."""
-    name = "".join(c if c.isprintable() else " " for c in name)
-    return name if len(name) <= most else name[: most - 1] + "…"
+    return abbreviate("".join(c if c.isprintable() else " " for c in name), most)
 
 
 def save(figure: "Figure", folder: Path, name: str) -> str:

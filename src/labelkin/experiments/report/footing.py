@@ -7,6 +7,8 @@ are complete, those over folds stand in their place, and every caption says so.
 
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
@@ -35,10 +37,14 @@ def keep_common_folds(frame: "DataFrame") -> "DataFrame":
 
 def units(values: "Series") -> tuple[Unit, "Series"]:
     """Return what a spread or a paired test counts, and its values, from those by fold."""
-    repeats = values.groupby(level="repeat")
-    sizes = repeats.size()
-    if len(sizes) >= LEAST_RUNS and sizes.nunique() == 1 and sizes.iloc[0] > 1:
-        return "runs", repeats.mean()
+    import pandas as pd
+
+    # Several times faster than by groups of pandas; a report has thousands of pairs to compare.
+    repeats, place, sizes = np.unique(
+        values.index.get_level_values("repeat"), return_inverse=True, return_counts=True
+    )
+    if len(sizes) >= LEAST_RUNS and sizes.min() == sizes.max() > 1:
+        return "runs", pd.Series(np.bincount(place, values) / sizes, index=repeats)
     return "folds", values
 
 
