@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Bytecode is written even where the environment forbids it: the tests start many processes, and
+# each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test fuzz soak test-lowest lint docs bench release clean
 
