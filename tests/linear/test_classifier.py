@@ -279,7 +279,7 @@ def test_large_sparse_samples_in_single_precision():
     double = MultiLabelLogisticRegression(1.0, tol=1e-6).fit(X, Y)
     assert single.coef_.dtype == np.float32
     assert double.coef_.dtype == np.float64
-    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=1e-3)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=2e-3)
 
 
 def test_sparse_labels_give_sparse_predictions():

@@ -7,7 +7,7 @@ from sklearn.utils import gen_batches
 from labelkin.base import Array, Matrix
 from labelkin.linear._fit import LabelFitter, MemoryData
 
-_MAX_ITER = 100
+_MAX_ITER = 1000
 # Below this share of values that are not zero, products of sparse rows take less time.
 _SPARSE_SHARE = 0.1
 # Rows from which C is chosen, in this many groups at most: with more it hardly changes.

@@ -22,7 +22,7 @@ from labelkin.distributed import (
     task,
 )
 from labelkin.linear._fit import Weights
-from labelkin.linear._rows import LabelledRows, MemoryRows, Moments, Sums
+from labelkin.linear._rows import LabelledRows, MemoryRows, Moments, Plane, Sums
 
 # Weights of a batch of labels: few round trips, within the memory of one machine.
 _BATCH_WEIGHTS = 2**26
@@ -83,7 +83,8 @@ class BlockData:
     def moments(self, weight: Array) -> Moments:
         """Return the weighted means of the columns and of their squares."""
         parts = self._map(Moments.of_rows, self.split(self.array(weight / (weight.sum() or 1.0))))
-        return Moments(*compute([combine_in_tree(task(_add), parts)])[0])
+        mean, square, _ = compute([combine_in_tree(task(_add), parts)])[0]
+        return Moments(mean, square, float(weight.sum()))
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""
@@ -124,26 +125,41 @@ class LabelledBlocks:
         parts = persist([take(part, shared) for part in self._blocks + self._states])
         return LabelledBlocks(parts[: len(self._blocks)], parts[len(self._blocks) :])
 
-    def moved(self, coef: Array, intercept: Array) -> "LabelledBlocks":
-        """Return the same rows and labels at log odds X · coef + intercept."""
-        move, shared = task(LabelledRows.moved), (constant(coef), constant(intercept))
-        return LabelledBlocks(self._blocks, persist([move(b, *shared) for b in self._blocks]))
+    def at(
+        self, coef: Array, intercept: Array, step: Array = None, shift: Array = None
+    ) -> "LabelledBlocks":
+        """Return the rows at log odds X · coef + intercept, after a step; None: no step."""
+        # Copies: the caller's arrays change, and a lost block is computed again from these.
+        weights = (coef, intercept, step, shift)
+        shared = [constant(None if array is None else array.copy()) for array in weights]
+        at = task(LabelledRows.at)
+        return LabelledBlocks(self._blocks, persist([at(b, *shared) for b in self._blocks]))
 
-    def line(self, coef: Array, intercept: Array, direction: Array, shift: Array) -> Callable:
-        """Return the point of a share of a step, per label, computed from its weights alone."""
-        return lambda share: self.moved(coef + share * direction, intercept + share * shift)
+    def line(
+        self, _mix: tuple, coef: Array, intercept: Array, step: Array, shift: Array
+    ) -> Callable:
+        """Return the point of a share of a step, per label, computed from its weights alone.
 
-    def loss(self) -> Array:
-        """Return the log loss of each label, (b,)."""
-        return self._total(LabelledRows.loss)
+        None: the whole step.
+        """
+
+        def point(share: Array | None) -> "LabelledBlocks":
+            part, lift = (step, shift) if share is None else (share * step, share * shift)
+            return self.at(coef + part, intercept + lift, part, lift)
+
+        return point
 
     def sums(self) -> Sums:
         """Return the sums at the point."""
         return Sums(*self._total(LabelledRows.sums))
 
-    def curvature_product(self, V: Array) -> tuple[Array, Array]:
-        """Return Xᵀ(d∘XV) and Σ d∘XV."""
-        return self._total(LabelledRows.curvature_product, V)
+    def plane(self, direction: Array, offset: Array) -> Plane:
+        """Return the sums with two changes of the log odds."""
+        return Plane(*self._total(LabelledRows.plane, direction, offset))
+
+    def slope(self) -> Array:
+        """Return Σ e · (change by the last step)."""
+        return self._total(LabelledRows.slope)
 
     def _total(self, function: Callable, *shared: Any) -> Any:
         call, common = task(function), [constant(value) for value in shared]

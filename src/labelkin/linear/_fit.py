@@ -15,7 +15,7 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.linear._newton import minimise
+from labelkin.linear._minimise import minimise
 from labelkin.linear._rows import (
     MemoryRows,
     Moments,
@@ -46,7 +46,7 @@ class Weights(NamedTuple):
     intercept: Any
     """(q,)."""
     n_iter: Array
-    """Newton steps, (q,)."""
+    """Iterations, (q,)."""
 
 
 class MemoryData:
@@ -93,7 +93,8 @@ class MemoryData:
 
     def moments(self, weight: Array) -> Moments:
         """Return the weighted means of the columns and of their squares."""
-        return Moments.of_rows(self.X, self.array(weight / (weight.sum() or 1.0)))
+        total = float(weight.sum())
+        return Moments.of_rows(self.X, self.array(weight / (total or 1.0)))._replace(total=total)
 
     def batches(self, columns: Array) -> list[Array]:
         """Split labels into batches."""

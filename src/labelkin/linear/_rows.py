@@ -1,8 +1,8 @@
-"""The sums over samples that Newton's method needs, for a batch of labels at a time.
+"""The sums over samples that the minimisation needs, for a batch of labels at a time.
 
-All that is known of the samples enters the method through log losses, `Sums` and
-`curvature_product`. All of them are sums over rows, so that rows may also lie in blocks on Dask
-workers (`labelkin.linear._blocks`).
+All that is known of the samples enters the method through `Sums`, `Plane` and slopes. All of them
+are sums over rows, so that rows may also lie in blocks on Dask workers
+(`labelkin.linear._blocks`).
 """
 
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
 
 from labelkin._utils.array_api import astype, is_numpy, namespace_and_device, to_device_of
 from labelkin.base import Array, Matrix
@@ -25,23 +24,40 @@ class Sums(NamedTuple):
     """Σ d, (b,)."""
     Xe: Any
     """Xᵀe, (k, b)."""
-    Xd: Any
-    """Xᵀd, (k, b)."""
+
+
+class Plane(NamedTuple):
+    """Sums over the rows for b labels, with changes u and v of the log odds; each is (b,)."""
+
+    du: Any
+    dv: Any
+    duu: Any
+    duv: Any
+    dvv: Any
+    eu: Any
+    ev: Any
 
 
 def sigmoid(odds: Array) -> Array:
-    """Return 1 / (1 + exp(−odds))."""
+    """Return 1 / (1 + exp(−odds)); on float32 several times as fast as SciPy's expit."""
     xp, _ = namespace_and_device(odds)
-    return expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
+    with np.errstate(over="ignore"):  # 1 / ∞ is 0
+        p = xp.exp(-odds)
+    p += 1
+    return 1 / p
 
 
 def log_loss(odds: Array, Y: Array) -> Array:
     """Return log(1 + exp(odds)) − y · odds of each entry, without overflow."""
     xp, _ = namespace_and_device(odds)
-    loss = xp.log1p(xp.exp(-xp.abs(odds)))
-    loss += xp.where(odds > 0, odds, xp.zeros_like(odds))
-    loss -= Y * odds
-    return loss
+    size = xp.abs(odds)
+    return xp.log1p(xp.exp(-size)) + (size + odds) / 2 - Y * odds
+
+
+def column_dots(A: Array, B: Array) -> Array:
+    """Return the products of the columns of two matrices."""
+    xp, _ = namespace_and_device(A)
+    return np.einsum("ij,ij->j", A, B) if is_numpy(xp) else xp.sum(A * B, axis=0)
 
 
 class Moments(NamedTuple):
@@ -51,6 +67,8 @@ class Moments(NamedTuple):
     """Of x, (k,)."""
     square: Any
     """Of x², (k,)."""
+    total: float = 1.0
+    """Sum of the weights."""
 
     def spread(self) -> float:
         """Return the mean squared norm of the centred rows; 0 where it is rounding."""
@@ -99,7 +117,9 @@ class MemoryRows:
             X = take_rows(X, self.kept)
             weight = weight[self.kept]
         self.X = X
-        self.weight = astype(to_device_of(weight[:, None], X), X.dtype)
+        # None: all are 1.
+        column = astype(to_device_of(weight[:, None], X), X.dtype)
+        self.weight = None if (weight == 1).all() else column
 
     def with_labels(self, Y: Array) -> "LabelledRows":
         """Return the rows with the labels of a batch; `Y` is an ndarray of shape (n, b)."""
@@ -108,54 +128,77 @@ class MemoryRows:
 
 
 class LabelledRows:
-    """Rows in memory with the labels of a batch, at a point: their log odds."""
+    """Rows in memory with the labels of a batch, at a point: their log odds.
 
-    def __init__(self, rows: MemoryRows, Y: Array, odds: Any = None, d: Any = None) -> None:
-        self.rows, self.Y = rows, Y
-        self._odds: Any = odds
-        self._d: Any = d
+    The change of the log odds by the last step, and the derivatives e and d, are kept beside them.
+    """
+
+    def __init__(self, rows: MemoryRows, Y: Array, *point: Array) -> None:
+        self.rows, self.Y, self._point = rows, Y, point
+        self._u: Any = None
 
     def take(self, columns: Array) -> "LabelledRows":
         """Return the same rows and point with some of the labels."""
-        odds, d = (a if a is None else take_columns(a, columns) for a in (self._odds, self._d))
-        return LabelledRows(self.rows, take_columns(self.Y, columns), odds, d)
+        point = (take_columns(array, columns) for array in self._point)
+        return LabelledRows(self.rows, take_columns(self.Y, columns), *point)
 
-    def moved(self, coef: Array, intercept: Array) -> "LabelledRows":
-        """Return the same rows and labels at log odds X · coef + intercept."""
-        odds = self.rows.X @ coef
-        odds += intercept
-        return LabelledRows(self.rows, self.Y, odds)
+    def at(
+        self, coef: Array, intercept: Array, step: Array = None, shift: Array = None
+    ) -> "LabelledRows":
+        """Return the rows at log odds X · coef + intercept, after a step; None: no step."""
+        xp, _ = namespace_and_device(coef)
+        if bool(xp.any(coef != 0)):
+            odds = self.rows.X @ coef
+            odds += intercept
+        else:
+            odds = xp.zeros_like(self.Y) + intercept
+        change = xp.zeros_like(odds) if step is None else self.rows.X @ step + shift
+        return self._moved(odds, change)
 
-    def line(self, _coef: Array, _intercept: Array, direction: Array, shift: Array) -> Callable:
-        """Return the point of a share of a step, per label: one product serves all shares."""
-        change = self.rows.X @ direction
-        change += shift
-        return lambda share: LabelledRows(self.rows, self.Y, self._odds + share * change)
-
-    def loss(self) -> Array:
-        """Return the log loss of each label, (b,)."""
-        xp, _ = namespace_and_device(self._odds)
-        losses = log_loss(self._odds, self.Y)
-        losses *= self.rows.weight
-        return xp.sum(losses, axis=0, dtype=xp.float64)
+    def _moved(self, odds: Array, change: Array) -> "LabelledRows":
+        p = sigmoid(odds)
+        e = p - self.Y
+        d = 1 - p
+        d *= p
+        if self.rows.weight is not None:
+            e *= self.rows.weight
+            d *= self.rows.weight
+        return LabelledRows(self.rows, self.Y, odds, change, e, d)
 
     def sums(self) -> Sums:
         """Return the sums at the point."""
-        X = self.rows.X
-        xp, _ = namespace_and_device(self._odds)
-        d = sigmoid(self._odds)
-        e = d - self.Y
-        e *= self.rows.weight
-        d *= 1 - d
-        d *= self.rows.weight
-        self._d = d
-        e_sum, d_sum = xp.sum(e, axis=0), xp.sum(d, axis=0)
-        return Sums(e_sum, d_sum, X.T @ e, X.T @ d)
+        *_, e, d = self._point
+        xp, _ = namespace_and_device(e)
+        return Sums(xp.sum(e, axis=0), xp.sum(d, axis=0), self.rows.X.T @ e)
 
-    def curvature_product(self, V: Array) -> tuple[Array, Array]:
-        """Return Xᵀ(d∘XV) and Σ d∘XV; `sums` must have been computed at the point."""
-        X = self.rows.X
-        xp, _ = namespace_and_device(V)
-        U = X @ V
-        U *= self._d
-        return X.T @ U, xp.sum(U, axis=0)
+    def plane(self, direction: Array, offset: Array) -> Plane:
+        """Return sums with the changes by X · direction + offset, u, and by the last step, v."""
+        _, v, e, d = self._point
+        u = self.rows.X @ direction
+        u += offset
+        self._u = u
+        du, dv = d * u, d * v
+        xp, _ = namespace_and_device(u)
+        sums = xp.sum(du, axis=0), xp.sum(dv, axis=0)
+        pairs = (du, u), (du, v), (dv, v), (e, u), (e, v)
+        return Plane(*sums, *(column_dots(*pair) for pair in pairs))
+
+    def line(self, mix: tuple[Array, Array, Array], *_weights: Array) -> Callable:
+        """Return the point of a share of the step a · u + b · v + lift; None: of all of it."""
+        a, b, lift = mix
+        odds, change, *_ = self._point
+        change = change * b
+        self._u *= a
+        change += self._u
+        change += lift
+
+        def point(share: Array | None) -> LabelledRows:
+            part = change if share is None else share * change
+            return self._moved(odds + part, part)
+
+        return point
+
+    def slope(self) -> Array:
+        """Return Σ e · (change by the last step)."""
+        _, change, e, _ = self._point
+        return column_dots(e, change)
