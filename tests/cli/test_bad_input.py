@@ -622,18 +622,10 @@ def test_killed_the_old_file_is_whole(tmp_path, samples):
     out = tmp_path / "m.skops"
     out.write_bytes((samples / "n.skops").read_bytes())
     before = out.read_bytes()
-    words = [
-        "fit",
-        str(samples / "films.csv"),
-        "--text",
-        "plot",
-        "--ignore",
-        "id",
-        "--labels",
-        "-3",
-    ]
-    process = start([*words, "--set", "n_estimators=3000", "--out", str(out), "-f"])
-    time.sleep(2)
+    process = start(["fit", str(samples / "films.csv"), *LONG[2:], "--out", str(out), "-f"])
+    while "3 labels" not in (line := process.stderr.readline()):
+        assert line, "the command ended before it was killed"
     process.kill()
     process.communicate(timeout=600)
+    assert process.returncode == -signal.SIGKILL
     assert out.read_bytes() == before
