@@ -84,11 +84,8 @@ def _best_cut(
     order, one replaces the best so far only if its gain is larger by more than the tolerance;
     hence the gains of the downward sweep are kept and compared in a second, ascending pass.
 
-    Returns
-    -------
-    tuple
-        Gain, weight on the left, index of the first entry on the right (-1: no cut),
-        whether the zeros go left, number of cuts that were possible.
+    Returned are the gain, the weight on the left, the index of the first entry on the right (-1:
+    no cut), whether the zeros go left, and the number of cuts that were possible.
     """
     zeros = b - a < n_rows
     middle = b
@@ -304,25 +301,14 @@ def _is_final(counts, min_leaf):
 def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, resolution, table):
     """Grow the unpruned tree.
 
-    Parameters
-    ----------
-    indptr, col_rows, col_values
-        The training matrix by columns, each column sorted by value, without zeros.
-    y, w
-        Class codes and weights; rows of weight zero are left out.
-    nominal
-        Two-valued nominal columns: their gain may be zero and is not corrected.
-    n_classes, min_leaf, mdl, resolution
-        Number of classes, least weight of a side, whether gains of numeric columns pay for
-        the choice among cuts, and the distance below which two values are one.
-    table
-        ``k·log2(k)`` for whole weights, or empty.
+    The first three arrays are the training matrix by columns, each sorted by value, without
+    zeros. Rows of weight 0 in `w` are left out. The gain of a two-valued `nominal` column may be
+    zero and is not corrected; with `mdl`, gains of numeric columns pay for the choice among cuts.
+    `min_leaf` is the least weight of a side, `resolution` the distance below which two values are
+    one. `table` holds ``k·log2(k)`` for whole weights, or is empty.
 
-    Returns
-    -------
-    tuple
-        feature (-2 in leaves), threshold, left child, right child (-1 in leaves), begin and
-        end of each node's rows, and the rows in that order. Nodes are in preorder.
+    Returned are feature (-2 in leaves), threshold, left child, right child (-1 in leaves), begin
+    and end of each node's rows, and the rows in that order. Nodes are in preorder.
     """
     n_features = indptr.shape[0] - 1
     goes_left = np.zeros(w.shape[0], np.uint8)

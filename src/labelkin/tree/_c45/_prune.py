@@ -59,12 +59,8 @@ def _descend(node, row, feature, threshold, left, right, reach, dense, indptr, i
 def extra_errors(n, errors, confidence, z):
     """Errors to add to those seen: the upper confidence limit of a binomial (C4.5, ch. 4).
 
-    Parameters
-    ----------
-    n, errors
-        Weight of a leaf and of its misclassified part.
-    confidence, z
-        Confidence and the matching quantile of the normal distribution.
+    `n` is the weight of a leaf, `errors` that of its misclassified part, `z` the quantile of the
+    normal distribution for the confidence.
     """
     extra = 0.0
     share = 1.0
@@ -232,11 +228,8 @@ def prune(
     that does not raise the estimated errors. A raised branch receives the sibling's rows
     and is pruned again where its estimates have changed.
 
-    Returns
-    -------
-    tuple
-        feature, threshold, left child, right child and class weights of the remaining
-        nodes, in preorder.
+    Returned are feature, threshold, left child, right child and class weights of the remaining
+    nodes, in preorder.
     """
     n_nodes = feature.shape[0]
     value, nothing = np.zeros((n_nodes, n_classes)), np.zeros(n_classes)
