@@ -35,7 +35,9 @@ labelkin fit movies.csv --labels drama,comedy,crime
 
 labelkin predict model.skops new.csv --out predictions.csv
 
-The method is kin unless --model names another, such as vpcme, the paper's.
+The method is kin, an ensemble, unless --model names another.
+
+The VPCME paper is that of Li, Li and Wu (2013); its method is vpcme.
 
 labelkin COMMAND --help shows more examples.""",
     no_args_is_help=True,
@@ -71,7 +73,7 @@ def _add(panel: str, name: str, command: Callable[..., Any], examples: str | Non
     app.command(name, help=help, epilog=examples, rich_help_panel=panel)(command)
 
 
-_DATA, _PAPER = "Your data", "Examples, and the paper's experiments"
+_DATA, _PAPER = "Your data", "Examples, and the experiments of the VPCME paper"
 _add(_DATA, "evaluate", evaluate.command, evaluate.EXAMPLES)
 _add(_DATA, "fit", fit.command, fit.EXAMPLES)
 _add(_DATA, "predict", predict.command, predict.EXAMPLES)

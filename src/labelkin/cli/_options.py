@@ -142,7 +142,7 @@ class TableOptions:
         Scale,
         column_option(
             help="Scaling of numeric columns: robust uses medians and quartiles, so that extreme "
-            "values do little harm. auto is robust beside text or categories, none otherwise."
+            "values do little harm. auto: robust if there are texts or categories too, else none."
         ),
     ] = Scale.auto
     max_words: Annotated[
@@ -192,7 +192,7 @@ class MethodOptions:
         method_option(
             "--model",
             "-m",
-            help="The method: kin (recommended), vpcme (the paper's), logistic, krr, mlknn, iblr, "
+            help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
             "rakel, clr, cchains, br, …; auto compares a few within --time and takes the best.",
             autocompletion=_methods.complete,
         ),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 app = typer.Typer(
-    help="List datasets, describe, convert and fetch them.",
+    help="List, describe, convert and fetch datasets.",
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )

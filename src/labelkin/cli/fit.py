@@ -51,8 +51,8 @@ def command(
     """Train a model on a data file and write it to a file, ready to predict new rows.
 
     Columns of numbers, dates, categories and texts are recognised, and turned into numbers; the
-    options below correct that. The model file contains these steps, so that predict takes rows
-    with the same columns as DATA. Loading a model file runs no code from it.
+    options below override what is recognised. The model file contains these steps, so that predict
+    takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
     # Refuse what cannot work; scikit-learn is imported after the first of these checks, so that
     # a mistyped command fails at once.

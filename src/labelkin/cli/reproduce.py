@@ -129,7 +129,7 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """Run the experiments of the paper's section 4, or resume them.
+    """Run the experiments of the VPCME paper (section 4), or resume them.
 
     A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
     at once: after an interruption of any kind, the same command resumes the run.
