@@ -88,13 +88,14 @@ def test_fitted_attributes():
         "raw_laplacian",
         "ranks_laplacian",
         "projections",
+        "relevance",
         "linear",
         "trees",
         "forest",
     ]
     assert model.estimators_ == [member for _, member in model.members_]
     assert len(dict(model.members_)["projections"].learners) == 2
-    assert model.weights_.shape == (10,)
+    assert model.weights_.shape == (11,)
     assert model.weights_.min() >= 0
     assert model.weights_.sum() == pytest.approx(1)
     assert list(model.member_scores_) == names
@@ -147,7 +148,7 @@ def test_progress(capsys):
     assert "Plan for 30 rows" in out
     for name, member in model.members_:
         assert f"{name}: {member.reason}." in out
-    assert "[KinEnsembleClassifier] 11 of 11 learners" in out
+    assert "[KinEnsembleClassifier] 13 of 13 learners" in out
 
 
 # -------------------------------------------------------------------------- robustness

@@ -1,6 +1,7 @@
 """Learners of the Kin ensemble: directions, bags, out-of-sample scores."""
 
 import numpy as np
+import pytest
 from scipy import linalg
 
 from labelkin.constraints import draw_constraints
@@ -8,6 +9,7 @@ from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
 from labelkin.kin._learners import (
     ProjectionLearner,
+    RelevanceLearner,
     mean_out_of_sample,
     ratio_directions,
 )
@@ -15,7 +17,12 @@ from labelkin.projection._scatter import TrainingRows
 from support.data import make_data
 
 
-def test_a_projection_depends_on_no_label_outside_its_bag():
+def projection(bag, ridge):
+    return ProjectionLearner(bag, 0.5, ridge)
+
+
+@pytest.mark.parametrize("make", [projection, RelevanceLearner])
+def test_directions_depend_on_no_label_outside_their_bag(make):
     X, Y = make_data(60, 4, 2, seed=3)
     fold_of = np.arange(60) % 6
     bag = draw_bags(fold_of, 1, 0.55, np.random.RandomState(0))[0]
@@ -24,12 +31,24 @@ def test_a_projection_depends_on_no_label_outside_its_bag():
     changed = Y.copy()
     changed[one] = 1 - changed[one]
     ridge = np.array([0.01])
-    learners = [ProjectionLearner(bag, 0.5, KernelRidge(width=1.0, ridges=ridge)) for _ in range(2)]
+    learners = [make(bag, KernelRidge(width=1.0, ridges=ridge)) for _ in range(2)]
     scores = [m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)]
     np.testing.assert_array_equal(learners[0].components_, learners[1].components_)
     assert np.isnan(scores[0][bag]).all()
     assert np.isfinite(scores[0][outside]).all()
     np.testing.assert_allclose(scores[0][one], scores[1][one], atol=1e-7)
+
+
+def test_features_without_relevance_hardly_count():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(size=(300, 12)) * 10.0 ** np.arange(12)
+    Y = np.column_stack([X[:, 0] > 0.5, X[:, 1] > 3]).astype(int)
+    learner = RelevanceLearner(np.arange(150), KernelRidge("manhattan"))
+    learner.fit_scores(X, Y, 0, np.arange(300) // 15)
+    scales = np.diag(learner.components_) * X.std(axis=0)
+    assert scales[:2].min() > 5 * scales[2:].max() > 0
+    constant = RelevanceLearner(np.arange(150), KernelRidge("manhattan"))
+    assert np.isfinite(constant.fit_scores(X, Y * 0, 0, np.arange(300) // 15)[150:]).all()
 
 
 def test_ratio_directions_solve_the_generalised_problem():

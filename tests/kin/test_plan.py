@@ -67,7 +67,7 @@ def test_kernels_become_cheaper_smoothly():
 def test_small_tables_have_every_member():
     found = plan(400)
     kernels = ["raw_rbf", "standard_rbf", "ranks_rbf", "raw_laplacian", "ranks_laplacian"]
-    assert names(found) == [*kernels, "projections", "linear", "trees", "forest"]
+    assert names(found) == [*kernels, "projections", "relevance", "linear", "trees", "forest"]
     assert not found.left_out
     assert all(member.reason for member in found.members)
     assert len(found.members[5].learners) == 8

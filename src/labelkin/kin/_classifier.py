@@ -63,6 +63,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
       the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and the
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
       outside the bag are scored, because no pair depends on their labels.
+    - On small tables, Laplacian kernel ridge regressions on ranks of the features, each multiplied
+      by the importance of the feature in a small forest that is grown on such a bag.
     - Extremely randomised trees for all labels together, and a random forest for each label alone
       where that takes little time (and features are fewer than rows, or no words); else, for rows
       that are not texts, one for all labels. Ten groups of trees, each grown on 63 % of the folds,
@@ -93,8 +95,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     Parameters
     ----------
     n_projections : int, default=8
-        Number of members on constraint projections. Fewer are fitted, or none, if `effort`
-        does not allow for them. 0: none.
+        Number of regressions on constraint projections, and of those on weighted features.
+        Fewer are fitted, or none, if `effort` does not allow for them. 0: none.
     n_trees : int, default=None
         Number of trees in each forest. 0: none. None: 100, and up to 500 on small data, where
         they take little time; 100 to 200 in a forest for one label. Fewer or none are grown if

@@ -18,11 +18,15 @@ from scipy import linalg
 from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
+from labelkin.kernel._distances import column_spread
 from labelkin.kernel._regression import KernelRidge
 from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3
+# Trees by which features are weighted: their importances are means over all nodes.
+_RELEVANCE_TREES = 40
+_LEAST_RELEVANCE = 1e-3
 
 
 class Learner(Protocol):
@@ -169,26 +173,67 @@ class ProjectionLearner:
         weight: Array | None = None,
     ) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
-        n, rng = len(Y), np.random.RandomState(random_state)
-        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
-        training = TrainingRows(rows)
-        directions = ratio_directions(training, *pairs)
-        self.components_ = training.in_features(directions).astype(np.float32)
-        outside = np.setdiff1d(np.arange(n), self.bag)
+        self.components_, projected = self._project(rows, Y, weight, random_state)
+        outside = np.setdiff1d(np.arange(len(Y)), self.bag)
         scores = self.regression.fit_scores(
-            training.project(directions),
-            Y,
-            random_state,
-            fold_of,
-            outside if len(outside) > 1 else None,
-            weight,
+            projected, Y, random_state, fold_of, outside if len(outside) > 1 else None, weight
         )
         scores[self.bag] = np.nan
         return scores
 
+    def _project(
+        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int
+    ) -> tuple[Array, Array]:
+        """Learn directions from labels of the bag; return them, and all rows projected."""
+        n, rng = len(Y), np.random.RandomState(random_state)
+        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
+        training = TrainingRows(rows)
+        directions = ratio_directions(training, *pairs)
+        return training.in_features(directions).astype(np.float32), training.project(directions)
+
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""
         return self.regression.scores(rows @ self.components_)
+
+
+class RelevanceLearner(ProjectionLearner):
+    """Kernel ridge on features that are scaled by their relevance for the labels of a bag.
+
+    The relevance of a feature is its importance in a small forest, as a share of the largest.
+    Features that tell nothing about any label then hardly change a distance.
+
+    Parameters
+    ----------
+    bag : ndarray of int
+        Rows to which the forest is fitted. Scores are those of the other rows.
+    regression : KernelRidge
+        Fitted to the scaled rows.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_columns, n_columns)
+        The scales on the diagonal, in single precision.
+    """
+
+    def __init__(self, bag: Array, regression: KernelRidge) -> None:
+        self.bag, self.regression = bag, regression
+
+    def _project(
+        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int
+    ) -> tuple[Array, Array]:
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        forest = ExtraTreesRegressor(
+            _RELEVANCE_TREES, max_features=0.5, min_samples_leaf=3, random_state=random_state
+        )
+        target = Y[self.bag].astype(np.float64)
+        target = target.ravel() if Y.shape[1] == 1 else target
+        forest.fit(rows[self.bag], target, None if weight is None else weight[self.bag])
+        importance = forest.feature_importances_
+        # The least scale tells equal rows from others where no feature is relevant.
+        share = importance / (importance.max() or 1.0) + _LEAST_RELEVANCE
+        scales = (share / column_spread(rows)).astype(np.float32)
+        return np.diag(scales), rows * scales
 
 
 def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:

@@ -14,7 +14,12 @@ from labelkin.base import Array
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._folds import draw_bags
-from labelkin.kin._learners import LearnerGroup, PartLearner, ProjectionLearner
+from labelkin.kin._learners import (
+    LearnerGroup,
+    PartLearner,
+    ProjectionLearner,
+    RelevanceLearner,
+)
 from labelkin.kin._limits import Cost, Limits, Shape
 from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._trees import LabelTreesLearner, TreesLearner
@@ -136,7 +141,11 @@ class Planner:
         if "topics" in self.names:  # to which, of many words, a Laplacian kernel adds most
             kernels = [self._kernel("topics", "rbf"), rough[0], *smooth, *rough[1:]]
         projections = [self._projections(n_projections)] if n_projections else []
-        return [*linear, *kernels, *projections] if texts else [*kernels, *projections, *linear]
+        if texts:
+            return [*linear, *kernels, *projections]
+        small = self.shape.n_samples <= self.limits.max_eigen and "ranks" in self.names
+        relevance = [self._relevance(n_projections)] if n_projections and small else []
+        return [*kernels, *projections, *relevance, *linear]
 
     def _linear(self) -> tuple[LearnerGroup, Cost]:
         n_groups = self.limits.n_linear_groups(self.shape)
@@ -205,6 +214,19 @@ class Planner:
         group = LearnerGroup("projections", view, reason, learners)
         columns = self.views[view][0]
         return group, self.limits.projection_cost(self.shape, columns, view == "reduced")
+
+    def _relevance(self, n_learners: int) -> tuple[LearnerGroup, Cost]:
+        """Return the group of kernels of weighted features, and the cost of one of them."""
+        rows = self.limits.projected_search_rows
+        learners = [
+            RelevanceLearner(
+                bag, KernelRidge("manhattan", clear_ridges=True, search_rows=rows, refine_rows=0)
+            )
+            for bag in draw_bags(self.fold_of, n_learners, BAG, self.rng)
+        ]
+        reason = "functions with kinks of the features that matter, by their ranks"
+        group = LearnerGroup("relevance", "ranks", reason, learners)
+        return group, self.limits.projection_cost(self.shape, self.views["ranks"][0])
 
     def _add_trees(self, plan: Plan, n_trees: int | None) -> None:
         """Add forests whose leaves fit into memory."""

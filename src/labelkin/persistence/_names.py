@@ -29,6 +29,7 @@ PARTS = {
     "kin.ProjectionLearner": "labelkin.kin._learners.ProjectionLearner",
     "kin.Ranks": "labelkin.kin._views.Ranks",
     "kin.Raw": "labelkin.kin._views.Raw",
+    "kin.RelevanceLearner": "labelkin.kin._learners.RelevanceLearner",
     "kin.Reduced": "labelkin.kin._views.Reduced",
     "kin.Stage": "labelkin.kin._stacking.Stage",
     "kin.Stacking": "labelkin.kin._stacking.Stacking",
