@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
+from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import asinh, astype
 from labelkin.base import Array
@@ -17,6 +18,8 @@ _LEAST_LIKELIHOOD = 1e-12
 # all the same, so that the error is of the order of its square.
 _STEPS = 200
 _TOLERANCE = 1e-9
+# Entries of the arrays of a block of rows: these stay in the cache of a CPU.
+_BLOCK_ENTRIES = 2**16
 # A loss that is larger by this share only is equal to rounding: no step would be short enough.
 _ROUNDING = 1e-13
 # A step changes no log odds by more than this: longer ones overshoot where curves are flat.
@@ -274,21 +277,42 @@ def _evaluate(
     """Return the negative log likelihood of each column, and its derivatives.
 
     These are the first ones by slope and intercept, then the second ones: by the slope, by both,
-    by the intercept. One exponential per entry serves all of them.
+    by the intercept. They are added up over blocks of rows that stay in the cache.
     """
-    odds = slope * S + intercept
+    total = np.zeros((6, S.shape[1]))
+    for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
+        weight = None if sample_weight is None else sample_weight[rows, None]
+        total += _evaluate_rows(S[rows], T[rows], weight, slope, intercept)
+    loss, g_slope, g_intercept, h_slope, h_cross, h_intercept = total
+    return loss, (g_slope, g_intercept, h_slope, h_cross, h_intercept + 1e-12)
+
+
+def _evaluate_rows(
+    S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
+) -> list[Array]:
+    """Return loss and derivatives; one exponential per entry serves all of them."""
+    odds = slope * S
+    odds += intercept
     small = np.exp(-np.abs(odds))
-    loss = np.maximum(odds, 0) + np.log1p(small) - T * odds
-    p = np.where(odds > 0, 1.0, small) / (1 + small)
-    excess, weight = p - T, p * (1 - p)
+    sum_of_both = 1 + small
+    loss = np.log(sum_of_both)
+    loss += np.maximum(odds, 0)
+    loss -= T * odds
+    rarer = small
+    rarer /= sum_of_both  # probability of the less probable class
+    weight = rarer * (1 - rarer)
+    excess = np.copysign(0.5 - rarer, odds)
+    excess += 0.5  # P(label = 1)
+    excess -= T
     if sample_weight is not None:
-        column = sample_weight[:, None]
-        loss, excess, weight = loss * column, excess * column, weight * column
+        for array in (loss, excess, weight):
+            array *= sample_weight
     weighted = weight * S
-    return loss.sum(axis=0), (
+    return [
+        loss.sum(axis=0),
         np.einsum("ij,ij->j", excess, S),
         excess.sum(axis=0),
         np.einsum("ij,ij->j", weighted, S),
         weighted.sum(axis=0),
-        weight.sum(axis=0) + 1e-12,
-    )
+        weight.sum(axis=0),
+    ]

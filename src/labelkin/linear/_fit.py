@@ -32,6 +32,8 @@ _MIN_BATCH, _MAX_BATCH = 8, 64
 _DEVICE_ENTRIES = 2**28
 # C in units of 1 / mean squared norm of the centred samples, from much regularisation to little.
 _GRID = 10.0 ** np.arange(-1, 4.5, 0.5)
+# Place in the grid at which the search for one C begins: the best one is seldom far from it.
+_USUAL = 3
 # Labels on which one C for all is chosen.
 _SEARCH_LABELS = 64
 # Tolerance while C is chosen: the loss does not depend on the third digit of the weights.
@@ -183,13 +185,19 @@ class LabelFitter:
         return [function(batch) for batch in batches]
 
     def fit_folds(
-        self, weight: Array, fold: Array, C: Array, labels: Array | None = None
+        self,
+        weight: Array,
+        fold: Array,
+        C: Array,
+        labels: Array | None = None,
+        tol: float | None = None,
     ) -> tuple[Array, Weights]:
         """Return out-of-fold log odds, (n, q) on the host, and the mean weights of the folds.
 
         All samples of a fold are left out together, so that the log odds of a sample depend on
         the labels of no sample of its fold. Samples of a negative fold are never left out, and
         are missing in the log odds. `labels` are those that are fitted, with C of each; None: all.
+        `tol` None: that of the other fits.
         """
         labels = np.arange(len(C)) if labels is None else labels
         scores: Any = None
@@ -198,7 +206,7 @@ class LabelFitter:
         place = np.cumsum(scored) - 1
         numbers = np.unique(fold[scored])
         for number in numbers:
-            weights = self.fit(weight * (fold != number), C, labels)
+            weights = self.fit(weight * (fold != number), C, labels, tol=tol)
             part = np.flatnonzero(fold == number)
             found = to_numpy(self.data.scores(weights, part))
             if scores is None:
@@ -211,8 +219,8 @@ class LabelFitter:
     def choose_C(self, weight: Array, fold: Array, shrinkage: float | None) -> Array:
         """Return C of each label, by the log loss of samples in folds that are left out.
 
-        C grows, each fit starts from the one before, until the loss rises. With `shrinkage` None
-        there is one C for all labels, chosen on some of them.
+        C moves in the direction in which the loss falls, until it rises; each fit starts from the
+        one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
         """
         data, total = self.data, weight.sum()
         positives = data.positives(weight)
@@ -229,30 +237,35 @@ class LabelFitter:
         share = positives[labels] / total
         prior_loss = -total * (share * np.log(share) + (1 - share) * np.log1p(-share))
         Y = data.labels(labels)
-        starts: dict[int, Weights] = {}
-        relative = np.empty((0, len(labels)))
-        for C in grid:
-            loss = np.zeros(len(labels))
-            for number in np.unique(fold):
-                weights = self.fit(
-                    weight * (fold != number),
-                    np.full(len(labels), C),
-                    labels,
-                    starts.get(number),
-                    max(self.tol, _SEARCH_TOL),
-                )
-                starts[number] = weights
-                part = np.flatnonzero(fold == number)
-                odds = to_numpy(data.scores(weights, part))
-                loss += weight[part] @ log_loss(odds, Y[part].astype(odds.dtype))
-            relative = np.vstack([relative, loss / prior_loss])
-            pooled = relative.mean(axis=1)
-            if len(pooled) > 1 and pooled[-1] > pooled[-2]:
-                break
-        chosen = np.full(len(positives), grid[pooled.argmin()])
+        numbers = np.unique(fold)
+        starts: list[Weights | None] = [None] * len(numbers)
+        relative: dict[int, Array] = {}
+
+        def mean_loss(place: int) -> float:
+            """Return the loss with a C of the grid, relative to that of the priors."""
+            if place not in relative:
+                loss = np.zeros(len(labels))
+                C = np.full(len(labels), grid[place])
+                for i, number in enumerate(numbers):
+                    part = np.flatnonzero(fold == number)
+                    left = weight * (fold != number)
+                    starts[i] = self.fit(left, C, labels, starts[i], max(self.tol, _SEARCH_TOL))
+                    odds = to_numpy(data.scores(starts[i], part))
+                    loss += weight[part] @ log_loss(odds, Y[part].astype(odds.dtype))
+                relative[place] = loss / prior_loss
+            return relative[place].mean()
+
+        # Uphill from the middle; with a C per label, all that is below the best one counts.
+        best = min(_USUAL, len(grid) - 1) if shrinkage is None else 0
+        for way in (1, -1):
+            while 0 <= best + way < len(grid) and mean_loss(best + way) < mean_loss(best):
+                best += way
+        chosen = np.full(len(positives), grid[best])
         if shrinkage is not None:
-            criterion = smaller[labels] * relative + shrinkage * pooled[:, None]
-            chosen[labels] = grid[criterion.argmin(axis=0)]
+            places = sorted(relative)
+            losses = np.array([relative[place] for place in places])
+            criterion = smaller[labels] * losses + shrinkage * losses.mean(axis=1, keepdims=True)
+            chosen[labels] = grid[places][criterion.argmin(axis=0)]
         return chosen
 
 
