@@ -15,8 +15,9 @@ from support.data import make_data
 
 NAMES = GROUPS["frontier"].methods
 
-# Numbers of members, of trees, and of rounds of histogram boosting.
-SIZES = {"n_estimators", "n_trees", "binaryrelevanceclassifier__estimator__max_iter"}
+# Numbers of members, of projections, of trees, and of rounds of histogram boosting.
+SIZES = {"n_estimators", "n_projections", "n_trees"}
+SIZES |= {"binaryrelevanceclassifier__estimator__max_iter"}
 
 
 def fast(name):

@@ -135,7 +135,8 @@ def command(
         found = _evaluate_model(
             source, data, reading, choice.device, decision, names, notes, report, command_line
         )
-        return _print(found, names, per_label, notes, as_json)
+        _print(found, names, per_label, notes, as_json)
+        return
 
     # Cross-validate the methods, all on the same folds.
     settings = parse_settings(choice.settings)
@@ -169,18 +170,27 @@ def command(
     found.facts["settings"] = {name: str(value) for name, value in settings.items()}
     found.next = _fit_command(context, source, found.best)
     if report is not None:
-        page = found, names, training, candidates, splits[:folds], mistakes, command_line
-        write_fold_page(report, *page, hidden=hidden)
-    return _print(found, names, per_label, notes, as_json)
+        write_fold_page(
+            report,
+            found,
+            names,
+            training,
+            candidates,
+            splits[:folds],
+            mistakes,
+            command_line,
+            hidden=hidden,
+        )
+    _print(found, names, per_label, notes, as_json)
 
 
 def _print(
-    found: "Findings", names: list[str], per_label: bool, notes: Notes, as_json: bool
+    found: "Findings", metrics: list[str], per_label: bool, notes: Notes, as_json: bool
 ) -> None:
     if as_json:
         print_json(found.as_json())
     else:
-        found.print(names, per_label, notes)
+        found.print(metrics, per_label, notes)
 
 
 def _check_page(path: Path, overwrite: bool, inputs: list[Path]) -> None:
