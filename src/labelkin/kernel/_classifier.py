@@ -86,7 +86,7 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     n_landmarks : int, default=2000
         Number of samples, drawn at random, from which it is then approximated.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks, and the rows on which the width is sought.
+        Source of the landmarks, and of the rows on which the width is sought.
 
     Attributes
     ----------
@@ -100,9 +100,9 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
         labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
-        it: near 0 or 1, not confined to that range. No training data for a second model that
-        combines the scores of many labels: each leans away from its own sample's label a
-        little, from which that model recovers the label.
+        it: near 0 or 1, not confined to that range. They cannot train a second model that
+        combines the scores of many labels: each is biased slightly away from the label of its
+        own sample, and that model would recover the label from the bias.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
     width_ : float or None

@@ -67,7 +67,7 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
     n_jobs : int, default=None
         Threads over batches of labels; None: as many as BLAS would use.
     random_state : int, RandomState instance or None, default=None
-        Draws the folds.
+        Source of the folds.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ from labelkin.projection._scatter import TrainingRows
 
 
 class PairwiseConstraintProjection(LinearProjection):
-    """Linear projection learned from must-link and cannot-link pairs (Eq. 3–7).
+    """Linear projection learned from must-link and cannot-link pairs, as in VPCME (Eq. 3–7).
 
     With S_C and S_M the scatter of the differences over the cannot-links and over the
     must-links, and r the ratio of their mean squared distances, the projection W

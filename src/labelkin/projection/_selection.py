@@ -30,7 +30,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        How many: a number, a share of the features, or half of them.
+        Number of features to keep, or their share; None: half of them.
     threshold : float, default=0.6
         Θ: two samples are a must-link when the similarity of their label sets is at least Θ.
     n_draws : int, default=10
