@@ -60,10 +60,11 @@ def test_each_label_has_a_forest_where_there_is_time():
     small = limits.label_forest(400, 30, 5, None)
     assert small["n_estimators"] == limits.label_trees
     assert small["max_features"] == 10
-    assert limits.min_trees <= limits.label_forest(1_200, 30, 10, None)["n_estimators"] < 200
+    assert limits.min_trees <= limits.label_forest(800, 30, 10, None)["n_estimators"] < 200
     assert limits.label_forest(400, 30, 5, 20)["n_estimators"] == 20
-    assert limits.label_forest(2_000, 100, 14, None) is None
-    assert Limits(seconds=1_500).label_forest(2_000, 100, 14, None) is not None
+    assert limits.label_forest(4_000, 30, 5, None) is None
+    assert limits.label_forest(4_000, 30, 5, None, spent=20.0) is not None
+    assert Limits(seconds=1_500).label_forest(4_000, 30, 5, None) is not None
 
 
 def test_trees_bound_their_memory():

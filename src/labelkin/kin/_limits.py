@@ -151,8 +151,9 @@ class Limits:
     """Trees of a forest for one label alone..."""
     label_tree_leaf: int = 3
     """... with at least this many rows in a leaf: smaller trees, whose mean is as accurate..."""
-    label_tree_share: float = 0.05
-    """... if at least `min_trees` per label fit into this share of the time."""
+    label_tree_share: float = 0.03
+    """... if at least `min_trees` per label fit into this share of the time and half of what the
+    members before take."""
     label_tree_second: float = 1.6e6
     """Rows times features tried that such trees take in a second..."""
     label_tree_start: float = 800.0
@@ -280,14 +281,22 @@ class Limits:
         return int(min(max(self.forest_work / work, self.default_trees), self.max_trees))
 
     def label_forest(
-        self, n_samples: int, n_features: int, n_labels: int, n_trees: int | None
+        self,
+        n_samples: int,
+        n_features: int,
+        n_labels: int,
+        n_trees: int | None,
+        spent: float = 0.0,
     ) -> dict[str, Any] | None:
-        """Return the parameters of a forest for each label alone; None: too many to grow."""
+        """Return the parameters of a forest for each label alone; None: too many to grow.
+
+        `spent` is the time of the members before, in seconds.
+        """
         wanted = self.label_trees if n_trees is None else n_trees
         tried = min(int(2 * n_features**0.5), n_features)
         work = TREE_SHARE * min(n_samples, self.tree_rows) * tried + self.label_tree_start
-        seconds = n_labels * work / self.label_tree_second
-        affordable = min(int(self.label_tree_share * self.seconds / seconds), wanted)
+        one = n_labels * work / self.label_tree_second
+        affordable = min(int((self.label_tree_share * self.seconds + spent / 2) / one), wanted)
         forest = self.forest(n_samples, n_features, n_labels, affordable)
         if affordable < min(wanted, self.min_trees) or forest is None:
             return None

@@ -116,7 +116,7 @@ class Planner:
         if self.limits.is_large(self.shape):
             plan.left_out["others"] = "rows times labels are too many for out-of-sample scores"
         else:
-            self._add_trees(plan, n_trees)
+            self._add_trees(plan, n_trees, self.limits.seconds - budget.seconds)
         return plan
 
     def _candidates(self, n_projections: int) -> list[tuple[LearnerGroup, Cost]]:
@@ -195,19 +195,8 @@ class Planner:
         """Return the group of projections, and the cost of one of them."""
         view = next(name for name in reversed(self.names) if name != "topics")
         bags = draw_bags(self.fold_of, n_projections, BAG, self.rng)
-        n = self.shape.n_samples
-        parameters: dict[str, Any] = {
-            "search_rows": self.limits.projected_search_rows,
-            "refine_rows": 0,
-        }
-        kind: type[KernelRidge] = DirectKernelRidge
-        if n <= self.limits.max_eigen:
-            kind, parameters["clear_ridges"] = KernelRidge, True
-        elif self.limits.n_parts_of_kernel(n) != 1:
-            kind = KernelRidge
-            parameters |= {"n_landmarks": self.limits.n_landmarks(n), "landmark_means": True}
         learners = [
-            ProjectionLearner(bag, THRESHOLDS[i % len(THRESHOLDS)], kind("rbf", **parameters))
+            ProjectionLearner(bag, THRESHOLDS[i % len(THRESHOLDS)], self._projected_kernel("rbf"))
             for i, bag in enumerate(bags)
         ]
         reason = f"distances in the view {view!r} that separate label sets"
@@ -217,19 +206,30 @@ class Planner:
 
     def _relevance(self, n_learners: int) -> tuple[LearnerGroup, Cost]:
         """Return the group of kernels of weighted features, and the cost of one of them."""
-        rows = self.limits.projected_search_rows
         learners = [
-            RelevanceLearner(
-                bag, KernelRidge("manhattan", clear_ridges=True, search_rows=rows, refine_rows=0)
-            )
+            RelevanceLearner(bag, self._projected_kernel("manhattan"))
             for bag in draw_bags(self.fold_of, n_learners, BAG, self.rng)
         ]
         reason = "functions with kinks of the features that matter, by their ranks"
         group = LearnerGroup("relevance", "ranks", reason, learners)
         return group, self.limits.projection_cost(self.shape, self.views["ranks"][0])
 
-    def _add_trees(self, plan: Plan, n_trees: int | None) -> None:
-        """Add forests whose leaves fit into memory."""
+    def _projected_kernel(self, kernel: str) -> KernelRidge:
+        """Return the regression behind a projection, by the number of rows."""
+        n = self.shape.n_samples
+        parameters: dict[str, Any] = {
+            "search_rows": self.limits.projected_search_rows,
+            "refine_rows": 0,
+        }
+        if n <= self.limits.max_eigen:
+            return KernelRidge(kernel, clear_ridges=True, **parameters)
+        if self.limits.n_parts_of_kernel(n) == 1:
+            return DirectKernelRidge(kernel, **parameters)
+        m = self.limits.n_landmarks(n)
+        return KernelRidge(kernel, n_landmarks=m, landmark_means=True, **parameters)
+
+    def _add_trees(self, plan: Plan, n_trees: int | None, spent: float) -> None:
+        """Add forests whose leaves fit into memory, after members that take `spent` seconds."""
         shape, limits = self.shape, self.limits
         sizes = (shape.n_samples, shape.n_features, shape.n_labels)
         wanted = limits.n_trees(*sizes) if n_trees is None else n_trees
@@ -246,7 +246,7 @@ class Planner:
         plan.members.append(LearnerGroup("trees", "raw", reason, [random_splits]))
         best_splits: Any = None
         table = "standard" in self.names
-        alone = limits.label_forest(*sizes, n_trees)
+        alone = limits.label_forest(*sizes, n_trees, spent)
         if alone is not None and (table or shape.n_features < shape.n_samples):
             best_splits = LabelTreesLearner(RandomForestRegressor(**alone), self.n_jobs)
             kind = f"{alone['n_estimators']} trees for each label alone"
