@@ -115,7 +115,7 @@ def test_a_cluster_gives_what_memory_gives(model, client):
 def test_a_worker_that_dies_costs_time_not_results(client):
     """One dies between two members, with the rows it held; one in the middle of a member."""
     X, Y = make_data(600, 12, 5)
-    expected = VPCMEClassifier(n_estimators=5, random_state=0).fit(X, Y)
+    expected = VPCMEClassifier(n_estimators=4, random_state=0).fit(X, Y)
     first = dict(client.run(os.getpid))
     killed = []
 
@@ -132,9 +132,9 @@ def test_a_worker_that_dies_costs_time_not_results(client):
         if number == 3:
             timer.start()
 
-    model = VPCMEClassifier(n_estimators=5, random_state=0)
+    model = VPCMEClassifier(n_estimators=4, random_state=0)
     model._callback = after_member
-    model.fit(da.from_array(X, chunks=(60, 12)), da.from_array(Y, chunks=(60, 5)))
+    model.fit(da.from_array(X, chunks=(150, 12)), da.from_array(Y, chunks=(150, 5)))
     timer.join()
     del model._callback  # the timer cannot be sent to workers
     assert len(killed) == 2
