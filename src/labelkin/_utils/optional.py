@@ -13,3 +13,13 @@ def import_optional(module: str, extra: str = "data") -> Any:
         raise ImportError(
             f"{package} is needed here and not installed; pip install 'labelkin[{extra}]'"
         ) from error
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of an installed package; None where it is not installed."""
+    from importlib import metadata  # slow to import
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

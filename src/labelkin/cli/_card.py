@@ -4,12 +4,12 @@ import platform
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from labelkin._utils.optional import installed_version
 from labelkin.cli._compute import last_step
 from labelkin.cli._data import SavedModel, TrainingData
 from labelkin.cli._fingerprint import fingerprint
@@ -90,12 +90,9 @@ def _card_of_data(path: str, X: Any, schema: Schema, y: np.ndarray) -> list[tupl
 
 
 def _card_of_run(command: str) -> list[tuple[str, str]]:
+    found = {name: installed_version(name) for name in _PACKAGES}
     versions = [f"Python {platform.python_version()}"]
-    for name in _PACKAGES:
-        try:
-            versions.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            continue
+    versions += [f"{name} {version}" for name, version in found.items() if version]
     return [
         ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
         ("versions", ", ".join(versions)),

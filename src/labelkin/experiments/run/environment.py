@@ -4,11 +4,12 @@ import hashlib
 import os
 import platform
 import subprocess
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_info
+
+from labelkin._utils.optional import installed_version
 
 _PACKAGES = (
     "labelkin", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "numba", "torch",
@@ -29,17 +30,10 @@ def describe_environment() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_gb": _memory_gb(),
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "packages": {name: found for name in _PACKAGES if (found := installed_version(name))},
         "blas": blas,
         "revision": source_revision(),
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:
@@ -80,4 +74,4 @@ def source_revision() -> str:
         mark = f"+{hashlib.sha256(changes.encode()).hexdigest()[:8]}" if changes else ""
         return git("log", "-1", "--format=%H", "--", package) + mark
     except (OSError, subprocess.SubprocessError):
-        return f"labelkin {_version('labelkin')}"
+        return f"labelkin {installed_version('labelkin')}"
