@@ -61,7 +61,7 @@ def test_no_item_is_started_after_an_error(wrong, may_be_short):
         started.append(number)
         if number == wrong:
             raise KeyError("of one item")
-        time.sleep(0.01)
+        time.sleep(0.1)  # ten seconds for a hundred, however busy the machine
 
     with pytest.raises(KeyError, match="of one item"):
         map_threads(work, range(1000), 2, may_be_short=may_be_short)
