@@ -8,9 +8,9 @@ import sys
 from labelkin._utils.lazy import rarely_used_deferred
 
 with rarely_used_deferred():
-    import sklearn.compose, sklearn.metrics
-deferred = {"scipy.stats", "scipy.interpolate", "scipy.integrate", "pandas"}
-assert not deferred & sys.modules.keys()
+    import sklearn.compose, sklearn.metrics, sklearn.neighbors
+deferred = {"scipy.stats", "scipy.interpolate", "scipy.integrate", "pandas", "numpy.f2py"}
+assert not (deferred | {"numpy.testing", "sklearn.linear_model"}) & sys.modules.keys()
 
 from sklearn.metrics import _ranking
 assert _ranking.rankdata([30, 10, 20]).tolist() == [3, 1, 2]  # a function of scipy.stats
@@ -18,6 +18,9 @@ assert _ranking.trapezoid([1, 2, 3]) == 4
 import scipy.stats
 assert scipy.stats.rankdata is not _ranking.rankdata
 assert scipy.stats.norm.cdf(0) == 0.5
+import numpy.testing
+numpy.testing.assert_array_equal([1, 2], [1, 2])
+assert sklearn.neighbors.NearestCentroid().fit([[0], [5]], [0, 1]).predict([[4]]) == [1]
 """
 
 LOADED = """

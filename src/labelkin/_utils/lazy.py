@@ -7,10 +7,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# SciPy and scikit-learn import these with other modules, and export them only or use them
+# NumPy, SciPy and scikit-learn import these with other modules, and export them only or use them
 # in few functions.
 _RARELY_USED = (
+    "numpy.f2py",
+    "numpy.testing",
     "pandas",
+    "pydoc",
     "scipy.integrate",
     "scipy.interpolate",
     "scipy.spatial.transform",
@@ -26,6 +29,7 @@ _RARELY_USED = (
     "sklearn.impute._knn",
     "sklearn.metrics.cluster",
     "sklearn.neighbors._nca",
+    "sklearn.neighbors._nearest_centroid",
 )
 
 
@@ -53,8 +57,12 @@ def rarely_used_deferred() -> Iterator[None]:
     SciPy and scikit-learn, and for their functions and classes. These import the real module when
     they are called or read, or tested for with isinstance. Later imports do not find them.
     """
+    import numpy  # noqa: F401  (its own modules are attributes of it as well)
+
     placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
     sys.modules.update(placeholders)
+    for placeholder in placeholders.values():
+        placeholder.become_attribute()
     try:
         yield
     finally:
@@ -71,9 +79,17 @@ def import_name(module: str, name: str) -> Any:
 class _DeferredModule(ModuleType):
     """Stands for a module; its attributes stand for those of the module."""
 
+    def become_attribute(self) -> None:
+        package, _, name = self.__name__.rpartition(".")
+        if package in sys.modules:
+            setattr(sys.modules[package], name, self)
+
     def withdraw(self) -> None:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
+        package, _, name = self.__name__.rpartition(".")
+        if package in sys.modules and vars(sys.modules[package]).get(name) is self:
+            delattr(sys.modules[package], name)
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__"):  # the import system's own

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from labelkin._utils.files import (
     FormatError,
@@ -90,6 +89,8 @@ def find_labels_xml(path: str | Path) -> Path | None:
 
 def write_labels_xml(path: str | Path, names: list[str]) -> None:
     """Write a Mulan XML list of labels."""
+    from xml.sax.saxutils import quoteattr  # imports urllib.request
+
     check_xml_names(names)
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
     lines += [f"<label name={quoteattr(name)}></label>" for name in names]
