@@ -214,6 +214,18 @@ def test_one_C_for_all_by_held_out_log_loss():
     assert np.argmin(losses) == 1
 
 
+def test_C_is_found_far_from_where_the_search_begins():
+    """In units of 1 / mean squared norm: little for noise, much for a rule without exceptions."""
+    X = np.random.RandomState(0).standard_normal((150, 30))
+    noise = (np.random.RandomState(1).rand(150, 3) < 0.5).astype(int)
+    rule = (X[:, :3] > 0).astype(int)
+    model = MultiLabelLogisticRegression(random_state=0, calibrate=False)
+    unit = ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
+    found = [float(model.fit(X, Y).C_[0] * unit) for Y in (noise, rule)]
+    assert found[0] < 0.5
+    assert found[1] > 20
+
+
 def test_a_C_per_label():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((300, 20))
