@@ -248,27 +248,9 @@ def solve_ridge(
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Kernel matrix, C-ordered, whose type is that of the arithmetic; overwritten.
-    Y : ndarray of shape (n, q)
-        The targets.
-    ridge : float
-        λ.
-    fold_of : ndarray of int of shape (n,), optional
-        The fold with which a row is left out. None: each row alone.
-    weight : ndarray of shape (n,), optional
-        Positive weights of the rows. None: all 1.
-
-    Returns
-    -------
-    scores : ndarray of shape (n, q)
-        Score of each row by a model with the same ridge fitted without it, or without its fold.
-    coef : ndarray of shape (n, q)
-        Coefficients of the columns of the kernel matrix.
-    intercept : ndarray of shape (q,)
-        Scores are columns @ coef + intercept.
+    `K` is C-ordered, its type is that of the arithmetic, and it is overwritten. Returns the
+    scores of the rows, each by a model without it or without its fold, and the coefficients and
+    intercepts: scores of queries are columns @ coef + intercept.
     """
     n = len(K)
     weight = np.ones(n) if weight is None else weight

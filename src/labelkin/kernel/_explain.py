@@ -36,27 +36,14 @@ def weighing_cost(regression: KernelRidge) -> float:
 def kernel_terms(
     regression: KernelRidge, row: Matrix, rows: Array, weight: Array | None = None
 ) -> list[KernelTerms]:
-    """Return a regression's score of one sample as a mean of labels.
+    """Return a regression's score of one sample, `row`, as a mean of labels.
 
     With K_c the centred kernel matrix and κ the kernel values of the sample, centred in the same
     way, the score is ȳ + κᵀ (K_c + λI)⁻¹ (y − ȳ): the weights are (K_c + λI)⁻¹ κ. Where samples are
     weighted themselves, means are weighted ones, and λW⁻¹ takes the place of λI.
 
-    Parameters
-    ----------
-    regression : KernelRidge
-        Fitted, on the host.
-    row : ndarray or CSR matrix of shape (1, n_features)
-        The sample.
-    rows : ndarray of int of shape (n_samples,)
-        Numbers of the training samples to which it was fitted.
-    weight : ndarray of shape (n_samples,), optional
-        Their weights. None: all 1.
-
-    Returns
-    -------
-    list of KernelTerms
-        One; none if training samples have no coefficients, or are too many.
+    `rows` are the numbers of the training samples to which the regression was fitted, `weight`
+    their weights. The list is empty if training samples have no coefficients, or are too many.
     """
     if not np.isfinite(weighing_cost(regression)) or len(regression.coef_) != len(rows):
         return []

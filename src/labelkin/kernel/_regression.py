@@ -41,43 +41,15 @@ class KernelRidge:
     3. The width once more, in smaller steps on a larger sample of these rows.
     4. One eigendecomposition; the ridge of each label; coefficients and out-of-sample scores.
 
-    Parameters
-    ----------
-    kernel : {"rbf", "laplacian", "manhattan", "linear", "cosine", "precomputed"} or callable
-        See `labelkin.kernel._distances.radial` and `KernelRidgeLOOClassifier`.
-    width : float, optional
-        Of a radial kernel. None: found from the median distance, downhill on the error.
-    scale : bool or "auto"
-        Whether columns are divided by their standard deviations. ``"auto"``: if that lowers the
-        error on the sample by a hundredth or more; never with a given width.
-    ridges, shrinkage
-        As in `choose_ridges`.
-    clear_ridges : bool
-        Whether labels have a ridge of their own only where it is clearly better than one for all.
-    n_landmarks : int, optional
-        Rows that get a coefficient, if there are more. None: all.
-    landmark_means : bool
-        Whether landmarks are moved to the means of the rows nearest to them.
-    search_rows, refine_rows : int
-        Size of the samples of rows on which the width is sought, and refined; 0: not refined.
+    A width that is not given is found from the median distance, downhill on the error. With
+    ``scale="auto"``, columns are divided by their standard deviations if that lowers the error by a
+    hundredth or more; never with a given width. With `clear_ridges`, labels have a ridge of their
+    own only where it is clearly better than one for all. With `landmark_means`, landmarks are moved
+    to the means of the rows nearest to them. The width is sought on `search_rows` and refined on
+    `refine_rows`; 0: not refined.
 
-    Attributes
-    ----------
-    width_ : float or None
-        Width of a radial kernel.
-    scale_ : array of shape (n_features,) or None
-        Divisors of the columns.
-    landmarks_ : ndarray of int or None
-        Rows drawn as landmarks, if they were not moved.
-    rows_ : array or CSR matrix, or None
-        Prepared rows that have a coefficient each. None: the columns of X have, or X is a
-        precomputed kernel.
-    ridge_ : ndarray of shape (n_labels,)
-        λ of each label.
-    coef_ : array of shape (n_columns, n_labels)
-        Coefficients.
-    intercept_ : array of shape (n_labels,)
-        Intercepts.
+    `landmarks_` are the rows drawn, if they were not moved; `rows_` the prepared rows that have a
+    coefficient each: None if the columns of X have, or X is a precomputed kernel.
     """
 
     width_: float | None
@@ -124,26 +96,9 @@ class KernelRidge:
     ) -> Any:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
-        Y : ndarray of shape (n_samples, n_labels)
-            Their labels, 0 or 1.
-        random_state : int or RandomState, optional
-            Draws samples and landmarks.
-        fold_of : ndarray of int of shape (n_samples,), optional
-            The fold with which a row is left out; see `fit_ridge`. None: each row alone.
-        rows : ndarray of int, optional
-            The rows whose errors count, where those of the others would be biased. None: all.
-        weight : ndarray of shape (n_samples,), optional
-            Positive weights: a weight of 2 is the same as the row twice, both left out together.
-
-        Returns
-        -------
-        array of shape (n_samples, n_labels)
-            Score of each row by a model with the same scale, width and ridges, fitted without it,
-            or without its fold.
+        The scale, the width and the ridges are those of all rows. `rows` are those whose errors
+        count, where those of the others would be biased. A weight of 2 is the same as the row
+        twice, both left out together.
         """
         X = _in_order(X)
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)

@@ -57,26 +57,9 @@ def fit_ridge(
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
-    Parameters
-    ----------
-    spectrum : RidgeSpectrum
-        Of the rows.
-    Y : ndarray of shape (n_samples, n_labels)
-        The targets.
-    ridge : ndarray of shape (n_labels,)
-        λ of each label.
-    fold_of : ndarray of int of shape (n_samples,), optional
-        The fold, 0, 1, ..., with which a row is left out, for NumPy arrays. None: each row
-        alone. The time is n · r · (rows of a fold) for each distinct ridge.
-
-    Returns
-    -------
-    scores : array of shape (n_samples, n_labels)
-        Score of each row by a model with the same ridges fitted without it, or without its fold.
-    coef : array of shape (n_columns, n_labels)
-        Coefficients of the columns of the kernel matrix or of the features.
-    intercept : array of shape (n_labels,)
-        Scores are columns @ coef + intercept.
+    Returns the scores of the rows, each by a model without it or without its fold, and the
+    coefficients and intercepts: scores of queries are columns @ coef + intercept. Folds, 0, 1, ...,
+    take NumPy arrays, and n · r · (rows of a fold) of time for each distinct ridge.
     """
     V, values = spectrum.vectors, spectrum.values
     xp, _ = get_namespace(V)
@@ -183,24 +166,9 @@ def choose_ridges(
     class, is added to the mean of all labels' relative errors, weighted by `shrinkage`; the
     ridge minimises the sum. Ties: the largest.
 
-    Parameters
-    ----------
-    spectrum, Y, rows
-        As in `loo_errors`; labels are 0 or 1.
-    ridges : ndarray
-        Candidates for λ, in units of the spectrum's scale.
-    shrinkage : float
-        Weight of the other labels; 0: each label by its own error; infinity: one ridge for all.
-    interpolate : bool
-        Whether the errors of every third ridge are computed, and those between them interpolated;
-        if there are ten ridges or more. An error costs n · r · n_labels.
-
-    Returns
-    -------
-    ridge : ndarray of shape (n_labels,)
-        λ of each label.
-    error : float
-        Leave-one-out squared error with these ridges, mean over rows, summed over labels.
+    Candidates are in units of the spectrum's scale. With `interpolate`, the errors of every third
+    of ten candidates or more are computed, at n · r · n_labels each, and the others interpolated.
+    Returns λ of each label and the squared error, mean over rows, summed over labels.
     """
     ridges = ridges * spectrum.scale
     compute = interpolate_errors if interpolate else loo_errors

@@ -79,16 +79,10 @@ class RidgeSpectrum:
     def of_landmarks(
         cls, K: Any, blocks: Iterable[Any], weight: Array | None = None
     ) -> "RidgeSpectrum":
-        """Decompose a kernel approximated from landmarks (Nyström).
+        """Decompose a kernel approximated from m landmarks (Nyström).
 
-        Parameters
-        ----------
-        K : array of shape (m, m)
-            Kernel values between landmarks.
-        blocks : iterable of arrays of shape (b, m)
-            Kernel values between the training rows, some at a time, and the landmarks.
-        weight : ndarray of shape (n,), optional
-            Weights of the training rows.
+        `K` is the kernel of the landmarks, (m, m), `blocks` that of the training rows and the
+        landmarks, some rows at a time.
         """
         xp, _ = get_namespace(K)
         whitening = _whitening(K)

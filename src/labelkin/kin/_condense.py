@@ -19,22 +19,8 @@ def condense(
     Each column is sorted by its score, and neighbours are averaged in blocks that are the same
     for all columns. A logistic loss is linear in the target, and scores inside a block hardly
     differ, so that curves fitted to the blocks are those of all rows: with 7,800 rows and 363
-    labels in a sixth of the time.
-
-    Parameters
-    ----------
-    scores, targets : ndarray of shape (n_samples, n_labels)
-        Scores, and targets between 0 and 1.
-    weight : ndarray of shape (n_samples,), optional
-        Weights of the rows. With them each row is a point: sorted by score, blocks of the
-        columns would differ in weight.
-
-    Returns
-    -------
-    scores, targets : ndarray of shape (n_points, n_labels)
-        Means of the blocks of each column.
-    weights : ndarray of shape (n_points,) or None
-        Rows in each block; None if each row is a point.
+    labels in a sixth of the time. Weighted rows stay as they are: sorted by score, the blocks of
+    the columns would differ in weight.
     """
     n = len(scores)
     if scores.size <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:

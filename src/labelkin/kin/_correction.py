@@ -14,11 +14,8 @@ _RIDGES = np.logspace(-2, 5, 15)
 class LabelCorrection:
     """A regression of each label's residuals on the log odds of all labels.
 
-    Parameters
-    ----------
-    share : float
-        Share of the regression that is added to the probabilities. All of it would trust the
-        regression, which has one coefficient per pair of labels, too much.
+    The `share` of it is added to the probabilities. All of it would trust the regression, which
+    has one coefficient per pair of labels, too much.
     """
 
     def __init__(self, share: float) -> None:

@@ -35,16 +35,9 @@ class WeighedKernel(NamedTuple):
 
 @singledispatch
 def kernel_of(learner: Any, row: Matrix, rows: Array) -> WeighedKernel | None:
-    """Return the kernel regression of a learner, None if it is none.
+    """Return the kernel regression of a fitted learner, None if it is none.
 
-    Parameters
-    ----------
-    learner : Learner
-        Fitted.
-    row : ndarray or CSR matrix of shape (1, n_columns)
-        The sample in the learner's view.
-    rows : ndarray of int
-        Numbers of the training samples to which it was fitted.
+    `row` is the sample in the learner's view, `rows` are the training samples it was fitted to.
     """
     return None
 

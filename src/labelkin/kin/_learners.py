@@ -86,18 +86,11 @@ def mean_out_of_sample(
 
 
 class PartLearner:
-    """A learner of some of the folds.
+    """A learner of the rows of some whole folds, `part`.
 
     Rows of other folds have the scores of queries: the learner has seen none of their labels.
     The mean of several such learners, each of another part of the rows, takes a fraction of the
     time of one learner of all rows, where that time grows faster than the rows.
-
-    Parameters
-    ----------
-    part : ndarray of int
-        The rows of whole folds.
-    learner : Learner
-        Fitted to them.
     """
 
     def __init__(self, part: Array, learner: Any) -> None:
@@ -142,20 +135,8 @@ class ProjectionLearner:
     directions that separate label sets, in proportion, where the difference S_C − r·S_M of the
     paper keeps whole directions or drops them.
 
-    Parameters
-    ----------
-    bag : ndarray of int
-        Rows inside which pairs are drawn. Scores are those of the other rows, whose labels the
-        projection does not depend on.
-    threshold : float
-        Θ.
-    regression : KernelRidge
-        Fitted to the projected rows.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_columns, d)
-        The projection, in single precision.
+    Scores are those of the rows outside the bag, whose labels the projection does not depend on.
+    `components_`, (n_columns, d), is in single precision.
     """
 
     components_: Array
@@ -199,20 +180,9 @@ class ProjectionLearner:
 class RelevanceLearner(ProjectionLearner):
     """Kernel ridge on features that are scaled by their relevance for the labels of a bag.
 
-    The relevance of a feature is its importance in a small forest, as a share of the largest.
-    Features that tell nothing about any label then hardly change a distance.
-
-    Parameters
-    ----------
-    bag : ndarray of int
-        Rows to which the forest is fitted. Scores are those of the other rows.
-    regression : KernelRidge
-        Fitted to the scaled rows.
-
-    Attributes
-    ----------
-    components_ : ndarray of shape (n_columns, n_columns)
-        The scales on the diagonal, in single precision.
+    The relevance of a feature is its importance in a small forest of the bag, as a share of the
+    largest. Features that tell nothing about any label then hardly change a distance. The scales
+    are the diagonal of `components_`.
     """
 
     def __init__(self, bag: Array, regression: KernelRidge) -> None:

@@ -21,30 +21,14 @@ class LogisticLearner:
     """Logistic regressions of all labels at once, one C for all labels.
 
     The model of `MultiLabelLogisticRegression`, of sparse rows in single precision. Folds are
-    left out in groups, each fit from zero: a start at the weights of all rows would have seen the
-    labels of the fold. The fit to all rows starts at the mean of these.
+    left out in `n_groups` groups, each fit from zero: a start at the weights of all rows would have
+    seen the labels of the fold. The fit to all rows starts at the mean of these. `C_` has the least
+    log loss of the groups left out. `tol` bounds the distance of the weights to their optimum,
+    relative to their length: metrics do not depend on the second digit.
 
-    Parameters
-    ----------
-    n_groups : int
-        Groups of folds that are left out together.
-    n_jobs : int, optional
-        Threads over batches of labels.
-    tol : float
-        Bound on the distance of the weights to their optimum, relative to their length. Metrics
-        do not depend on the second digit.
-
-    Attributes
-    ----------
-    C_ : float
-        Inverse strength of the regularisation, chosen by the log loss of the groups left out.
-    unit_ : float
-        About the length of a centred row, a power of two.
-    coef_ : ndarray of shape (n_columns, n_labels)
-        Weights of rows divided by it, in half precision: three digits are more than they are
-        certain to, and in this unit none is too large or too small for it.
-    intercept_ : ndarray of shape (n_labels,)
-        Intercepts.
+    `coef_` are the weights of rows divided by `unit_`, a power of two near the length of a centred
+    row, in half precision: three digits are more than they are certain to, and in this unit none is
+    too large or too small for it.
     """
 
     C_: float

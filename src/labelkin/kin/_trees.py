@@ -18,19 +18,7 @@ class TreesLearner:
 
     With 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as strong
     as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none of
-    its labels.
-
-    Parameters
-    ----------
-    forest : ExtraTreesRegressor or RandomForestRegressor
-        Not fitted; all labels are in one tree.
-    n_groups : int
-        Groups, at most one per tree.
-
-    Attributes
-    ----------
-    forest_ : ExtraTreesRegressor or RandomForestRegressor
-        The fitted trees of all groups.
+    its labels. Trees are of all labels together.
     """
 
     forest_: Any
@@ -84,20 +72,6 @@ class LabelTreesLearner:
     Trees of all labels split where many labels differ. A label that depends on features of its
     own has few of these splits, and is predicted the better by trees that split for it alone, for
     as many times the cost as there are labels.
-
-    Parameters
-    ----------
-    forest : RandomForestRegressor
-        Not fitted.
-    n_jobs : int
-        Threads over labels.
-    n_groups : int
-        Groups, at most one per tree.
-
-    Attributes
-    ----------
-    learners_ : list of TreesLearner
-        One per label.
     """
 
     learners_: list[TreesLearner]

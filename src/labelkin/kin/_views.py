@@ -121,32 +121,14 @@ def learn_views(
     projected: bool = True,
     topics: bool = True,
 ) -> dict[str, View]:
-    """Learn the views that suit the rows.
+    """Learn the views that suit the rows, as `as_float_rows` returns them.
 
     Rows that are mostly zero are taken for texts (see `is_text`): ``"idf"``
     and ``"root_idf"`` weigh words. Others are measurements: ``"standard"``, ``"ranks"``.
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
     of these views in fewer columns, where it has too many to learn projections of it;
-    ``"topics"`` are the leading directions of texts with many words.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Training rows, as `as_float_rows` returns them.
-    seed : int
-        Of the randomised decompositions for ``"reduced"`` and ``"topics"``.
-    limits : Limits, optional
-        Sizes.
-    projected : bool
-        Whether there are projections, of which ``"reduced"`` is the view.
-    topics : bool
-        Whether ``"topics"`` may be learned, which take time on very many rows.
-
-    Returns
-    -------
-    dict of str to callable
-        Each turns rows into their view. The last one but ``"topics"`` is the one for
-        projections.
+    ``"topics"``, which take time on very many rows, are the leading directions of texts with many
+    words. The last view but ``"topics"`` is the one for projections.
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}

@@ -38,15 +38,9 @@ def row_lookup(X: Any) -> tuple[NDArray[Any], ...]:
 class PresortedMatrix:
     """A training matrix with every column sorted once, for many trees.
 
+    Column j has its non-zero entries in rows ``rows[indptr[j]:indptr[j + 1]]``, ordered by value.
     A subset of the rows is chosen with weights of zero; columns are added with `with_columns`
     and left out with `first_columns`. None of these sorts anything again.
-
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    indptr, rows, values : ndarray
-        Column j has its non-zero entries in rows ``rows[indptr[j]:indptr[j + 1]]``, ordered
-        by value.
     """
 
     X: Any
