@@ -113,8 +113,13 @@ def test_examples_of_the_help(line, here):
         from labelkin import MLkNNClassifier
 
         save_model(MLkNNClassifier().fit(X, Y), "scenes.skops")
-    if words[0] == "fit" and not {"-m", "--model", "--set"} & {*words}:
-        words += ["--set", "n_trees=10", "--set", "n_projections=1"]  # Kin, but a small one
+    # Kin, but a small one; two folds; a second for comparing methods.
+    if not {"-m", "--model", "--set", "model.skops"} & {*words}:
+        words += ["--set", "n_trees=10", "--set", "n_projections=1"]
+    if words[0] == "evaluate" and not {"--folds", "model.skops"} & {*words}:
+        words += ["--folds", "2"]
+    if "auto" in words:
+        words += ["--time", "1"]  # of two, the last counts
     ok(*words)
 
 

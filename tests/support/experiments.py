@@ -72,7 +72,7 @@ def wait_for_cells(process, count, path):
     while (stored := _count_cells(path)) < count:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, f"{stored} of {count} cells after ten minutes"
-        time.sleep(0.02)
+        time.sleep(0.1)
     return stored
 
 

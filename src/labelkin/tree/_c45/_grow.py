@@ -73,6 +73,18 @@ def _gain(parent, purity, moved, total, table):
 
 
 @njit
+def _first_positive(values, a, b):
+    """Index of the first entry above zero of the sorted stretch [a, b), b if there is none."""
+    while a < b:
+        half = (a + b) // 2
+        if values[half] > 0.0:
+            b = half
+        else:
+            a = half + 1
+    return a
+
+
+@njit
 def _best_cut(
     rows, values, a, b, n_rows, y, w, total, counts, purity, table,
     min_side, floor, resolution, side, gains, lefts,
@@ -88,16 +100,7 @@ def _best_cut(
     no cut), whether the zeros go left, and the number of cuts that were possible.
     """
     zeros = b - a < n_rows
-    middle = b
-    if zeros:
-        middle = a
-        top = b
-        while middle < top:
-            half = (middle + top) // 2
-            if values[half] > 0.0:
-                top = half
-            else:
-                middle = half + 1
+    middle = _first_positive(values, a, b) if zeros else b
     parent = _xlogx(total, table) - purity
     best, best_left, cut, zeros_left, n_cuts = floor, 0.0, -1, False, 0
 
@@ -225,6 +228,16 @@ def _choose_column(
 
 
 @njit
+def _around_cut(values, a, b, wall, zeros_left, zeros):
+    """Largest value on the left and smallest on the right of a cut; zeros are not stored."""
+    if zeros_left:
+        is_zero = wall == a or values[wall - 1] < 0.0
+        return 0.0 if is_zero else values[wall - 1], values[wall]
+    is_zero = zeros and (wall == b or values[wall] > 0.0)
+    return values[wall - 1], 0.0 if is_zero else values[wall]
+
+
+@njit
 def _split_point(values, rows, w, a, b, zeros, lower, upper, resolution):
     """Largest training value not above the midpoint of the cut, as J48 places it."""
     middle = 0.5 * lower + 0.5 * upper
@@ -278,6 +291,28 @@ def _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values):
         rows[front + i] = spare_rows[i]
         values[front + i] = spare_values[i]
     return front
+
+
+@njit
+def _divide_rows(node_rows, first, last, goes_left, y, w, child, spare_rows):
+    """Put a node's rows that go left first, stably; return where the others begin.
+
+    The class weights of the rows that go left are left in ``child``.
+    """
+    child[:] = 0.0
+    middle, back = first, 0
+    for i in range(first, last):
+        row = node_rows[i]
+        if goes_left[row] == 1:
+            child[y[row]] += w[row]
+            node_rows[middle] = row
+            middle += 1
+        else:
+            spare_rows[back] = row
+            back += 1
+    for i in range(back):
+        node_rows[middle + i] = spare_rows[i]
+    return middle
 
 
 @njit
@@ -385,13 +420,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
 
         # The split point, and the rows that go left.
         a, b, wall = stretch[place, 0, best], stretch[place, 1, best], cut[best]
-        zeros_here = b - a < last - first
-        if zeros_left[best]:
-            upper = values[wall]
-            lower = 0.0 if wall == a or values[wall - 1] < 0.0 else values[wall - 1]
-        else:
-            lower = values[wall - 1]
-            upper = 0.0 if zeros_here and (wall == b or values[wall] > 0.0) else values[wall]
+        lower, upper = _around_cut(values, a, b, wall, zeros_left[best], b - a < last - first)
         f = columns[best]
         feature[node] = f
         threshold[node] = _split_point(
@@ -403,19 +432,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         for i in range(a, b):
             goes_left[rows[i]] = 1 if i < wall else 0
 
-        child[:] = 0.0
-        middle, back = first, 0
-        for i in range(first, last):
-            row = node_rows[i]
-            if goes_left[row] == 1:
-                child[y[row]] += w[row]
-                node_rows[middle] = row
-                middle += 1
-            else:
-                spare_rows[back] = row
-                back += 1
-        for i in range(back):
-            node_rows[middle + i] = spare_rows[i]
+        middle = _divide_rows(node_rows, first, last, goes_left, y, w, child, spare_rows)
         left_open = not _is_final(child, min_leaf)
         for c in range(n_classes):
             child[c] = counts[c] - child[c]

@@ -209,6 +209,32 @@ def _collapse(left, right, subtree_end, value, nothing, alive, head, tail, follo
                 _make_leaf(node, subtree_end, left, right, alive, head, tail, following)
 
 
+@njit
+def _kept_nodes(feature, threshold, left, right, value, alive):
+    """Return the arrays of the living nodes, whose order is still preorder."""
+    n_nodes, n_classes = value.shape
+    number, n_kept = np.empty(n_nodes, np.int32), 0
+    for node in range(n_nodes):
+        number[node] = n_kept
+        n_kept += alive[node]
+    new_value = np.empty((n_kept, n_classes))
+    for node in range(n_nodes):
+        if not alive[node]:
+            continue
+        i = number[node]
+        for c in range(n_classes):
+            new_value[i, c] = value[node, c]
+        is_leaf = left[node] < 0
+        feature[i] = -2 if is_leaf else feature[node]
+        threshold[i] = -2.0 if is_leaf else threshold[node]
+        left[i] = -1 if is_leaf else number[left[node]]
+        right[i] = -1 if is_leaf else number[right[node]]
+    return (
+        feature[:n_kept].copy(), threshold[:n_kept].copy(), left[:n_kept].copy(),
+        right[:n_kept].copy(), new_value,
+    )  # fmt: skip
+
+
 @njit(
     (
         INT[::1], REAL[::1], INT[::1], INT[::1], frozen(INT), frozen(INT),
@@ -295,27 +321,7 @@ def prune(
             estimate[node] = as_tree
         node -= 1
 
-    # Keep the living nodes; their order is still preorder.
-    number, n_kept = np.empty(n_nodes, np.int32), 0
-    for node in range(n_nodes):
-        number[node] = n_kept
-        n_kept += alive[node]
-    new_value = np.empty((n_kept, n_classes))
-    for node in range(n_nodes):
-        if not alive[node]:
-            continue
-        i = number[node]
-        for c in range(n_classes):
-            new_value[i, c] = value[node, c]
-        is_leaf = left[node] < 0
-        feature[i] = -2 if is_leaf else feature[node]
-        threshold[i] = -2.0 if is_leaf else threshold[node]
-        left[i] = -1 if is_leaf else number[left[node]]
-        right[i] = -1 if is_leaf else number[right[node]]
-    return (
-        feature[:n_kept].copy(), threshold[:n_kept].copy(), left[:n_kept].copy(),
-        right[:n_kept].copy(), new_value,
-    )  # fmt: skip
+    return _kept_nodes(feature, threshold, left, right, value, alive)
 
 
 @njit(
