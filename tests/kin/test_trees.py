@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from labelkin.kin._limits import Limits
@@ -45,6 +46,19 @@ def test_labels_with_features_of_their_own_have_trees_of_their_own():
     assert apart > together + 0.05
     assert average_precision(Y, own[1]) > average_precision(Y, own[0]) + 0.05
     assert [len(m.forest_.estimators_) for m in alone.learners_] == [50] * 8
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+def test_scores_are_those_of_the_forest(n_jobs, as_rows):
+    X, Y = make_data(60, 4, 3)
+    rows = as_rows(X)
+    learner = TreesLearner(ExtraTreesRegressor(7, n_jobs=n_jobs))
+    learner.fit_scores(rows, Y, 0, np.arange(60) % 5)
+    np.testing.assert_allclose(learner.scores(rows), learner.forest_.predict(rows), rtol=1e-12)
+    one = TreesLearner(ExtraTreesRegressor(1, n_jobs=n_jobs))
+    one.fit_scores(rows, Y[:, :1], 0, np.arange(60) % 5)
+    np.testing.assert_array_equal(one.scores(rows)[:, 0], one.forest_.predict(rows))
 
 
 def test_threads_over_labels_change_nothing():

@@ -17,6 +17,7 @@ from labelkin.tabular import (
     ReadOptions,
     Schema,
     StringConverter,
+    columns_by_place,
     fit_pipeline,
     make_pipeline,
     read_raw_table,
@@ -150,6 +151,43 @@ def test_words_categories_and_numbers_side_by_side():
     assert dense[2, 4:].tolist() == [0, 0, 0]
     assert dense[:, 0].mean() == pytest.approx(0)
     assert pipeline.predict(frame).shape == (3, 3)
+
+
+def test_an_array_gives_the_features_of_the_frame():
+    n = 30
+    data = table(
+        words=[f"all sorts of words {i}" for i in range(n)],
+        size=[None if i % 7 == 0 else i / 3 for i in range(n)],
+        colour=["red", None, "blue"] * (n // 3),
+        when=["2024-12-31", "2025-01-02 10:00", None] * (n // 3),
+        y=[0, 1] * (n // 2),
+    )
+    schema = find(data)
+    frame, array = schema.read(data, []), schema.read(data, [], as_frame=False)
+    assert array.shape == frame.shape
+    fitted = fit_pipeline(
+        make_pipeline(schema, MLkNNClassifier(n_neighbors=1)), frame, np.eye(n, dtype=int), range(n)
+    )
+    with columns_by_place(fitted, schema.columns) as by_place:
+        found = by_place[:-1].transform(array)
+    expected = fitted[:-1].transform(frame)
+    np.testing.assert_array_equal(found, expected)
+    # The order of an array's columns is that of the names.
+    with columns_by_place(fitted, list(schema.columns)[::-1]) as by_place:
+        np.testing.assert_array_equal(by_place[:-1].transform(array[:, ::-1]), expected)
+
+
+def test_numbers_alone_are_an_array_of_numbers():
+    data = table(a=[1, None, 3], b=[True, False, None], y=[0, 1, 1])
+    array = find(data).read(data, [], as_frame=False)
+    assert array.dtype == float
+    np.testing.assert_array_equal(array, [[1, 1], [np.nan, 0], [3, np.nan]])
+
+
+def test_a_model_that_encodes_its_input_itself_gets_a_frame():
+    data = table(a=[1, 2], b=["p", "q"])
+    frame = Schema({"b": "raw", "a": "raw"}).read(data, [], as_frame=False)
+    assert list(frame.columns) == ["b", "a"]
 
 
 def test_two_text_columns_may_share_words():

@@ -47,6 +47,23 @@ from sklearn.ensemble._voting import VotingClassifier
 assert isinstance(VotingClassifier([]), sklearn.ensemble.VotingClassifier)
 """
 
+REFUSED = """
+import sys
+from labelkin._utils.lazy import imports_refused
+
+with imports_refused("wave"):
+    import colorsys
+    try:
+        import wave
+    except ImportError as error:
+        assert error.name == "wave"
+    else:
+        raise AssertionError("imported")
+import wave
+with imports_refused("wave"):
+    from wave import open
+"""
+
 
 def run(code):
     # In an interpreter of its own: in this one, all of these modules are imported.
@@ -63,3 +80,7 @@ def test_modules_that_are_imported_already_stay():
 
 def test_classes_of_deferred_modules_are_found_when_they_are_needed():
     run(CLASSES)
+
+
+def test_a_package_is_refused_unless_it_is_imported_already():
+    run(REFUSED)

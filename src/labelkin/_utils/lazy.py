@@ -44,7 +44,7 @@ def lazy_exports(
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted(modules)
+        return sorted(sys.modules[package].__all__)
 
     return __getattr__, __dir__
 
@@ -70,10 +70,32 @@ def rarely_used_deferred() -> Iterator[None]:
             placeholder.withdraw()
 
 
+@contextmanager
+def imports_refused(package: str) -> Iterator[None]:
+    """Let imports of a package fail, as if it were not installed, unless it is imported already."""
+    finder = _RefusingFinder(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
 def import_name(module: str, name: str) -> Any:
     """Return a function or class of a module; never a placeholder for it."""
     found = getattr(import_module(module), name)
     return found._load() if isinstance(found, _DeferredAttribute) else found
+
+
+class _RefusingFinder:
+    """A finder that refuses a package and leaves all others to the finders after it."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
+        if fullname.partition(".")[0] == self.package:
+            raise ModuleNotFoundError(f"{fullname} is not imported here", name=fullname)
 
 
 class _DeferredModule(ModuleType):

@@ -19,6 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.set_threshold(50_000)
     with terminable() as interrupted:  # also while the commands are imported
         code = _run(sys.argv[1:] if argv is None else list(argv), interrupted)
+    if argv is None:
+        gc.freeze()  # at its end, Python would search all that was imported for garbage
     if argv is None and code == 130:
         # Python would wait for threads that still compute.
         sys.stdout.flush()

@@ -1,6 +1,7 @@
 """Data files as commands read them: training data, and model files with their input."""
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,7 +206,8 @@ class SavedModel(FittedModel):
         Labels are those of the model, unless a decision is given.
         """
         try:
-            labels, scores = _compute.predict(self.model, X, device)
+            with self._model_for(X) as model:
+                labels, scores = _compute.predict(model, X, device)
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             # Most likely an array or a setting in the file that no fit gives.
             raise ValueError(
@@ -222,6 +224,14 @@ class SavedModel(FittedModel):
         stored = self.info.details.get("decisions")
         labels, thresholds = decision.apply(scores, self.labels.names, stored)
         return labels, scores, thresholds
+
+    def _model_for(self, X: Any) -> AbstractContextManager[Any]:
+        """Return a context with the model, in a form that takes the columns as X has them."""
+        from labelkin.tabular import columns_by_place
+
+        if self.schema.columns is None or hasattr(X, "columns"):
+            return nullcontext(self.model)
+        return columns_by_place(self.model, self.schema.columns)
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""

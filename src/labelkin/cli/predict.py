@@ -131,7 +131,7 @@ def command(
     kept = _columns_as_written(table, wanted, "--keep")
     notes = Notes(quiet)
     print_guesses(table, notes, options.ReadingOptions)
-    X = saved.schema.read(table, notes.pending)
+    X = saved.schema.read(table, notes.pending, as_frame=False)
     notes.flush()
     labels, scores, _ = saved.predict(X, device, decision)
     if per_label is None:

@@ -5,7 +5,12 @@ from labelkin.tabular._frames import predict_frame
 from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
 from labelkin.tabular._occlusion import occlude, words_as_written
-from labelkin.tabular._pipeline import StringConverter, fit_pipeline, make_pipeline
+from labelkin.tabular._pipeline import (
+    StringConverter,
+    columns_by_place,
+    fit_pipeline,
+    make_pipeline,
+)
 from labelkin.tabular._read import ReadOptions, parse_raw_table, read_raw_table
 from labelkin.tabular._records import table_of_records
 from labelkin.tabular._scaling import RobustLogScaler
@@ -23,6 +28,7 @@ __all__ = [
     "RobustLogScaler",
     "Schema",
     "StringConverter",
+    "columns_by_place",
     "fit_pipeline",
     "join_names",
     "make_pipeline",

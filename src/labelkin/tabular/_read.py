@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin import datasets
 from labelkin._utils.files import FormatError, open_for_reading
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
-from labelkin.datasets import dataset_names, load_dataset, load_digit_scenes, read, read_libsvm
-from labelkin.datasets.formats._arff import read_arff_table
-from labelkin.datasets.formats._arff_header import is_binary
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._csv import parse_csv_table
 from labelkin.datasets.formats._dispatch import format_of
-from labelkin.datasets.formats._parquet import read_parquet_table
 from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 
 SCENES = "digit-scenes"
@@ -51,9 +48,10 @@ def read_raw_table(
     `labels` and `n_features` are for LibSVM files, which name neither.
     """
     path = Path(source)
-    if not path.exists() and source in (SCENES, *dataset_names()):
-        bunch = load_digit_scenes(600, random_state=0) if source == SCENES else load_dataset(source)
-        return _from_bunch(source, bunch)
+    if not path.exists() and source in (SCENES, *datasets.dataset_names()):
+        if source == SCENES:
+            return _from_bunch(source, datasets.load_digit_scenes(600, random_state=0))
+        return _from_bunch(source, datasets.load_dataset(source))
     if path.is_dir():
         raise FormatError(source, "this is a folder, not a file")
     if not path.exists():
@@ -66,12 +64,14 @@ def read_raw_table(
         with open_for_reading(path) as file:
             return parse_raw_table(file.read(), source, options)
     if file_format == "parquet":
+        from labelkin.datasets.formats._parquet import read_parquet_table
+
         return ArrowTable(source, *read_parquet_table(path))
     if file_format == "arff":
         return _read_arff(path, options)
     if file_format == "libsvm":
-        return _from_bunch(source, read_libsvm(path, labels, n_features=n_features))
-    return _from_bunch(source, read(path, labels=labels))
+        return _from_bunch(source, datasets.read_libsvm(path, labels, n_features=n_features))
+    return _from_bunch(source, datasets.read(path, labels=labels))
 
 
 def parse_raw_table(
@@ -104,6 +104,9 @@ def _from_bunch(source: str, bunch: Any) -> MatrixTable:
 
 
 def _read_arff(path: Path, options: ReadOptions) -> RawTable:
+    from labelkin.datasets.formats._arff import read_arff_table
+    from labelkin.datasets.formats._arff_header import is_binary
+
     table = read_arff_table(path, encoding=options.encoding or "utf-8", ignore=options.ignore)
     names = [attribute.name for attribute in table.attributes]
     # The codes of a no/yes pair mean the same in every file; those of other nominal values

@@ -117,8 +117,12 @@ class Schema:
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, table: RawTable, notes: list[str]) -> Any:
-        """Return a table's features in the form the pipeline takes; remarks go to `notes`."""
+    def read(self, table: RawTable, notes: list[str], *, as_frame: bool = True) -> Any:
+        """Return a table's features in the form the pipeline takes; remarks go to `notes`.
+
+        Without `as_frame`, the columns of a table are those of an array: a pipeline that was fitted
+        on the DataFrame takes them by their places, and pandas need not be imported.
+        """
         if not table.n_rows:
             raise FormatError(table.path, "it holds no rows")
         if self.columns is None:
@@ -136,6 +140,11 @@ class Schema:
             self._check_complete(
                 table, name, [row for row, cell in enumerate(cells) if cell is None]
             )
+        if not as_frame and "raw" not in self.columns.values():
+            found = np.empty((table.n_rows, len(self.columns)), dtype=object if strings else float)
+            for place, name in enumerate(self.columns):
+                found[:, place] = numbers[name] if name in numbers else strings[name]
+            return found
         pandas = import_optional("pandas")
         series = {name: pandas.Series(cells, dtype=object) for name, cells in strings.items()}
         return pandas.DataFrame({**numbers, **series})[list(self.columns)]

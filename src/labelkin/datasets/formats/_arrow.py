@@ -27,15 +27,28 @@ def column_kind(column: Any) -> str:
 
 
 def column_numbers(column: Any) -> np.ndarray:
-    """Return a ``numeric`` or ``missing`` column as float64, NaN where a value is missing."""
+    """Return a ``numeric`` or ``missing`` column as float64, NaN where a value is missing.
+
+    Arrow's own ``to_numpy`` imports pandas, which takes longer than to read a small file.
+    """
     pyarrow = import_optional("pyarrow")
-    if column_kind(column) == "missing":
-        return np.full(len(column), np.nan)
+    values = np.full(len(column), np.nan)
+    if column.null_count == len(column):
+        return values
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pyarrow.types.is_boolean(column.type):
         column = column.cast(pyarrow.uint8())
-    return np.asarray(column.cast(pyarrow.float64(), safe=False).to_numpy(), dtype=np.float64)
+    present: Any = slice(None)
+    if column.null_count:
+        present = _as_numpy(column.is_valid().cast(pyarrow.uint8())).astype(bool)
+    values[present] = _as_numpy(column.cast(pyarrow.float64(), safe=False).drop_null())
+    return values
+
+
+def _as_numpy(column: Any) -> np.ndarray:
+    """Return a column of numbers without missing values; its memory may be Arrow's."""
+    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)])
 
 
 def split_table(

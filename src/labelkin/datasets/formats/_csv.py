@@ -216,12 +216,12 @@ def _check_range(table: Any, read: Callable[[list[str]], Any], path: str | Path)
         column = table.column(name)
         if not pyarrow.types.is_floating(column.type):
             continue
-        infinite = compute.fill_null(compute.is_inf(column), False).to_numpy()
-        if not infinite.any():
+        infinite = compute.is_inf(column)
+        if not compute.any(infinite).as_py():
             continue
         cells = read([name]).column(name).to_pylist()
-        for row in infinite.nonzero()[0].tolist():
-            if overflows(cells[row]):
+        for row, is_infinite in enumerate(infinite.to_pylist()):
+            if is_infinite and overflows(cells[row]):
                 raise FormatError(
                     path,
                     f"column {shorten(name)} holds {shorten(cells[row], 30)} in data row "

@@ -1,7 +1,8 @@
 """Reading and writing by the suffix of a file's name."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,9 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import open_for_reading, strip_compression
-from labelkin.datasets.formats._arff import read_arff, write_arff
 from labelkin.datasets.formats._columns import Labels
-from labelkin.datasets.formats._csv import read_csv, write_csv
-from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
-from labelkin.datasets.formats._npz import read_npz, write_npz
-from labelkin.datasets.formats._parquet import read_parquet, write_parquet
 
-_FUNCTIONS: dict[str, tuple[Callable[..., Bunch], Callable[..., None]]] = {
-    "arff": (read_arff, write_arff),
-    "npz": (read_npz, write_npz),
-    "libsvm": (read_libsvm, write_libsvm),
-    "csv": (read_csv, write_csv),
-    "parquet": (read_parquet, write_parquet),
-}
+_FORMATS = ("arff", "npz", "libsvm", "csv", "parquet")
 _SUFFIXES = {
     ".arff": "arff",
     ".npz": "npz",
@@ -60,11 +50,16 @@ def format_of(path: str | Path, format: str | None = None) -> str:
             "(and .gz or .bz2 if it is compressed), or pass format=",
             "format",
         )
-    if format not in _FUNCTIONS:
+    if format not in _FORMATS:
         raise ArgumentError(
-            f"format={format!r} is unknown; it is one of {', '.join(_FUNCTIONS)}", "format"
+            f"format={format!r} is unknown; it is one of {', '.join(_FORMATS)}", "format"
         )
     return format
+
+
+def _function(verb: str, format: str) -> Any:
+    """Return the reader or the writer of a format; only its module is imported."""
+    return getattr(import_module(f"labelkin.datasets.formats._{format}"), f"{verb}_{format}")
 
 
 def _begins_as_libsvm(path: str | Path) -> bool:
@@ -118,7 +113,7 @@ def read(
             )
     else:
         options["labels"] = labels
-    return _FUNCTIONS[chosen][0](path, **options)
+    return _function("read", chosen)(path, **options)
 
 
 def write(
@@ -157,6 +152,6 @@ def write(
         options["feature_n_values"] = feature_n_values
     if chosen in _WITH_SPLIT:
         options["split"] = split
-    _FUNCTIONS[chosen][1](
+    _function("write", chosen)(
         path, data, target, feature_names=feature_names, label_names=label_names, **options
     )
