@@ -49,7 +49,7 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import as_target, check_labels, check_target_given
-from labelkin.distributed import map_predict, validate_fit
+from labelkin.distributed import compute, map_predict, validate_fit
 
 Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
 Matrix = Any  # a dense array or a SciPy CSR matrix
@@ -150,6 +150,8 @@ def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
 
     With `keep_sparse` a sparse target becomes a CSR array, else it becomes dense.
     """
+    if is_dask(Y):
+        Y = compute([Y])[0]
     labels = check_labels(to_numpy(Y), name)
     if sparse.issparse(labels) and not keep_sparse:
         labels = labels.toarray()

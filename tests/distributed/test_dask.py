@@ -18,12 +18,14 @@ from sklearn.multioutput import MultiOutputClassifier
 from labelkin import (
     BaggingVPCPClassifier,
     IBLRClassifier,
+    KinEnsembleClassifier,
     MLkNNClassifier,
     MultiLabelLogisticRegression,
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
 from labelkin.distributed import RowBlocks
+from labelkin.kin import Limits
 from labelkin.projection._blocks import BlockRows
 from support.data import make_data
 
@@ -141,6 +143,38 @@ def test_a_worker_that_dies_costs_time_not_results(client):
     assert_same_model(expected, model)
     Q, _ = make_data(40, 12, 5, seed=1)
     assert_same_answers(expected, model, Q, da.from_array(Q, chunks=(15, 12)))
+    client.wait_for_workers(3, timeout=300)
+    assert not set(killed) & set(client.run(os.getpid).values())
+
+
+@pytest.mark.parametrize(
+    ("limits", "member"),
+    [
+        (Limits(max_eigen=0, direct_work=0, seconds=0), "raw_rbf"),
+        (Limits(large_entries=0, held_out_rows=50), "linear"),
+    ],
+    ids=["landmarks", "linear"],
+)
+def test_kin_loses_two_workers(limits, member, client, monkeypatch):
+    """Each with the rows and sums it held, between two of the results that the fit waits for."""
+    X, Y = make_data(120, 2, 1)
+    expected = KinEnsembleClassifier(0, 0, effort=limits, random_state=0).fit(X, Y)
+    assert [name for name, _ in expected.members_] == [member]
+    compute, killed, waited = dask.compute, [], []
+
+    def compute_or_kill(*tasks, **options):
+        waited.append(len(tasks))
+        if len(waited) in (15, 20):  # the member is being fitted
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[-1], signal.SIGKILL)
+        return compute(*tasks, **options)
+
+    monkeypatch.setattr(dask, "compute", compute_or_kill)
+    model = KinEnsembleClassifier(effort=limits, random_state=0)
+    model.fit(da.from_array(X, chunks=(30, 2)), Y)
+    assert len(killed) == 2
+    np.testing.assert_allclose(model.oob_proba_, expected.oob_proba_, atol=1e-8)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-8)
     client.wait_for_workers(3, timeout=300)
     assert not set(killed) & set(client.run(os.getpid).values())
 

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from labelkin import KernelRidgeLOOClassifier
+from labelkin.distributed import MemoryBlocks
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import choose_ridges, loo_errors
@@ -78,10 +79,10 @@ def test_one_factorisation_with_weights(data, folds):
 def test_landmarks_with_weights(data):
     X, _, weight, again = data
     K, C = rbf_kernel(X[:20]), rbf_kernel(X, X[:20])
-    weighted = RidgeSpectrum.of_landmarks(K, [C[:30], C[30:]], weight)
-    repeated = RidgeSpectrum.of_landmarks(K, [C[again]])
+    weighted = RidgeSpectrum.of_landmarks(K, MemoryBlocks([C[:30], C[30:]]), weight)
+    repeated = RidgeSpectrum.of_landmarks(K, MemoryBlocks([C[again]]))
     np.testing.assert_allclose(weighted.values, repeated.values, rtol=1e-6)
-    np.testing.assert_allclose(weighted.mean, repeated.mean)
+    np.testing.assert_allclose(np.abs(weighted.mean), np.abs(repeated.mean), atol=1e-6)
     np.testing.assert_allclose(np.abs(weighted.vectors[again]), np.abs(repeated.vectors), atol=1e-6)
 
 

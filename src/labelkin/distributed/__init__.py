@@ -14,6 +14,7 @@ from labelkin.distributed._estimators import (
     validate_queries,
     with_known_length,
 )
+from labelkin.distributed._memory import Blocks, MemoryBlocks, as_blocks
 from labelkin.distributed._rows import RowBlocks, project_rows, stack_rows
 from labelkin.distributed._tasks import (
     as_dask_array,
@@ -27,7 +28,10 @@ from labelkin.distributed._tasks import (
 )
 
 __all__ = [
+    "Blocks",
+    "MemoryBlocks",
     "RowBlocks",
+    "as_blocks",
     "as_dask_array",
     "combine_in_tree",
     "compute",

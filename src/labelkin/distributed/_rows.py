@@ -1,6 +1,6 @@
 """Samples in blocks of rows on Dask workers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 
-from labelkin.distributed._tasks import compute, constant, persist, task
+from labelkin.distributed._tasks import compute, constant, persist, sum_in_tree, task
 
 # Rows of one task when the queries are in memory.
 _QUERY_ROWS = 2**14
@@ -80,6 +80,73 @@ class RowBlocks:
         blocks = [project(block, W) for block in self.row_blocks]
         return RowBlocks(blocks, self.sizes, self.W.shape[1], self.dtype)
 
+    def split(self, values: Any) -> list[Any]:
+        """Place an array with one entry or row per sample beside the blocks; None: nothing."""
+        if values is None:
+            return [None] * len(self.row_blocks)
+        return persist([constant(part) for part in np.split(values, self.starts[1:-1])])
+
+    def map(
+        self, function: Callable, parts: Sequence[list] = (), shared: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Return a task per block: of its rows, its parts, and what all blocks share."""
+        call, common = task(function), [constant(value) for value in shared]
+        arguments = zip(self.projected().row_blocks, *parts, strict=True)
+        return [call(*own, *common) for own in arguments]
+
+    def collect(
+        self, function: Callable, parts: Sequence[list] = (), shared: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Return the results of `map` in memory."""
+        return compute(self.map(function, parts, shared))
+
+    def total(
+        self, function: Callable, parts: Sequence[list] = (), shared: Sequence[Any] = ()
+    ) -> Any:
+        """Return the sum of the results of `map` over the blocks, in memory."""
+        return compute([sum_in_tree(self.map(function, parts, shared))])[0]
+
+    def apply(
+        self,
+        function: Callable,
+        shared: Sequence[Any] = (),
+        n_columns: int | None = None,
+        dtype: Any = np.float64,
+    ) -> "RowBlocks":
+        """Return the rows that a function makes of the rows of a block.
+
+        They have as many columns, unless their number is given.
+        """
+        n_columns = self.shape[1] if n_columns is None else n_columns
+        return RowBlocks(self.map(function, (), shared), self.sizes, n_columns, dtype)
+
+    def replace(
+        self, function: Callable, shared: Sequence[Any] = (), n_columns: int | None = None
+    ) -> "RowBlocks":
+        """Do the same, and keep the result in the workers' memory."""
+        return self.apply(function, shared, n_columns).persist()
+
+    def filled(self) -> "RowBlocks":
+        """Return the rows without empty blocks."""
+        pairs = zip(self.row_blocks, self.sizes, strict=True)
+        blocks = [block for block, size in pairs if size]
+        sizes = self.sizes[self.sizes > 0]
+        return RowBlocks(blocks, sizes, self.n_features, self.dtype, self.W)
+
+    def subset(self, rows: Any) -> "RowBlocks":
+        """Return some rows, given by their sorted numbers; they stay where they are."""
+        places = np.searchsorted(rows, self.starts)
+        numbers = [
+            rows[first:last] - start
+            for first, last, start in zip(places, places[1:], self.starts, strict=False)
+        ]
+        blocks = self.map(_take_rows, [numbers])
+        return RowBlocks(blocks, np.diff(places), self.shape[1], self.dtype).filled()
+
+    def take(self, rows: Any) -> Any:
+        """Return some rows, given by their sorted numbers, in memory."""
+        return self.subset(rows).gather()
+
     def gather(self) -> Any:
         """Return all rows in memory."""
         return stack_rows(compute(self.projected().row_blocks))
@@ -95,6 +162,10 @@ def stack_rows(parts: list[Any]) -> Any:
     if sparse.issparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
+
+
+def _take_rows(block: Any, numbers: Any) -> Any:
+    return block[numbers]
 
 
 def _validate_block(block: Any, dtype: Any) -> Any:

@@ -6,8 +6,6 @@ from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 # A sum over blocks goes through sums of this many parts.
 _ARITY = 8
 
@@ -43,12 +41,15 @@ def combine_in_tree(combine: Any, parts: list[Any]) -> Any:
 
 
 def sum_in_tree(parts: list[Any]) -> Any:
-    """Add up arrays of one shape."""
-    return combine_in_tree(task(_add), parts)
+    """Add up what `add` adds up."""
+    return combine_in_tree(task(add), parts)
 
 
-def _add(parts: list[Any]) -> Any:
-    return np.sum(parts, axis=0)
+def add(parts: list[Any]) -> Any:
+    """Add up numbers, arrays or sparse matrices of one shape, or tuples of these by entry."""
+    if isinstance(parts[0], tuple):
+        return tuple(sum(entries) for entries in zip(*parts, strict=True))
+    return sum(parts)
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:

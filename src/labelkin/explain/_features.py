@@ -7,19 +7,20 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.array_api import to_numpy
-from labelkin.base import Array, Matrix
+from labelkin.base import Array, Matrix, is_dask
 
 # Rows from which typical values are computed, at most.
 _MAX_ROWS = 10_000
 
 
-def typical_values(X: Matrix) -> Array:
+def typical_values(X: Any) -> Array:
     """Return the median and the standard deviation of each feature, of shape (2, n_features).
 
     The median of a word or of a category is 0 unless most rows have it. Of sparse rows, 0 is
-    taken for the median of every feature.
+    taken for the median of every feature. Of rows in blocks, a sample comes into memory.
     """
-    X = X[:: -(-X.shape[0] // _MAX_ROWS), :]
+    step = -(-X.shape[0] // _MAX_ROWS)
+    X = X.take(np.arange(0, X.shape[0], step)) if is_dask(X) else X[::step, :]
     if sparse.issparse(X):
         mean, squares = (np.asarray(part.mean(axis=0)).ravel() for part in (X, X.multiply(X)))
         return np.stack([np.zeros(X.shape[1]), np.sqrt(np.maximum(squares - mean**2, 0))])

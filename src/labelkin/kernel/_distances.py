@@ -4,7 +4,7 @@ Rows are arrays of any namespace or CSR matrices; distances and kernel values ar
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._array_api import device, get_namespace
 
 from labelkin.base import Array, Matrix
+from labelkin.distributed import Blocks, MemoryBlocks, RowBlocks, as_blocks
 
 RADIAL = ("rbf", "laplacian", "manhattan")
 LINEAR = ("linear", "cosine")
@@ -140,30 +141,60 @@ def unit_rows(X: Matrix) -> Matrix:
     return X / norms[:, None]
 
 
-def column_spread(X: Matrix, weight: Array | None = None) -> Any:
-    """Return the standard deviation of each column, 1 where it is 0 up to rounding.
+class ColumnMoments(NamedTuple):
+    """Weighted means and squared deviations of columns, which can be merged over blocks of rows."""
 
-    With weights, that of rows repeated as often.
-    """
-    if sparse.issparse(X):
-        share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
-        mean, squares = X.T @ share, X.multiply(X).T @ share
-        spread = np.sqrt(np.maximum(squares - mean**2, 0)).astype(X.dtype)
-        spread[spread <= 1e-6 * np.sqrt(squares)] = 0
-    else:
+    total: float
+    """Sum of the weights."""
+    mean: Any
+    """(k,)."""
+    square: Any
+    """Weighted sum of the squared differences from the mean, (k,)."""
+
+    @classmethod
+    def of_rows(cls, X: Matrix, weight: Array | None = None) -> "ColumnMoments":
+        """Compute the moments of rows; without weights all count once."""
+        total = float(X.shape[0] if weight is None else weight.sum())
+        if not total:
+            return cls(0.0, 0.0, 0.0)
+        if sparse.issparse(X):
+            share = np.full(X.shape[0], 1 / total) if weight is None else weight / total
+            mean = X.T @ share
+            return cls(total, mean, np.maximum(X.multiply(X).T @ share - mean**2, 0) * total)
         xp, _ = get_namespace(X)
         if weight is None:
-            spread = xp.std(X, axis=0)
-        else:
-            share = xp.asarray(weight / weight.sum(), dtype=X.dtype, device=device(X))
-            spread = (share @ (X - share @ X) ** 2) ** 0.5
-        spread = xp.where(spread > 1e-6 * xp.max(xp.abs(X), axis=0), spread, 0 * spread)
-    xp, _ = get_namespace(spread)
-    return xp.where(spread > 0, spread, xp.ones_like(spread))
+            return cls(total, xp.mean(X, axis=0), xp.var(X, axis=0) * total)
+        share = xp.asarray(weight / total, dtype=X.dtype, device=device(X))
+        mean = share @ X
+        return cls(total, mean, share @ (X - mean) ** 2 * total)
+
+    @classmethod
+    def merge(cls, parts: "list[ColumnMoments]") -> "ColumnMoments":
+        """Return the moments of the rows of several blocks."""
+        total = sum(part.total for part in parts)
+        mean = sum(part.total / total * part.mean for part in parts)
+        between = sum(part.total * (part.mean - mean) ** 2 for part in parts)
+        return cls(total, mean, sum(part.square for part in parts) + between)
+
+
+def column_spread(X: Any, weight: Array | None = None) -> Any:
+    """Return the standard deviation of each column, 1 where it is 0 up to rounding.
+
+    With weights, that of rows repeated as often. Rows may be in blocks on Dask workers.
+    """
+    blocks = as_blocks(X)
+    parts = blocks.collect(ColumnMoments.of_rows, [blocks.split(weight)])
+    total, mean, square = ColumnMoments.merge(parts)
+    xp, _ = get_namespace(mean)
+    variance = square / total
+    varies = variance > 1e-12 * (variance + mean**2)
+    return xp.where(varies, variance**0.5, xp.ones_like(variance))
 
 
 def take(A: Matrix, rows: Array, axis: int = 0) -> Matrix:
-    """Return rows (or columns) of an array of any namespace, or of a CSR matrix."""
+    """Return rows (or columns) of an array of any namespace, a CSR matrix, or rows in blocks."""
+    if isinstance(A, RowBlocks):
+        return A.take(rows)
     if sparse.issparse(A):
         return A[rows, :]
     xp, _ = get_namespace(A)
@@ -187,3 +218,8 @@ def row_blocks(X: Matrix, width: int, block_values: int = 2**22) -> Iterator[Mat
     """
     for batch in gen_batches(X.shape[0], max(1, block_values // max(1, width))):
         yield X[batch, :]
+
+
+def cut_rows(X: Any, width: int) -> Blocks:
+    """Return such blocks of rows in memory; rows on workers in the blocks that they have."""
+    return X if isinstance(X, RowBlocks) else MemoryBlocks(list(row_blocks(X, width)))

@@ -11,10 +11,12 @@ from sklearn.utils._array_api import get_namespace
 
 from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
+from labelkin.distributed import RowBlocks
 from labelkin.kernel._distances import (
     LINEAR,
     RADIAL,
     column_spread,
+    cut_rows,
     dense,
     distances,
     kernel_values,
@@ -87,7 +89,7 @@ class KernelRidge:
 
     def fit_scores(
         self,
-        X: Matrix,
+        X: Any,
         Y: Array,
         random_state: Any = None,
         fold_of: Array | None = None,
@@ -98,7 +100,7 @@ class KernelRidge:
 
         The scale, the width and the ridges are those of all rows. `rows` are those whose errors
         count, where those of the others would be biased. A weight of 2 is the same as the row
-        twice, both left out together.
+        twice, both left out together. Rows in blocks on workers stay there, and need landmarks.
         """
         X = _in_order(X)
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)
@@ -133,7 +135,7 @@ class KernelRidge:
         n, k = X.shape
         if self.kernel in LINEAR and k < n:
             return RidgeSpectrum.of_features(self._prepare(X, self.scale_), weight)
-        exact = self.n_landmarks is None or self.n_landmarks >= n
+        exact = not isinstance(X, RowBlocks) and (self.n_landmarks or n) >= n
         self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
         if self.kernel in RADIAL:
             kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)
@@ -147,8 +149,8 @@ class KernelRidge:
             K = kernel_values(self.kernel, self.rows_)
         if exact:
             return RidgeSpectrum.of_kernel(K, weight)
-        blocks = map(self._columns, row_blocks(X, K.shape[0]))
-        return RidgeSpectrum.of_landmarks(K, blocks, weight)
+        columns = cut_rows(X, K.shape[0]).apply(_columns_of, [self], K.shape[0])
+        return RidgeSpectrum.of_landmarks(K, columns, weight)
 
     def _search(
         self,
@@ -240,18 +242,27 @@ class KernelRidge:
         return moved
 
 
-def nearest_means(X: Matrix, drawn: Matrix) -> Matrix:
+def nearest_means(X: Any, drawn: Matrix) -> Matrix:
     """Return the mean of the rows nearest to each drawn row: one step of k-means.
 
     As landmarks, such means are worth about twice as many of the rows themselves. Drawn rows
     that are equal give one mean.
     """
-    n = X.shape[0]
-    blocks = row_blocks(X, drawn.shape[0])
-    nearest = np.concatenate([squared_distances(drawn, block).argmin(axis=1) for block in blocks])
-    _, group, counts = np.unique(nearest, return_inverse=True, return_counts=True)
-    means = sparse.csr_matrix((1 / counts[group], (group, np.arange(n))), (len(counts), n))
-    return means @ X
+    counts, sums = cut_rows(X, drawn.shape[0]).total(_sum_nearest, shared=[drawn])
+    nearest = np.flatnonzero(counts)
+    return sparse.diags_array(1 / counts[nearest]) @ sums[nearest]
+
+
+def _sum_nearest(block: Matrix, drawn: Matrix) -> tuple[Array, Matrix]:
+    """Return how many rows of a block are nearest to each drawn row, and their sums."""
+    n, m = block.shape[0], drawn.shape[0]
+    nearest = squared_distances(drawn, block).argmin(axis=1)
+    members = sparse.csr_matrix((np.ones(n), (nearest, np.arange(n))), (m, n))
+    return np.bincount(nearest, minlength=m), members @ block
+
+
+def _columns_of(block: Matrix, regression: KernelRidge) -> Any:
+    return regression._columns(block)
 
 
 def _in_order(X: Matrix) -> Matrix:

@@ -19,7 +19,13 @@ also the minimum for y*, and s = (H y*)_B = ŷ_B + H_BB (s − y_B). Hence
 
     y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B),
 
-of which leave-one-out scores are the case of a single row. A second model learned from scores
+of which leave-one-out scores are the case of a single row. Where U has fewer columns than the fold
+has rows, the same follows from sums over the rows: with Z = (1/√n, U diag(Λ / (Λ + λ))^½), so that
+H = ZZᵀ,
+
+    (I − H_BB)⁻¹ e = e + Z_B (I − Z_BᵀZ_B)⁻¹ Z_Bᵀ e.
+
+A second model learned from scores
 must use these: the leave-one-out score of row i depends on all other targets, whose mean leans
 away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores of many labels recovers yᵢ from
 that.
@@ -34,13 +40,14 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils import gen_batches
 from sklearn.utils._array_api import get_namespace
 
 from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
 from labelkin.calibration._means import mean_and_error
 from labelkin.kernel._distances import take
-from labelkin.kernel._spectrum import RidgeSpectrum, like
+from labelkin.kernel._spectrum import RidgeSpectrum, left_out, like, weigh
 
 # Multiples of the mean squared norm of the centred rows: from next to no ridge to the prior.
 RIDGES = np.logspace(-4, 3, 22)
@@ -48,6 +55,8 @@ RIDGES = np.logspace(-4, 3, 22)
 COARSE = 3
 # ... if there are this many.
 _FEWEST_TO_INTERPOLATE = 10
+# Entries of the sums over the rows of folds that are held together.
+_FOLD_ENTRIES = 2**25
 # Standard errors by which the ridge of a label must be better than the one for all.
 _CLEAR = 2.0
 
@@ -61,26 +70,48 @@ def fit_ridge(
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Folds, 0, 1, ...,
     take NumPy arrays, and n · r · (rows of a fold) of time for each distinct ridge.
     """
-    V, values = spectrum.vectors, spectrum.values
-    xp, _ = get_namespace(V)
-    target, mean, residual, rotated = _rotate(spectrum, Y)
+    mean, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
-    kept = _kept(spectrum, distinct)
-    unexplained = residual - V @ (take(kept, place, axis=1) * rotated)
+    kept, ridge = _kept(spectrum, distinct), like(rotated, ridge)
+    if spectrum.basis is None:
+        scores, coef = _fit_kernel(spectrum, Y, mean, rotated, kept, place, fold_of)
+        coef = coef / ridge
+        return scores, coef, like(coef, mean) - spectrum.mean @ coef
+    rows = spectrum.rows
     if fold_of is None:
-        error = unexplained / take(spectrum.left_out(kept), place, axis=1)
+        parts = [rows.split(Y), rows.split(spectrum.weight)]
+        shared = [mean, rotated, kept, place, spectrum.total]
+        found = rows.collect(_loo_scores, parts, shared)
+        scores = found[0] if len(found) == 1 else get_namespace(*found)[0].concat(found, axis=0)
+    else:
+        scores = _fold_scores(spectrum, Y, mean, rotated, kept, place, fold_of)
+    short = rotated / (spectrum.values[:, None] + ridge)
+    return scores, spectrum.basis @ short, like(short, mean) - spectrum.mean @ short
+
+
+def _fit_kernel(
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    mean: Array,
+    rotated: Any,
+    kept: Any,
+    place: Array,
+    fold_of: Array | None,
+) -> tuple[Any, Any]:
+    """Return out-of-sample scores of the rows of a kernel matrix, and coefficients times λ."""
+    V, weight = spectrum.vectors, spectrum.weight
+    xp, _ = get_namespace(V)
+    unexplained = like(V, Y - mean) - V @ (take(kept, place, axis=1) * rotated)
+    if fold_of is None:
+        left = left_out(V, weight, spectrum.total, kept)
+        error = unexplained / take(left, place, axis=1)
     else:
         error = _fold_errors(spectrum, kept, place, unexplained, fold_of)
-    ridge = like(V, ridge)
-    if spectrum.basis is None:
-        # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
-        # vector is noise that would reach the scores of queries.
-        coef = spectrum.weigh(unexplained) / ridge
-        coef = coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
-    else:
-        coef = spectrum.basis @ (rotated / (values[:, None] + ridge))
-    return target - error, coef, mean - spectrum.mean @ coef
+    # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
+    # vector is noise that would reach the scores of queries.
+    coef = weigh(unexplained, weight)
+    return like(V, Y) - error, coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
 
 
 def _fold_errors(
@@ -110,6 +141,51 @@ def _fold_errors(
     return errors / root
 
 
+def _fold_scores(
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    mean: Array,
+    rotated: Array,
+    kept: Array,
+    place: Array,
+    fold_of: Array,
+) -> Array:
+    """Return the scores of each fold without it, from sums over its rows, and the rows of V."""
+    rows, (r, q) = spectrum.rows, rotated.shape
+    weight, fold = rows.split(spectrum.weight), rows.split(fold_of)
+    parts = [rows.split(Y), weight, fold]
+    whole = take(kept, place, axis=1) * rotated
+    scores = np.empty(Y.shape, dtype=rotated.dtype)
+
+    def without(products: Array, sums: Array) -> Array:
+        """Return the coefficients of (1, V) without a fold, from the sums over its rows."""
+        unexplained = sums - products[:, 1:] @ whole
+        coef = np.vstack([np.zeros((1, q)), whole])
+        for i in range(kept.shape[1]):
+            labels = np.flatnonzero(place == i)
+            root = np.append(spectrum.total**-0.5, kept[:, i] ** 0.5)[:, None]
+            left = -root * products * root.T
+            # The shift, far below any ridge, is for a fold of all rows, where H y = y for a
+            # constant y.
+            left[np.diag_indices(r + 1)] += 1 + 1e-10
+            coef[:, labels] -= root * linalg.solve(
+                left,
+                root * unexplained[:, labels],
+                assume_a="pos",
+                overwrite_a=True,
+                check_finite=False,
+            )
+        return coef
+
+    numbers = np.unique(fold_of)
+    for batch in gen_batches(len(numbers), max(1, _FOLD_ENTRIES // ((r + 1) * (r + 1 + q)))):
+        found = rows.total(_fold_sums, parts, [numbers[batch], mean])
+        coefs = [without(*sums) for sums in zip(*found, strict=True)]
+        known = rows.collect(_scores, [fold], [numbers[batch], coefs])
+        scores[np.isin(fold_of, numbers[batch])] = np.concatenate(known)
+    return scores + mean
+
+
 def loo_errors(
     spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
 ) -> Array:
@@ -117,31 +193,95 @@ def loo_errors(
 
     They are means over all rows, or over the given ones, weighted.
     """
-    xp, _ = get_namespace(spectrum.vectors)
-    _, _, residual, rotated = _rotate(spectrum, Y)
-    kept = _kept(spectrum, ridges)
-    left, V, weight = spectrum.left_out(kept), spectrum.vectors, spectrum.weight
+    mean, rotated = _rotate(spectrum, Y)
+    blocks, weight = spectrum.rows, spectrum.weight
+    used = None
     if rows is not None:
-        left, V, residual = take(left, rows), take(V, rows), take(residual, rows)
-        weight = None if weight is None else take(weight, rows)
-    means = []
-    for i in range(len(ridges)):
-        loo = (residual - V @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
-        squares = loo**2
-        means.append(
-            xp.mean(squares, axis=0) if weight is None else weight @ squares / xp.sum(weight)
-        )
-    return to_numpy(xp.stack(means)).astype(np.float64)  # one transfer from a device
+        used = np.zeros(len(Y), dtype=bool)
+        used[rows] = True
+    parts = [blocks.split(Y), blocks.split(weight), blocks.split(used)]
+    shared = [mean, rotated, _kept(spectrum, ridges), spectrum.total]
+    squares, total = blocks.total(_squared_errors, parts, shared)
+    return to_numpy(squares / total).astype(np.float64)  # one transfer from a device
 
 
-def _rotate(spectrum: RidgeSpectrum, Y: Array) -> tuple[Any, Any, Any, Any]:
-    """Return the targets y, their mean ȳ, y − ȳ and VᵀW(y − ȳ), in the namespace of V."""
-    V, weight = spectrum.vectors, spectrum.weight
+def _rotate(spectrum: RidgeSpectrum, Y: Array) -> tuple[Array, Any]:
+    """Return the mean ȳ of the targets, and VᵀW(y − ȳ) in the namespace of V."""
+    rows, weight = spectrum.rows, spectrum.weight
+    mean = np.average(Y, axis=0, weights=weight)
+    return mean, rows.total(_rotated, [rows.split(Y), rows.split(weight)], [mean])
+
+
+# Of some rows, in memory or where they lie: V, their targets and weights (None: all 1).
+
+
+def _rotated(V: Any, Y: Array, weight: Array | None, mean: Array) -> Any:
+    return V.T @ weigh(like(V, Y - mean), weight)
+
+
+def _squared_errors(
+    V: Any,
+    Y: Array,
+    weight: Array | None,
+    used: Array | None,
+    mean: Array,
+    rotated: Any,
+    kept: Any,
+    total: float,
+) -> tuple[Any, float]:
+    """Return weighted sums of squared leave-one-out errors of the used rows, and their weight."""
+    if used is not None:
+        rows = np.flatnonzero(used)
+        V, Y, weight = take(V, rows), Y[rows], None if weight is None else weight[rows]
     xp, _ = get_namespace(V)
-    target = like(V, Y)
-    mean = xp.mean(target, axis=0) if weight is None else weight @ target / xp.sum(weight)
-    residual = target - mean
-    return target, mean, residual, V.T @ spectrum.weigh(residual)
+    residual, left = like(V, Y - mean), left_out(V, weight, total, kept)
+    sums = []
+    for i in range(kept.shape[1]):
+        loo = (residual - V @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
+        sums.append(xp.sum(weigh(loo**2, weight), axis=0))
+    return xp.stack(sums), float(len(Y) if weight is None else weight.sum())
+
+
+def _loo_scores(
+    V: Any,
+    Y: Array,
+    weight: Array | None,
+    mean: Array,
+    rotated: Any,
+    kept: Any,
+    place: Array,
+    total: float,
+) -> Any:
+    left = take(left_out(V, weight, total, kept), place, axis=1)
+    unexplained = like(V, Y - mean) - V @ (take(kept, place, axis=1) * rotated)
+    return like(V, Y) - unexplained / left
+
+
+def _fold_sums(
+    V: Array, Y: Array, weight: Array | None, fold_of: Array, numbers: Array, mean: Array
+) -> tuple[Array, Array]:
+    """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of each of some folds."""
+    found = []
+    for number in numbers:
+        rows = np.flatnonzero(fold_of == number)
+        columns = _with_ones(V[rows])
+        weighted = weigh(columns, None if weight is None else weight[rows])
+        found.append((columns.T @ weighted, weighted.T @ (Y[rows] - mean)))
+    products, sums = zip(*found, strict=True)
+    return np.stack(products), np.stack(sums)
+
+
+def _scores(V: Array, fold_of: Array, numbers: Array, coefs: list[Array]) -> Array:
+    """Return (1, V) times the coefficients of their fold, of the rows of some folds."""
+    scores = np.empty((len(V), coefs[0].shape[1]))
+    for number, coef in zip(numbers, coefs, strict=True):
+        rows = np.flatnonzero(fold_of == number)
+        scores[rows] = _with_ones(V[rows]) @ coef
+    return scores[np.isin(fold_of, numbers)]
+
+
+def _with_ones(V: Array) -> Array:
+    return np.hstack([np.ones((len(V), 1)), V])
 
 
 def _kept(spectrum: RidgeSpectrum, ridges: Array) -> Any:
@@ -173,7 +313,7 @@ def choose_ridges(
     ridges = ridges * spectrum.scale
     compute = interpolate_errors if interpolate else loo_errors
     errors = compute(spectrum, Y, ridges, rows)
-    weight = np.ones(len(Y)) if spectrum.weight is None else to_numpy(spectrum.weight)
+    weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
     if rows is not None:
         Y, weight = Y[rows], weight[rows]
     total, positives = weight.sum(), weight @ Y
@@ -212,7 +352,7 @@ def choose_clear_ridges(
         (Y - to_numpy(fit_ridge(spectrum, Y, ridge)[0])) ** 2 for ridge in (own, shared)
     )
     saved = with_shared - with_own
-    weight = np.ones(len(Y)) if spectrum.weight is None else to_numpy(spectrum.weight)
+    weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
     if rows is not None:
         saved, weight = saved[rows], weight[rows]
     mean, error = mean_and_error(saved, weight)

@@ -1,6 +1,5 @@
 """The decomposition of centred rows that all ridge regressions on them share."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ from scipy import linalg, sparse
 from sklearn.utils._array_api import device, get_namespace
 
 from labelkin.base import Array, Matrix
+from labelkin.distributed import Blocks, as_blocks
 from labelkin.kernel._distances import row_blocks
 
 
@@ -19,17 +19,17 @@ class RidgeSpectrum:
     Made by `of_kernel`, `of_features` or `of_landmarks`.
     """
 
-    vectors: Any
-    """V, (n_samples, r): VᵀWV = I, each column with the weighted sum 0."""
+    rows: Blocks
+    """V, (n_samples, r), in blocks: VᵀWV = I, each column with the weighted sum 0."""
     values: Any
     """Λ, (r,), positive."""
     basis: Any
     """Coefficients of the columns of the features or landmarks, (n_columns, r), that make up each
     column of V. None for a kernel matrix, whose coefficients follow from the residuals."""
     mean: Any
-    """Column means of the kernel matrix or of the features, (n_columns,)."""
+    """Column means of the kernel matrix, (n_samples,); of features, means times the basis, (r,)."""
     weight: Any = None
-    """w, (n_samples,), positive. None: all 1."""
+    """w, (n_samples,), positive, on the host. None: all 1."""
 
     @classmethod
     def of_kernel(cls, K: Any, weight: Array | None = None) -> "RidgeSpectrum":
@@ -38,13 +38,12 @@ class RidgeSpectrum:
         if weight is None:
             mean = xp.mean(K, axis=0)
             values, vectors = _eigh(K - mean[None, :] - mean[:, None] + xp.mean(mean))
-            return cls(vectors, values, None, mean)
-        weight = like(K, weight)
-        share, root = weight / xp.sum(weight), weight**0.5
+            return cls(as_blocks(vectors), values, None, mean)
+        share, root = like(K, weight / weight.sum()), like(K, weight**0.5)
         mean = share @ K
         centred = K - mean[None, :] - mean[:, None] + share @ mean
         values, vectors = _eigh(centred * root[:, None] * root[None, :])
-        return cls(vectors / root[:, None], values, None, mean, weight)
+        return cls(as_blocks(vectors / root[:, None]), values, None, mean, weight)
 
     @classmethod
     def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
@@ -53,7 +52,6 @@ class RidgeSpectrum:
             if weight is None:
                 total, mean, weighted = Z.shape[0], np.asarray(Z.mean(axis=0)).ravel(), Z
             else:
-                weight = weight.astype(Z.dtype)
                 total, weighted = weight.sum(), Z.multiply(weight[:, None])
                 mean = Z.T @ (weight / total)
             mean = mean.astype(Z.dtype)
@@ -66,58 +64,45 @@ class RidgeSpectrum:
                 mean = xp.mean(Z, axis=0)
                 centred = weighted = Z - mean[None, :]
             else:
-                weight = like(Z, weight)
-                mean = weight @ Z / xp.sum(weight)
+                mean = like(Z, weight / weight.sum()) @ Z
                 centred = Z - mean[None, :]
-                weighted = centred * weight[:, None]
+                weighted = weigh(centred, weight)
             values, directions = _eigh(centred.T @ weighted)
             rotated = centred @ directions
         roots = values**0.5
-        return cls(rotated / roots, values, directions * roots, mean, weight)
+        basis = directions * roots
+        return cls(as_blocks(rotated / roots), values, basis, mean @ basis, weight)
 
     @classmethod
-    def of_landmarks(
-        cls, K: Any, blocks: Iterable[Any], weight: Array | None = None
-    ) -> "RidgeSpectrum":
+    def of_landmarks(cls, K: Any, columns: Blocks, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose a kernel approximated from m landmarks (Nyström).
 
-        `K` is the kernel of the landmarks, (m, m), `blocks` that of the training rows and the
-        landmarks, some rows at a time.
+        `K` is the kernel of the landmarks, (m, m), `columns` that of the training rows and the
+        landmarks, in memory or on workers. They are replaced: two arrays of this size never exist
+        together.
         """
-        xp, _ = get_namespace(K)
         whitening = _whitening(K)
-        weight = None if weight is None else like(K, weight)
-        parts, columns, scatter, n = [], xp.zeros_like(K[0, :]), 0.0, 0
-        for block in blocks:
-            part = block @ whitening
-            parts.append(part)
-            rows = slice(n, n + part.shape[0])
-            n = rows.stop
-            if weight is None:
-                columns, scatter = columns + xp.sum(block, axis=0), scatter + part.T @ part
-            else:
-                columns = columns + weight[rows] @ block
-                scatter = scatter + part.T @ (part * weight[rows][:, None])
-        total = n if weight is None else xp.sum(weight)
-        mean = columns @ whitening / total
+        rows = columns.replace(_product, [whitening], whitening.shape[1])
+        total = float(rows.starts[-1] if weight is None else weight.sum())
+        sums, scatter = rows.total(_moments, [rows.split(weight)])
+        mean = sums / total
         values, directions = _eigh(scatter - total * mean[:, None] * mean)
         roots = values**0.5
         rotation, offset = directions / roots, mean @ directions / roots
-        # Each part is freed after its rows of U: the two (n, m) arrays never exist together.
-        vectors = xp.empty((n, values.shape[0]), dtype=K.dtype, device=device(K))
-        end = n
-        while parts:
-            part = parts.pop()
-            vectors[end - part.shape[0] : end, :] = part @ rotation - offset
-            end -= part.shape[0]
-        return cls(vectors, values, whitening @ (directions * roots), columns / total, weight)
+        rows = rows.replace(_rotation, [rotation, offset], values.shape[0])
+        basis = directions * roots
+        return cls(rows, values, whitening @ basis, mean @ basis, weight)
+
+    @property
+    def vectors(self) -> Any:
+        """V of rows in memory as one array."""
+        blocks = self.rows.collect(_identity)
+        return blocks[0] if len(blocks) == 1 else get_namespace(*blocks)[0].concat(blocks, axis=0)
 
     @property
     def total(self) -> float:
         """Sum of the weights; without them the number of rows."""
-        if self.weight is None:
-            return self.vectors.shape[0]
-        return float(get_namespace(self.weight)[0].sum(self.weight))
+        return float(self.rows.starts[-1] if self.weight is None else self.weight.sum())
 
     @property
     def scale(self) -> float:
@@ -125,17 +110,37 @@ class RidgeSpectrum:
         xp, _ = get_namespace(self.values)
         return float(xp.sum(self.values)) / self.total or 1.0
 
-    def weigh(self, rows: Any) -> Any:
-        """Return an (n_samples, m) array with its rows multiplied by their weights."""
-        return rows if self.weight is None else rows * self.weight[:, None]
 
-    def left_out(self, shrinkage: Any) -> Any:
-        """Return 1 − hᵢ for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
-        xp, _ = get_namespace(self.vectors)
-        blocks = [block**2 @ shrinkage for block in row_blocks(self.vectors, shrinkage.shape[0])]
-        left = 1 - self.weigh(1 / self.total + xp.concat(blocks, axis=0))
-        # 0 for a single sample, whose residual is 0 as well.
-        return xp.where(left > 0, left, xp.ones_like(left))
+def weigh(rows: Any, weight: Array | None) -> Any:
+    """Return an (n, m) array with its rows multiplied by their weights; None: all 1."""
+    return rows if weight is None else rows * like(rows, weight)[:, None]
+
+
+def left_out(V: Any, weight: Array | None, total: float, shrinkage: Any) -> Any:
+    """Return 1 − hᵢ of rows of V for each column of `shrinkage`, (r, m) of Λ / (Λ + λ)."""
+    xp, _ = get_namespace(V)
+    blocks = [block**2 @ shrinkage for block in row_blocks(V, shrinkage.shape[0])]
+    left = 1 - weigh(1 / total + xp.concat(blocks, axis=0), weight)
+    # 0 for a single sample, whose residual is 0 as well.
+    return xp.where(left > 0, left, xp.ones_like(left))
+
+
+def _identity(block: Any) -> Any:
+    return block
+
+
+def _product(block: Any, matrix: Any) -> Any:
+    return block @ matrix
+
+
+def _rotation(block: Any, matrix: Any, offset: Any) -> Any:
+    return block @ matrix - offset
+
+
+def _moments(block: Any, weight: Array | None) -> tuple[Any, Any]:
+    """Return weighted sums of the columns of a block and of their products."""
+    weighted = weigh(block, weight)
+    return get_namespace(block)[0].sum(weighted, axis=0), block.T @ weighted
 
 
 def _whitening(K: Any) -> Any:

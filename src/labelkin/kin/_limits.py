@@ -173,6 +173,10 @@ class Limits:
         """Return whether there is logistic regression alone."""
         return shape.n_samples * shape.n_labels > self.large_entries
 
+    def without_exact_kernels(self) -> "Limits":
+        """Return limits by which every kernel is approximated from landmarks."""
+        return replace(self, max_eigen=0, direct_work=0.0)
+
     def n_held_out(self, shape: Shape) -> int:
         """Return how many rows of large data have out-of-sample scores."""
         return max(10, min(self.held_out_rows, int(self.held_out_entries / shape.n_labels)))
@@ -189,10 +193,11 @@ class Limits:
         """Return how many landmarks a kernel has.
 
         Their number m falls as √(1/n), so that the time stays the same, and for very many rows as
-        1/n, so that the n · m kernel values stay in memory. Each halving of m costs accuracy.
+        1/n, so that the n · m kernel values stay in memory. Each halving of m costs accuracy. More
+        than a quarter of the rows would take more time than an exact kernel.
         """
         in_time = int((self.landmark_work / n_samples) ** 0.5)
-        most = min(in_time, self.landmark_entries // n_samples)
+        most = min(in_time, self.landmark_entries // n_samples, n_samples // 4)
         return min(n_samples, max(self.min_landmarks, most))
 
     def n_concurrent(self, n_samples: int, n_threads: int) -> int:

@@ -1,11 +1,16 @@
 """Logistic regression as a member of the ensemble."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.linear._fit import LabelFitter, MemoryData
+from labelkin.distributed import as_blocks
+from labelkin.kin._views import stored_values
+from labelkin.linear._blocks import label_data
+from labelkin.linear._fit import LabelFitter
 
 _MAX_ITER = 1000
 # Below this share of values that are not zero, products of sparse rows take less time.
@@ -24,7 +29,8 @@ class LogisticLearner:
     left out in `n_groups` groups, each fit from zero: a start at the weights of all rows would have
     seen the labels of the fold. The fit to all rows starts at the mean of these. `C_` has the least
     log loss of the groups left out. `tol` bounds the distance of the weights to their optimum,
-    relative to their length: metrics do not depend on the second digit.
+    relative to their length: metrics do not depend on the second digit. Rows in blocks on Dask
+    workers stay there.
 
     `coef_` are the weights of rows divided by `unit_`, a power of two near the length of a centred
     row, in half precision: three digits are more than they are certain to, and in this unit none is
@@ -42,7 +48,7 @@ class LogisticLearner:
 
     def fit_scores(
         self,
-        rows: Matrix,
+        rows: Any,
         Y: Array,
         random_state: int,
         fold_of: Array,
@@ -51,27 +57,30 @@ class LogisticLearner:
     ) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
         (n, k), q = rows.shape, Y.shape[1]
-        if not sparse.issparse(rows) and np.count_nonzero(rows) < _SPARSE_SHARE * rows.size:
-            rows = sparse.csr_array(rows)
+        weight = np.ones(n) if weight is None else weight
+        targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
+        blocks = as_blocks(rows)
+        n_sparse, stored = blocks.total(_count_stored)
+        is_sparse = bool(n_sparse) or stored < _SPARSE_SHARE * n * k
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
-        centre = np.zeros(k) if sparse.issparse(rows) else rows.mean(axis=0)
-        rows = rows.astype(np.float32) if sparse.issparse(rows) else rows - centre
-        weight = np.ones(n) if weight is None else weight
-        size = MemoryData(rows, Y).moments(weight).spread()
+        centre = np.zeros(k) if is_sparse else blocks.total(_sum_columns) / n
+        dtype = np.float32 if is_sparse else np.float64
+        blocks = blocks.apply(_prepare, [centre, is_sparse], dtype=dtype)
+        size = label_data(blocks, targets).moments(weight).spread()
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
-        rows = rows / self.unit_
+        data = label_data(blocks.apply(_divide, [self.unit_], dtype=dtype), targets)
+        fitter = self._fitter(data)
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]
-        self.C_ = self._choose_C(rows, Y, weight, np.random.RandomState(random_state), left_out)
-        targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
-        fitter = self._fitter(rows, targets)
+        self.C_ = self._choose_C(data, weight, np.random.RandomState(random_state), left_out)
         self.coef_ = np.empty((k, q), dtype=np.float16)
         self.intercept_ = np.empty(q)
         log_odds = np.empty((int((fold_of >= 0).sum()), q))
-        for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (n + k))):
+        most_rows = int(np.diff(blocks.starts).max())
+        for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (most_rows + k))):
             labels = np.arange(q)[block]
             C, start = np.full(len(labels), self.C_), None
             if len(left_out):
@@ -84,26 +93,20 @@ class LogisticLearner:
                 log_odds[:, block] = fitted.intercept
         return log_odds
 
-    def _fitter(self, rows: Matrix, Y: Matrix) -> LabelFitter:
-        return LabelFitter(
-            MemoryData(rows, Y), tol=self.tol, max_iter=_MAX_ITER, n_jobs=self.n_jobs
-        )
+    def _fitter(self, data: Any) -> LabelFitter:
+        return LabelFitter(data, tol=self.tol, max_iter=_MAX_ITER, n_jobs=self.n_jobs)
 
     def _choose_C(
-        self,
-        rows: Matrix,
-        Y: Array,
-        weight: Array,
-        rng: np.random.RandomState,
-        left_out: Array,
+        self, data: Any, weight: Array, rng: np.random.RandomState, left_out: Array
     ) -> float:
         """Return C with the least log loss of groups of rows left out, on a sample of them."""
         if not len(left_out):
             return 1.0
-        sample = rng.permutation(len(Y))[:_SEARCH_ROWS]
+        sample = rng.permutation(len(weight))[:_SEARCH_ROWS]
         group = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
-        fitter = self._fitter(rows[sample], Y[sample])
-        return float(fitter.choose_C(weight[sample], group, None)[0])
+        order = np.argsort(sample)  # rows on workers are taken in their order
+        sample, group = sample[order], group[order]
+        return float(self._fitter(data.take(sample)).choose_C(weight[sample], group, None)[0])
 
     def scores(self, rows: Matrix) -> Array:
         """Return log odds of queries."""
@@ -111,3 +114,22 @@ class LogisticLearner:
         blocks = gen_batches(q, max(1, _BLOCK_ENTRIES // k))
         odds = [rows @ self.coef_[:, block].astype(np.float64) for block in blocks]
         return np.hstack(odds) / self.unit_ + self.intercept_
+
+
+def _count_stored(block: Matrix) -> tuple[int, int]:
+    """Return whether rows are sparse, and how many values are not zero."""
+    return int(sparse.issparse(block)), stored_values(block)
+
+
+def _sum_columns(block: Array) -> Array:
+    return block.sum(axis=0)
+
+
+def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
+    if not is_sparse:
+        return block - centre
+    return (block if sparse.issparse(block) else sparse.csr_array(block)).astype(np.float32)
+
+
+def _divide(block: Matrix, unit: float) -> Matrix:
+    return block / unit

@@ -72,6 +72,9 @@ class Planner:
         Draws bags and parts.
     limits : Limits
         Sizes and costs.
+    in_memory : bool
+        Whether the rows are in memory; else there are only members that are sums over blocks of
+        rows.
     """
 
     def __init__(
@@ -85,11 +88,13 @@ class Planner:
         n_jobs: int,
         rng: np.random.RandomState,
         limits: Limits,
+        in_memory: bool = True,
     ) -> None:
         self.views, self.names = views, list(views)
         self.shape, self.binary, self.weighted = shape, binary, weighted
         self.fold_of, self.n_jobs = fold_of, n_jobs
-        self.rng, self.limits = rng, limits
+        self.rng, self.in_memory = rng, in_memory
+        self.limits = limits if in_memory else limits.without_exact_kernels()
 
     def plan(self, n_projections: int, n_trees: int | None) -> Plan:
         """Choose the members; the arguments are those of `KinEnsembleClassifier`."""
@@ -115,6 +120,8 @@ class Planner:
             plan.members.append(member)
         if self.limits.is_large(self.shape):
             plan.left_out["others"] = "rows times labels are too many for out-of-sample scores"
+        elif not self.in_memory:
+            plan.left_out["others"] = "projections and trees need the rows in memory"
         else:
             self._add_trees(plan, n_trees, self.limits.seconds - budget.seconds)
         return plan
@@ -140,6 +147,8 @@ class Planner:
         kernels = [*smooth, *rough]
         if "topics" in self.names:  # to which, of many words, a Laplacian kernel adds most
             kernels = [self._kernel("topics", "rbf"), rough[0], *smooth, *rough[1:]]
+        if not self.in_memory:
+            n_projections = 0
         projections = [self._projections(n_projections)] if n_projections else []
         if texts:
             return [*linear, *kernels, *projections]

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import column_spread, squared_norms, unit_rows
+from labelkin.distributed import RowBlocks, as_blocks
+from labelkin.kernel._distances import column_spread, squared_norms, take, unit_rows
 from labelkin.kin._limits import Limits
 from labelkin.projection._scatter import TrainingRows
 
@@ -44,7 +45,7 @@ class Unit:
 class Standard:
     """Each feature divided by its standard deviation."""
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Any) -> None:
         self.divisor = column_spread(X)
 
     def __call__(self, X: Matrix) -> Matrix:
@@ -55,9 +56,9 @@ class Standard:
 class Ranks:
     """Each value's share of smaller training values of its feature, ties counted half."""
 
-    def __init__(self, X: Array, max_rows: int) -> None:
-        step = -(-len(X) // max_rows)
-        self.values = np.sort(X[::step].T, axis=1)
+    def __init__(self, X: Any, max_rows: int) -> None:
+        n = X.shape[0]
+        self.values = np.sort(take(X, np.arange(0, n, -(-n // max_rows))).T, axis=1)
 
     def __call__(self, X: Array) -> Array:
         """Return the view of rows."""
@@ -74,10 +75,9 @@ class Words:
     With the power ½, frequent words of a document dominate the others less.
     """
 
-    def __init__(self, X: Matrix, power: float) -> None:
-        n = X.shape[0]
-        rows_with = np.asarray((X > 0).sum(axis=0)).ravel()
-        self.weight = np.log((n + 1) / (rows_with + 1)) ** power
+    def __init__(self, X: Any, power: float) -> None:
+        rows_with = as_blocks(X).total(_count_positive)
+        self.weight = np.log((X.shape[0] + 1) / (rows_with + 1)) ** power
         self.power = power
 
     def __call__(self, X: Matrix) -> Matrix:
@@ -114,7 +114,7 @@ class Topics(Reduced):
 
 
 def learn_views(
-    X: Matrix,
+    X: Any,
     seed: int = 0,
     limits: Limits | None = None,
     *,
@@ -128,11 +128,12 @@ def learn_views(
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
     of these views in fewer columns, where it has too many to learn projections of it;
     ``"topics"``, which take time on very many rows, are the leading directions of texts with many
-    words. The last view but ``"topics"`` is the one for projections.
+    words. The last view but ``"topics"`` is the one for projections. Both need the rows in memory;
+    the others are learned from rows in blocks on workers too.
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
-    lengths = np.sqrt(squared_norms(X))
+    lengths = np.sqrt(np.concatenate(as_blocks(X).collect(squared_norms)))
     if lengths.std() > _SAME_LENGTH * lengths.mean():
         views["unit"] = Unit()
     if is_text(X):
@@ -140,7 +141,7 @@ def learn_views(
         views["root_idf"] = Words(X, 0.5)
     else:
         views["standard"] = Standard(X)
-        if not sparse.issparse(X):
+        if not has_sparse_rows(X):
             views["ranks"] = Ranks(X, limits.ranked_rows)
     if projected:
         last = list(views.values())[-1]
@@ -160,8 +161,11 @@ def word_view(views: Iterable[str], weighted: bool) -> str:
     """Return the name of the view for linear models.
 
     Words as they are if they are weighted already (see `is_weighted`), else by their rarity.
-    Measurements of a table divided by their standard deviations.
+    Measurements of a table divided by their standard deviations. A single view is the one.
     """
+    names = list(views)
+    if len(names) == 1:
+        return names[0]
     if "idf" in views:
         return "raw" if weighted else "idf"
     return "standard" if "ranks" in views else "raw"
@@ -182,40 +186,76 @@ def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
     return TrainingRows(rows).basis if k > n else None
 
 
-def is_text(X: Matrix) -> bool:
+def is_text(X: Any) -> bool:
     """Return whether rows look like weights of words: most values zero, hardly any negative.
 
     A table with categories in columns of their own may look the same, but for its measurements:
     columns with hardly any zero, or with negative values, of which a text has few. Beside the
     words of a text some such columns change nothing.
     """
-    filled = np.asarray((X != 0).mean(axis=0)).ravel()
-    negative = np.asarray((X < 0).sum(axis=0)).ravel() > 0
-    measured = np.mean((filled > _FILLED) | negative)
+    stored, negative = as_blocks(X).total(_count_filled)
+    filled = stored / X.shape[0]
+    measured = np.mean((filled > _FILLED) | (negative > 0))
     return bool(filled.mean() < 0.5 and measured < _FILLED_COLUMNS)
 
 
-def is_weighted(X: Matrix) -> bool:
+def is_weighted(X: Any) -> bool:
     """Return whether words have weights rather than counts, which are integers."""
-    stored = X.data if sparse.issparse(X) else X[X != 0]
-    return bool(stored.size and np.mean(stored == np.rint(stored)) < 0.5)
+    integers, stored = as_blocks(X).total(_count_integers)
+    return bool(stored and integers < 0.5 * stored)
 
 
-def is_binary(X: Matrix) -> bool:
+def is_binary(X: Any) -> bool:
     """Return whether all values are 0 or 1: then |x − z|₁ is |x − z|₂²."""
-    stored = X.data if sparse.issparse(X) else X
-    return bool(((stored == 0) | (stored == 1)).all())
+    return not as_blocks(X).total(_count_other)
 
 
-def as_float_rows(X: Matrix, dense: bool) -> Matrix:
-    """Return rows in double precision: a C-ordered array if `dense` or if they were, else CSR."""
+def has_sparse_rows(X: Any) -> bool:
+    """Return whether rows, or some blocks of them, are sparse."""
+    return bool(as_blocks(X).total(sparse.issparse))
+
+
+def stored_values(X: Any) -> int:
+    """Return how many values are not zero."""
+    return int(as_blocks(X).total(_count_stored))
+
+
+def as_float_rows(X: Any, dense: bool) -> Any:
+    """Return rows in double precision: C-ordered arrays if `dense` or if they were, else CSR."""
+    if isinstance(X, RowBlocks):
+        return X.apply(as_float_rows, [dense])
     if sparse.issparse(X) and not dense:
         return sparse.csr_matrix(X, dtype=np.float64)
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
-def stored_values(X: Matrix) -> int:
-    """Return how many values are not zero."""
+# Sums over rows in memory, or over the rows of one block.
+
+
+def _count_positive(X: Matrix) -> Array:
+    return np.asarray((X > 0).sum(axis=0)).ravel()
+
+
+def _count_filled(X: Matrix) -> tuple[Array, Array]:
+    """Return how many values of each column are not zero, and how many are negative."""
+    return (
+        np.asarray((X != 0).sum(axis=0)).ravel(),
+        np.asarray((X < 0).sum(axis=0)).ravel(),
+    )
+
+
+def _count_integers(X: Matrix) -> tuple[int, int]:
+    """Return how many stored values are integers, and how many there are."""
+    stored = X.data if sparse.issparse(X) else X[X != 0]
+    return int(np.count_nonzero(stored == np.rint(stored))), stored.size
+
+
+def _count_other(X: Matrix) -> int:
+    stored = X.data if sparse.issparse(X) else X
+    return int(np.count_nonzero((stored != 0) & (stored != 1)))
+
+
+def _count_stored(X: Matrix) -> int:
     return int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
 
 

@@ -13,15 +13,16 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix, label_matrix
 from labelkin.distributed import (
+    Blocks,
     RowBlocks,
-    combine_in_tree,
     compute,
     constant,
     persist,
     project_rows,
+    sum_in_tree,
     task,
 )
-from labelkin.linear._fit import Weights
+from labelkin.linear._fit import MemoryData, Weights
 from labelkin.linear._rows import LabelledRows, MemoryRows, Moments, Plane, Sums
 
 # Weights of a batch of labels: few round trips, within the memory of one machine.
@@ -43,8 +44,7 @@ class BlockData:
 
     def __init__(self, rows: RowBlocks, Y: Any) -> None:
         self._rows, self.shape = rows.persist(), rows.shape
-        labels = compute([Y])[0] if hasattr(Y, "__dask_graph__") else Y
-        labels = label_matrix(labels, keep_sparse=True)
+        labels = label_matrix(Y, keep_sparse=True)
         self._Y = labels.tocsc() if sparse.issparse(labels) else labels
 
     def labels(self, columns: Array) -> Array:
@@ -56,20 +56,21 @@ class BlockData:
         """Return the weight of the samples that have each label, (q,)."""
         return weight @ self._Y
 
-    def split(self, values: Array) -> list[Array]:
-        """Split an array with one entry or row per sample into blocks."""
-        return np.split(values, self._rows.starts[1:-1])
+    def take(self, rows: Array) -> "BlockData":
+        """Return some samples, given by their sorted numbers."""
+        return BlockData(self._rows.subset(rows), self._Y[rows])
 
     def rows(self, weight: Array) -> "BlockRows":
         """Return the rows of positive weight, for `minimise`."""
-        return BlockRows(self, self._map(MemoryRows, self.split(weight)))
+        return BlockRows(self._rows, self._rows.map(MemoryRows, [self._rows.split(weight)]))
 
     def scores(self, weights: Weights, rows: Array) -> Array:
         """Return the log odds of some rows, sorted by their numbers, (m, q)."""
         wanted = np.zeros(self.shape[0], dtype=bool)
         wanted[rows] = True
-        masks = self.split(wanted)
-        return np.concatenate(compute(self._map(_scores, masks, weights.coef, weights.intercept)))
+        masks = self._rows.split(wanted)
+        found = self._rows.collect(_scores, [masks], [weights.coef, weights.intercept])
+        return np.concatenate(found)
 
     def array(self, values: Array) -> Array:
         """Return an array in the type of the rows."""
@@ -77,13 +78,13 @@ class BlockData:
 
     def keys(self, direction: Array) -> Array:
         """Return the products of the rows with a direction."""
-        keys = compute(self._map(project_rows, None, self.array(direction)))
+        keys = self._rows.collect(project_rows, shared=[self.array(direction)])
         return np.concatenate(keys).astype(np.float64)
 
     def moments(self, weight: Array) -> Moments:
         """Return the weighted means of the columns and of their squares."""
-        parts = self._map(Moments.of_rows, self.split(self.array(weight / (weight.sum() or 1.0))))
-        mean, square, _ = compute([combine_in_tree(task(_add), parts)])[0]
+        share = self._rows.split(self.array(weight / (weight.sum() or 1.0)))
+        mean, square, _ = self._rows.total(Moments.of_rows, [share])
         return Moments(mean, square, float(weight.sum()))
 
     def batches(self, columns: Array) -> list[Array]:
@@ -91,25 +92,17 @@ class BlockData:
         size = max(1, _BATCH_WEIGHTS // self.shape[1])
         return [columns[i : i + size] for i in range(0, len(columns), size)]
 
-    def _map(self, function: Callable, parts: list[Any] | None, *shared: Any) -> list[Any]:
-        """Return a task per block: of its rows, its part, and what all blocks share."""
-        call, common = task(function), [constant(value) for value in shared]
-        if parts is None:
-            return [call(block, *common) for block in self._rows.row_blocks]
-        pairs = zip(self._rows.row_blocks, parts, strict=True)
-        return [call(block, part, *common) for block, part in pairs]
-
 
 class BlockRows:
     """Rows with weights in blocks: what `MemoryRows` is in memory."""
 
-    def __init__(self, data: BlockData, blocks: list[Any]) -> None:
-        self._data, self._blocks = data, persist(blocks)
+    def __init__(self, rows: RowBlocks, blocks: list[Any]) -> None:
+        self._rows, self._blocks = rows, persist(blocks)
 
     def with_labels(self, Y: Array) -> "LabelledBlocks":
         """Return the rows with the labels of a batch."""
         label = task(MemoryRows.with_labels)
-        pairs = zip(self._blocks, self._data.split(Y), strict=True)
+        pairs = zip(self._blocks, self._rows.split(Y), strict=True)
         return LabelledBlocks(persist([label(block, part) for block, part in pairs]))
 
 
@@ -118,6 +111,7 @@ class LabelledBlocks:
 
     def __init__(self, blocks: list[Any], states: list[Any] | None = None) -> None:
         self._blocks, self._states = blocks, states or []
+        self._sums: Sums | None = None
 
     def take(self, columns: Array) -> "LabelledBlocks":
         """Return the same rows and point with some of the labels."""
@@ -151,28 +145,35 @@ class LabelledBlocks:
 
     def sums(self) -> Sums:
         """Return the sums at the point."""
-        return Sums(*self._total(LabelledRows.sums))
+        return self._sums or Sums(*self._total(LabelledRows.sums))
 
     def plane(self, direction: Array, offset: Array) -> Plane:
         """Return the sums with two changes of the log odds."""
         return Plane(*self._total(LabelledRows.plane, direction, offset))
 
     def slope(self) -> Array:
-        """Return Σ e · (change by the last step)."""
-        return self._total(LabelledRows.slope)
+        """Return Σ e · (change by the last step).
+
+        The sums come with it: they are needed next, unless the step is shortened, which is rare.
+        """
+        slope, *sums = self._total(_slope_and_sums)
+        self._sums = Sums(*sums)
+        return slope
 
     def _total(self, function: Callable, *shared: Any) -> Any:
         call, common = task(function), [constant(value) for value in shared]
         parts = [call(state, *common) for state in self._states]
-        return compute([combine_in_tree(task(_add), parts)])[0]
+        return compute([sum_in_tree(parts)])[0]
 
 
-def _add(parts: list[Any]) -> Any:
-    """Add up arrays, or tuples of arrays entry by entry."""
-    if isinstance(parts[0], tuple):
-        return tuple(sum(entries) for entries in zip(*parts, strict=True))
-    return sum(parts)
+def _slope_and_sums(state: LabelledRows) -> tuple[Array, ...]:
+    return state.slope(), *state.sums()
 
 
 def _scores(block: Matrix, wanted: Array, coef: Array, intercept: Array) -> Array:
     return block[np.flatnonzero(wanted)] @ coef + intercept
+
+
+def label_data(rows: Blocks, Y: Matrix) -> MemoryData | BlockData:
+    """Return samples, on workers or one block in memory, with their labels."""
+    return BlockData(rows, Y) if isinstance(rows, RowBlocks) else MemoryData(rows.blocks[0], Y)

@@ -77,6 +77,10 @@ class MemoryData:
         """Return the weight of the samples that have each label, (q,)."""
         return weight @ self._Y
 
+    def take(self, rows: Array) -> "MemoryData":
+        """Return some samples, given by their numbers."""
+        return MemoryData(take_rows(self.X, rows), self._Y[rows])
+
     def rows(self, weight: Array) -> MemoryRows:
         """Return the rows of positive weight, for `minimise`."""
         return MemoryRows(self.X, weight)
