@@ -53,23 +53,23 @@ def round_trip(folder, form, data, target, compression="", **options):
     return read(path, labels=options["label_names"] if form == "csv" else None)
 
 
-@pytest.mark.parametrize("form", FORMATS)
 @settings(max_examples=80, deadline=None)
 @given(content=contents(), compression=st.sampled_from(["", "", ".gz", ".bz2"]))
-def test_round_trip(tmp_path_factory, form, content, compression):
+def test_round_trip(tmp_path_factory, content, compression):
     data, target, features, labels, n_values = content
     folder = tmp_path_factory.getbasetemp()
-    if form == "meka":
-        (folder / "set.xml").unlink(missing_ok=True)
     options = {"feature_names": features, "label_names": labels, "feature_n_values": n_values}
-    got = round_trip(folder, form, data, target, compression, **options)
-    assert_same(got, data, target)
-    assert got.feature_names == features
-    assert got.label_names == labels
-    kinds = np.zeros_like(n_values) if form in ("libsvm", "csv") else n_values
-    np.testing.assert_array_equal(got.feature_n_values, kinds)
-    if form in ("mulan", "meka", "parquet") and data.shape[0]:
-        assert sparse.issparse(got.data) == sparse.issparse(data)
+    for form in FORMATS:
+        if form == "meka":
+            (folder / "set.xml").unlink(missing_ok=True)
+        got = round_trip(folder, form, data, target, compression, **options)
+        assert_same(got, data, target)
+        assert got.feature_names == features, form
+        assert got.label_names == labels, form
+        kinds = np.zeros_like(n_values) if form in ("libsvm", "csv") else n_values
+        np.testing.assert_array_equal(got.feature_n_values, kinds, err_msg=form)
+        if form in ("mulan", "meka", "parquet") and data.shape[0]:
+            assert sparse.issparse(got.data) == sparse.issparse(data), form
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -130,13 +130,13 @@ def cases(draw):
     return draw(binary), draw(scores), draw(binary)
 
 
-@pytest.mark.parametrize("name", RANKING_ROWS)
 @settings(max_examples=150, deadline=None)
 @given(case=cases())
-def test_ranking_metrics_are_their_equations(name, case):
+def test_ranking_metrics_are_their_equations(case):
     Y, S, _ = case
-    rows = [RANKING_ROWS[name](y, ranks(s, y)) for y, s in zip(Y, S, strict=True)]
-    assert METRICS[name](Y, S) == pytest.approx(np.mean(rows), abs=1e-12)
+    for name, row in RANKING_ROWS.items():
+        rows = [row(y, ranks(s, y)) for y, s in zip(Y, S, strict=True)]
+        assert METRICS[name](Y, S) == pytest.approx(np.mean(rows), abs=1e-12), name
 
 
 @settings(max_examples=150, deadline=None)
@@ -151,27 +151,29 @@ def test_average_precision_is_its_equation(case):
     assert METRICS["average_precision"](Y, S) == pytest.approx(np.mean(rows), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", LABEL_ROWS)
 @settings(max_examples=150, deadline=None)
 @given(case=cases())
-def test_label_set_metrics_are_their_equations(name, case):
+def test_label_set_metrics_are_their_equations(case):
     Y, _, Z = case
-    rows = [LABEL_ROWS[name](y, z) for y, z in zip(Y, Z, strict=True)]
-    assert METRICS[name](Y, Z) == pytest.approx(np.mean(rows), abs=1e-12)
+    for name, row in LABEL_ROWS.items():
+        rows = [row(y, z) for y, z in zip(Y, Z, strict=True)]
+        assert METRICS[name](Y, Z) == pytest.approx(np.mean(rows), abs=1e-12), name
 
 
-@pytest.mark.parametrize("name", BY_LABEL)
 @settings(max_examples=100, deadline=None)
 @given(case=cases())
-def test_averages_over_labels(name, case):
+def test_averages_over_labels(case):
     Y, _, Z = case
-    row = BY_LABEL[name]
-    values = [row(y, z) for y, z in zip(Y.T, Z.T, strict=True)]
     support = Y.sum(axis=0)
-    weighted = np.average(values, weights=support) if support.any() else np.mean(values)
-    assert METRICS[f"macro_{name}"](Y, Z) == pytest.approx(np.mean(values), abs=1e-12)
-    assert METRICS[f"micro_{name}"](Y, Z) == pytest.approx(row(Y.ravel(), Z.ravel()), abs=1e-12)
-    assert METRICS[f"weighted_{name}"](Y, Z) == pytest.approx(weighted, abs=1e-12)
+    for name, row in BY_LABEL.items():
+        values = [row(y, z) for y, z in zip(Y.T, Z.T, strict=True)]
+        expected = {
+            "macro": np.mean(values),
+            "micro": row(Y.ravel(), Z.ravel()),
+            "weighted": np.average(values, weights=support) if support.any() else np.mean(values),
+        }
+        found = {average: METRICS[f"{average}_{name}"](Y, Z) for average in expected}
+        assert found == pytest.approx(expected, abs=1e-12), name
 
 
 @settings(max_examples=100, deadline=None)
@@ -198,17 +200,17 @@ def test_log_loss_is_the_mean_over_cells(case):
     assert METRICS["log_loss"](Y, S) == pytest.approx(-np.log(p).mean(), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", METRICS)
 @settings(max_examples=40, deadline=None)
 @given(case=cases(), data=st.data())
-def test_order_of_rows_and_labels_does_not_matter(name, case, data):
+def test_order_of_rows_and_labels_does_not_matter(case, data):
     Y, S, Z = case
-    prediction = {"score": S, "label": Z}[METRICS[name].needs]
     rows = data.draw(st.permutations(range(Y.shape[0])))
     labels = data.draw(st.permutations(range(Y.shape[1])))
     mixed = np.ix_(rows, labels)
-    expected = METRICS[name](Y, prediction)
-    assert METRICS[name](Y[mixed], prediction[mixed]) == pytest.approx(expected, nan_ok=True)
+    for name, metric in METRICS.items():
+        prediction = {"score": S, "label": Z}[metric.needs]
+        expected = pytest.approx(metric(Y, prediction), nan_ok=True)
+        assert metric(Y[mixed], prediction[mixed]) == expected, name
 
 
 # ------------------------------------------------------------------- Mulan's rules
