@@ -183,9 +183,9 @@ SITUATIONS = {
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_whatever_was_run_there_is_a_report(name, tmp_path):
     make, words = SITUATIONS[name]
-    # Two metrics: fewer figures.
-    others = [metric for metric in MEASURES if metric not in ("hamming_loss", "average_precision")]
-    frame = make().drop(columns=others, errors="ignore")
+    frame = make()
+    if "average_precision" in frame:  # one metric: fewer figures
+        frame = frame.drop(columns=[metric for metric in MEASURES if metric != "average_precision"])
     text = Elements.of_file(write_report(frame, tmp_path)).text
     for expected in [*words, "Not recorded with these results."]:
         assert expected in text, text[:600]
