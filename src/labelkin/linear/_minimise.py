@@ -15,22 +15,22 @@ With e and d the first and second derivatives of the loss by the log odds, the g
 w + C·(Xᵀe − Σe · mean of X), where centred columns leave the intercept out, and the preconditioner
 is 1 + C·Σd·(variance of the column): the diagonal of the second derivatives with the mean of d in
 place of d. All second derivatives are at least those of ½|w|², so that the distance to the
-optimum is at most the length of the gradient: a label has converged when this is at most ``tol``
-times |w| + |C·Xᵀe|, which are equal at the optimum, and when a shift of the intercept by ``tol``
-would overshoot.
+optimum is at most the length of the gradient, |g|: a label has converged when this is at most
+``tol`` times 2|w| − |g|, and when a shift of the intercept by ``tol`` would overshoot.
 """
 
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labelkin._utils.array_api import namespace_and_device, to_numpy
 from labelkin.base import Array
-from labelkin.linear._rows import Moments, Plane, Sums, column_dots, take_columns
+from labelkin.linear._rows import Moments, Plane, Sums, column_dots, outer, take_columns
 
 _SHORTENINGS = 20
 # Converged labels leave the batch when they are this share of it, since the rest is copied then.
-_LEAVING = 0.2
+_LEAVING = 0.1
 # A step ends where the objective rises along it by at most this share of its initial descent.
 _OVERSHOOT = 0.5
 
@@ -70,89 +70,177 @@ def minimise(
     n_iter : ndarray of int of shape (b,)
         Iterations of each label; `max_iter` where it has not converged.
     """
-    xp, _ = namespace_and_device(coef)
-    eps = float(xp.finfo(coef.dtype).eps)
-    mean = columns.mean[:, None]
-    variance = columns.square[:, None] - mean * mean
-    variance = xp.where(variance > 0, variance, xp.zeros_like(variance))
-    # Rounding of the sums: what is below it is zero.
-    rounding = 20 * eps * float(xp.max(columns.square)) ** 0.5
-    rounding_e = 4 * eps * columns.total
-
+    variance = columns.variance()
+    batch = _Batch.start(rows, coef, intercept, C)
     n_iter = np.full(coef.shape[1], max_iter)
-    active, finished = np.arange(coef.shape[1]), []
-    done = stuck = np.zeros(len(active), dtype=bool)
-    step, shift = xp.zeros_like(coef), xp.zeros_like(intercept)
-    along_step, step_square = xp.zeros_like(intercept), xp.zeros_like(intercept)
-    rows = rows.at(coef, intercept)
+    done = stuck = np.zeros(coef.shape[1], dtype=bool)
+    finished = []
     for iteration in range(max_iter):
-        sums = rows.sums()
-        gradient = sums.Xe
-        gradient -= mean * sums.e
-        gradient *= C
-        size = _norm(coef) + _norm(gradient)
-        gradient += coef
-        length = _norm(gradient)
-        converged = (length <= tol * size) | (length <= rounding * C * sums.d)
-        converged &= (xp.abs(sums.e) <= tol * sums.d) | (xp.abs(sums.e) <= rounding_e)
-        now = to_numpy(converged) | stuck | done
-        n_iter[active[now & ~done]] = iteration
+        sums = batch.rows.sums()
+        gradient = _gradient(batch, sums, columns)
+        now = _converged(batch, sums, gradient, columns, tol) | stuck | done
+        n_iter[batch.labels[now & ~done]] = iteration
         done = now
         if done.mean() >= _LEAVING or stuck.any():
             leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
-            finished.append([active[leaving], *_take([coef, intercept], leaving)])
-            active, done, rows = active[staying], done[staying], rows.take(staying)
-            coef, intercept, C, step, shift, along_step, step_square, gradient, size = _take(
-                [coef, intercept, C, step, shift, along_step, step_square, gradient, size], staying
-            )
-            sums = Sums(*_take(sums, staying))
-        if not len(active):
+            finished.append(batch.weights(leaving))
+            batch, done = batch.take(staying), done[staying]
+            gradient, *remaining = (take_columns(array, staying) for array in (gradient, *sums))
+            sums = Sums(*remaining)
+        if not len(batch.labels):
             break
+        step = _best_step(batch, sums, gradient, columns.mean, variance)
+        stuck = _follow(batch, step)
+    finished.append(batch.weights(np.arange(len(batch.labels))))
+    labels, coefs, intercepts = zip(*finished, strict=True)
+    order = np.argsort(np.concatenate(labels))
+    xp, _ = namespace_and_device(coef)
+    parts = (xp.concat(coefs, axis=1), xp.concat(intercepts))
+    return *(take_columns(part, order) for part in parts), n_iter
 
-        # The minimum of the quadratic model
-        diagonal = variance * (-C * sums.d)
-        diagonal -= 1
-        gradient /= diagonal
-        direction, offset = gradient, -(columns.mean @ gradient)
-        plane = rows.plane(direction, offset)
-        along = [column_dots(coef, direction), along_step]
-        gram = [column_dots(direction, direction), column_dots(direction, step), step_square]
-        a, b, lift = mix = _minimum(plane, sums, C, along, gram)
-        direction *= a
-        step *= b
-        step += direction
-        shift = a * offset + b * shift + lift
 
-        # Shortened where it leads too far
-        linear = a * along[0] + b * along[1]
-        square = a * a * gram[0] + 2 * a * b * gram[1] + b * b * gram[2]
-        descent = linear + C * (a * plane.eu + b * plane.ev + lift * sums.e)
-        allowed = 10 * eps * size * xp.sqrt(square) - _OVERSHOOT * descent
-        share = xp.ones_like(intercept)
-        line = rows.line(mix, coef, intercept, step, shift)
-        for trial in range(_SHORTENINGS):
-            rows = line(share if trial else None)
-            slope = linear + share * square + C * rows.slope() / share
-            falls = slope <= allowed  # False for NaN
-            if bool(xp.all(falls)):
-                break
-            ratio = descent / (descent - slope)
-            ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
-            ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
-            share = xp.where(falls, share, share * ratio)
-        share = xp.where(falls, share, 0 * share)
-        if trial:
-            step = xp.where(falls, share * step, xp.zeros_like(step))
-            shift = xp.where(falls, share * shift, xp.zeros_like(shift))
-        along_step, step_square = share * (linear + share * square), share * share * square
-        stuck = to_numpy(~falls | (descent >= 0))
-        coef += step
-        intercept = intercept + shift
-        if not bool(xp.all(falls)):
-            rows = rows.at(coef, intercept, step, shift)
-    finished.append([active, coef, intercept])
-    coef, intercept = _in_order(finished)
-    return coef, intercept, n_iter
+@dataclass
+class _Batch:
+    """The labels that are fitted together, each at a point that its last step has led to."""
+
+    labels: Array
+    """Their numbers, an ndarray."""
+    rows: Any
+    """At that point."""
+    C: Array
+    coef: Array
+    intercept: Array
+    square: Array
+    """|coef|²."""
+    step: Array
+    """Of the weights; `shift` is that of the intercept."""
+    shift: Array
+    along_step: Array
+    """coef · step."""
+    step_square: Array
+    """|step|²."""
+
+    @classmethod
+    def start(cls, rows: Any, coef: Array, intercept: Array, C: Array) -> "_Batch":
+        """Return a batch at its first point, without a last step."""
+        xp, _ = namespace_and_device(coef)
+        none, square = xp.zeros_like(intercept), column_dots(coef, coef)
+        labels, rows = np.arange(coef.shape[1]), rows.at(coef, intercept)
+        return cls(labels, rows, C, coef, intercept, square, xp.zeros_like(coef), none, none, none)
+
+    def take(self, columns: Array) -> "_Batch":
+        """Return some of the labels."""
+        arrays = {
+            field.name: take_columns(getattr(self, field.name), columns)
+            for field in fields(self)
+            if field.name not in ("labels", "rows")
+        }
+        return replace(self, labels=self.labels[columns], rows=self.rows.take(columns), **arrays)
+
+    def weights(self, columns: Array) -> tuple[Array, Array, Array]:
+        """Return numbers, weights and intercepts of some of the labels."""
+        parts = (take_columns(part, columns) for part in (self.coef, self.intercept))
+        return self.labels[columns], *parts
+
+
+def _gradient(batch: _Batch, sums: Sums, columns: Moments) -> Array:
+    """Return the gradient by the weights, with the columns centred; it is stored in the sums."""
+    gradient = sums.Xe
+    gradient -= outer(columns.mean, sums.e)
+    gradient *= batch.C
+    gradient += batch.coef
+    return gradient
+
+
+def _converged(
+    batch: _Batch, sums: Sums, gradient: Array, columns: Moments, tol: float
+) -> np.ndarray:
+    """Return which labels have converged, on the host; what is below rounding is zero."""
+    xp, _ = namespace_and_device(gradient)
+    eps = float(xp.finfo(gradient.dtype).eps)
+    length = xp.sqrt(column_dots(gradient, gradient))
+    rounding = 20 * eps * float(xp.max(columns.square)) ** 0.5 * batch.C * sums.d
+    e = xp.abs(sums.e)
+    near = ((1 + tol) * length <= 2 * tol * xp.sqrt(batch.square)) | (length <= rounding)
+    return to_numpy(near & ((e <= tol * sums.d) | (e <= 4 * eps * columns.total)))
+
+
+class _Step(NamedTuple):
+    """A step whose weights are in the batch, and what the objective does along it."""
+
+    mix: tuple[Array, Array, Array]
+    """a, b, and the shift of the intercept besides those of direction and last step."""
+    linear: Array
+    """coef · step."""
+    square: Array
+    """|step|²."""
+    descent: Array
+    """Derivative of the objective at the beginning."""
+
+
+def _best_step(batch: _Batch, sums: Sums, gradient: Array, mean: Array, variance: Array) -> _Step:
+    """Replace the last step of the batch by the best one in the quadratic model.
+
+    `mean` and `variance` are those of the columns; the gradient is overwritten.
+    """
+    diagonal = outer(variance, -batch.C * sums.d)
+    diagonal -= 1
+    gradient /= diagonal
+    direction, offset = gradient, -(mean @ gradient)
+    plane = batch.rows.plane(direction, offset)
+    along = [column_dots(batch.coef, direction), batch.along_step]
+    gram = [
+        column_dots(direction, direction),
+        column_dots(direction, batch.step),
+        batch.step_square,
+    ]
+    a, b, lift = mix = _minimum(plane, sums, batch.C, along, gram)
+    direction *= a
+    batch.step *= b
+    batch.step += direction
+    batch.shift = a * offset + b * batch.shift + lift
+    linear = a * along[0] + b * along[1]
+    square = a * a * gram[0] + 2 * a * b * gram[1] + b * b * gram[2]
+    descent = linear + batch.C * (a * plane.eu + b * plane.ev + lift * sums.e)
+    return _Step(mix, linear, square, descent)
+
+
+def _follow(batch: _Batch, step: _Step) -> np.ndarray:
+    """Move the batch along its step, shortened per label where it leads too far.
+
+    Return which labels cannot move any further, on the host.
+    """
+    xp, _ = namespace_and_device(batch.coef)
+    eps = float(xp.finfo(batch.coef.dtype).eps)
+    _, linear, square, descent = step
+    allowed = 20 * eps * xp.sqrt(batch.square * square) - _OVERSHOOT * descent
+    share = xp.ones_like(linear)
+    line = batch.rows.line(step.mix, batch.coef, batch.intercept, batch.step, batch.shift)
+    for trial in range(_SHORTENINGS):
+        batch.rows = line(share if trial else None)
+        slope = linear + share * square + batch.C * batch.rows.slope() / share
+        falls = slope <= allowed  # False for NaN
+        if bool(xp.all(falls)):
+            break
+        ratio = descent / (descent - slope)
+        ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
+        ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
+        share = xp.where(falls, share, share * ratio)
+    if not bool(xp.all(falls)):  # NaN times 0 is none
+        share = xp.where(falls, share, xp.zeros_like(share))
+        batch.step = xp.where(falls, batch.step, xp.zeros_like(batch.step))
+        batch.shift = xp.where(falls, batch.shift, xp.zeros_like(batch.shift))
+    if trial:
+        batch.step *= share
+        batch.shift = batch.shift * share
+    batch.step_square = share * share * square
+    batch.square = xp.abs(batch.square + 2 * share * linear + batch.step_square)
+    batch.along_step = share * linear + batch.step_square
+    batch.coef += batch.step
+    batch.intercept = batch.intercept + batch.shift
+    if not bool(xp.all(falls)):
+        batch.rows = batch.rows.at(batch.coef, batch.intercept, batch.step, batch.shift)
+    return to_numpy(~falls | (descent >= 0))
 
 
 def _minimum(
@@ -183,20 +271,3 @@ def _minimum(
     a = xp.where(both, (vv * fu - uv * fv) / determinant, only_u)
     b = xp.where(both, (uu * fv - uv * fu) / determinant, zero)
     return a, b, -(sums.e / d + a * u + b * v)
-
-
-def _take(arrays: Any, columns: Array) -> list[Array]:
-    return [take_columns(array, columns) for array in arrays]
-
-
-def _in_order(parts: list[list]) -> list[Array]:
-    """Put arrays of some labels each together; a part is the labels' numbers and their arrays."""
-    numbers, *arrays = zip(*parts, strict=True)
-    order = np.argsort(np.concatenate(numbers))
-    xp, _ = namespace_and_device(arrays[0][0])
-    return [take_columns(xp.concat(array, axis=-1), order) for array in arrays]
-
-
-def _norm(matrix: Array) -> Array:
-    xp, _ = namespace_and_device(matrix)
-    return xp.sqrt(column_dots(matrix, matrix))
