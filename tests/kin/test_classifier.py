@@ -15,7 +15,7 @@ from support.data import make_data
 
 def small(**parameters):
     return KinEnsembleClassifier(
-        **{"n_projections": 2, "n_trees": 30, "random_state": 0, **parameters}
+        **{"n_projections": 2, "n_trees": 12, "random_state": 0, **parameters}
     )
 
 
@@ -28,16 +28,6 @@ def texts(n=120, seed=0):
 
 
 # ----------------------------------------------------------------------- out of sample
-
-
-def test_test_labels_are_never_seen():
-    X, Y = make_data(150, 6, 3)
-    first = small().fit(X[:100], Y[:100])
-    shuffled = Y.copy()
-    shuffled[100:] = np.random.RandomState(1).permutation(shuffled[100:])
-    again = small().fit(X[:100], shuffled[:100])
-    np.testing.assert_array_equal(first.predict_proba(X[100:]), again.predict_proba(X[100:]))
-    np.testing.assert_array_equal(first.predict(X[100:]), again.predict(X[100:]))
 
 
 def test_random_labels_are_not_learned():
@@ -111,13 +101,11 @@ def test_oob_metric_changes_no_prediction():
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_change_nothing(n_jobs):
+def test_threads_change_nothing():
     X, Y = make_data(80)
-    expected = small(n_jobs=None).fit(X, Y).predict_proba(X)
-    np.testing.assert_allclose(
-        small(n_jobs=n_jobs).fit(X, Y).predict_proba(X), expected, rtol=0, atol=1e-10
-    )
+    expected, *others = (small(n_jobs=n).fit(X, Y).predict_proba(X) for n in (None, 1, 2))
+    for proba in others:
+        np.testing.assert_allclose(proba, expected, rtol=0, atol=1e-10)
 
 
 def test_decisions():
@@ -223,22 +211,23 @@ def test_large_sparse_rows_stay_sparse(monkeypatch):
     assert np.abs(proba - dense.predict_proba(X)).mean() < 0.05
 
 
-@pytest.mark.parametrize(
-    "effort",
-    [
-        Limits(max_eigen=100),  # one factorisation
-        Limits(max_eigen=100, direct_work=250 * 130**2),  # two parts
-        Limits(max_eigen=100, direct_work=0.1, landmark_work=250 * 150**2),
-    ],
-)
-def test_many_rows_are_approximated(effort):
+def test_many_rows_are_approximated():
     X, Y = make_data(400, 4, 3)
     exact = small(n_trees=0).fit(X[:250], Y[:250])
-    model = small(effort=effort, n_trees=0).fit(X[:250], Y[:250])
-    assert model.members_[0][1].reason != exact.members_[0][1].reason
-    near = average_precision(Y[250:], model.predict_proba(X[250:]))
-    assert near > average_precision(Y[250:], exact.predict_proba(X[250:])) - 0.02
-    assert abs(model.oob_score_ - exact.oob_score_) < 0.02
+    reasons = {exact.members_[0][1].reason}
+    expected = average_precision(Y[250:], exact.predict_proba(X[250:]))
+    for number, effort in enumerate(
+        [
+            Limits(max_eigen=100),  # one factorisation
+            Limits(max_eigen=100, direct_work=250 * 130**2),  # two parts
+            Limits(max_eigen=100, direct_work=0.1, landmark_work=250 * 150**2),
+        ]
+    ):
+        model = small(effort=effort, n_trees=0).fit(X[:250], Y[:250])
+        reasons.add(model.members_[0][1].reason)
+        assert len(reasons) == number + 2
+        assert average_precision(Y[250:], model.predict_proba(X[250:])) > expected - 0.02
+        assert abs(model.oob_score_ - exact.oob_score_) < 0.02
 
 
 def test_binary_features_need_no_second_kernel():
