@@ -53,7 +53,7 @@ def test_model_files(name, change, tmp_path):
     model, rows = MODELS[name]
     path = tmp_path / "model.skops"
     save_model(model.fit(rows, Y), path)
-    for raw in inputs([path.read_bytes()], change, count=40):
+    for raw in inputs([path.read_bytes()], change, count=25):
         path.write_bytes(raw)
         message = str(path)
         with warnings.catch_warnings():

@@ -262,7 +262,7 @@ def test_many_labels():
 def test_equal_to_mulan(paper_data, mulan, name, learner, model):
     X, Y, folds = paper_data(name)
     theirs = mulan[name][learner]
-    for fold, test in enumerate(folds):
+    for fold, test in enumerate(folds[: 2 if name == "yeast" else 5]):
         train = np.setdiff1d(np.arange(len(Y)), test)
         model.fit(X[train], Y[train])
         scores = break_ties_as_mulan(model.predict_proba(X[test]))
