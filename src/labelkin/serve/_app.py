@@ -61,20 +61,9 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         return JSONResponse({"model": model["name"], "rows": rows})
 
     async def answer(_: Request, error: Any) -> Response:
-        if isinstance(error, _Refused):
-            return JSONResponse({"error": str(error)}, error.status)
-        if isinstance(error, BadRows):
-            return JSONResponse({"error": str(error)}, 422)
-        if isinstance(error, Busy):
-            text = "Too many requests wait; try again in a few seconds."
-            return JSONResponse({"error": text}, 503, {"retry-after": "5"})
-        if isinstance(error, Expired):
-            text = f"It took longer than {limits.seconds:g} s; send fewer rows."
-            return JSONResponse({"error": text}, 504)
-        status = getattr(error, "status_code", 500)
-        texts = {404: "There is nothing at this address.", 405: "Use another method here."}
-        text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
-        return JSONResponse({"error": text}, status)
+        status, text = _describe_error(error, limits)
+        headers = {"retry-after": "5"} if isinstance(error, Busy) else None
+        return JSONResponse({"error": text}, status, headers)
 
     def document_at(path: str, value: Any) -> Route:
         async def respond(_: Request) -> Response:
@@ -113,6 +102,21 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         lifespan=lifespan,
     )
     return Guard(app, hosts)  # around all, so that errors have its headers too
+
+
+def _describe_error(error: Any, limits: Limits) -> tuple[int, str]:
+    """Return the status and the sentence by which an error is answered."""
+    if isinstance(error, _Refused):
+        return error.status, str(error)
+    if isinstance(error, BadRows):
+        return 422, str(error)
+    if isinstance(error, Busy):
+        return 503, "Too many requests wait; try again in a few seconds."
+    if isinstance(error, Expired):
+        return 504, f"It took longer than {limits.seconds:g} s; send fewer rows."
+    status = getattr(error, "status_code", 500)
+    texts = {404: "There is nothing at this address.", 405: "Use another method here."}
+    return status, texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
 
 
 async def _read_body(request: Any, limits: Limits) -> bytes:

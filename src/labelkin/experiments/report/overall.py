@@ -149,7 +149,22 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
         else ""
     )
     datasets = overall.dataset_ranks.index
-    fit_seconds = comparison.means(COSTS["fit_s"]).loc[datasets].mean()
+    return Table(
+        name="overall",
+        title="All metrics together",
+        caption=f"Over the paper's five metrics on {len(datasets)} dataset"
+        f"{'s' * (len(datasets) != 1)}, where all ranked methods were run.{explained}",
+        corner="Method",
+        columns=columns,
+        rows={method: method_title(method) for method in overall.order},
+        entries=_overall_entries(overall, baseline if with_baseline else None),
+    )
+
+
+def _overall_entries(overall: Overall, baseline: str | None) -> dict[tuple[str, str], Entry]:
+    """Return the entries of the table by method and column."""
+    datasets = overall.dataset_ranks.index
+    fit_seconds = overall.comparison.means(COSTS["fit_s"]).loc[datasets].mean()
     entries: dict[tuple[str, str], Entry] = {}
     for method in overall.order:
         if method in overall.block:
@@ -169,20 +184,11 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
         if total:
             text = f"{beaten} of {total}"
             entries[method, "beaten"] = Entry(text, {"": beaten}, float(beaten))
-        if with_baseline and method != baseline and (least := overall.least_lead(method, baseline)):
+        if baseline not in (None, method) and (least := overall.least_lead(method, baseline)):
             lead, dataset, measure = least
             text = f"{signed(lead)} ({dataset}, {measure.title})"
             entries[method, "worst"] = Entry(text, {"": round(lead, 6)}, lead)
-    return Table(
-        name="overall",
-        title="All metrics together",
-        caption=f"Over the paper's five metrics on {len(datasets)} dataset"
-        f"{'s' * (len(datasets) != 1)}, where all ranked methods were run.{explained}",
-        corner="Method",
-        columns=columns,
-        rows={method: method_title(method) for method in overall.order},
-        entries=entries,
-    )
+    return entries
 
 
 def overall_findings(comparison: Comparison) -> list[str]:

@@ -294,6 +294,19 @@ def _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values):
 
 
 @njit
+def _divide_columns(rows, values, stretch, place, goes_left, kept, spare_rows, spare_values):
+    """Divide the stretches of all columns; with two parts, the left ones get the next place."""
+    for k in range(stretch.shape[2]):
+        a, b = stretch[place, 0, k], stretch[place, 1, k]
+        wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
+        if kept == 2:
+            stretch[place + 1, 0, k], stretch[place + 1, 1, k] = a, wall
+            stretch[place, 0, k] = wall
+        else:
+            stretch[place, 1, k] = wall
+
+
+@njit
 def _divide_rows(node_rows, first, last, goes_left, y, w, child, spare_rows):
     """Put a node's rows that go left first, stably; return where the others begin.
 
@@ -443,14 +456,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
         if kept == 2 and place + 2 > stretch.shape[0]:
             stretch = np.concatenate((stretch, np.empty_like(stretch)))
         if left_open or right_open:
-            for k in range(n_columns):
-                a, b = stretch[place, 0, k], stretch[place, 1, k]
-                wall = _divide(rows, values, a, b, goes_left, kept, spare_rows, spare_values)
-                if kept == 2:
-                    stretch[place + 1, 0, k], stretch[place + 1, 1, k] = a, wall
-                    stretch[place, 0, k] = wall
-                else:
-                    stretch[place, 1, k] = wall
+            _divide_columns(rows, values, stretch, place, goes_left, kept, spare_rows, spare_values)
         # The left child lies on top, so that nodes are numbered in preorder.
         stack.append((middle, last, node, False, right_open, place))
         stack.append((first, middle, node, True, left_open, place + 1 if kept == 2 else place))
