@@ -92,6 +92,11 @@ class Limits:
     min_projections: int = 3
     """With fewer, some rows are in all bags and have no out-of-sample scores, by which the weights
     of the members are learned."""
+    refined_labels: int = 100
+    """Labels from which on the width and the ridge of Laplacian kernels are refined by the log
+    loss: of many rare labels, the squared error hardly depends on them..."""
+    refine_rows: int = 1_000
+    """... beginning at the best ridge of these rows."""
     projected_search_rows: int = 300
     """Rows on which the width is sought behind a projection: half of the usual number, since the
     widths of several members average out."""

@@ -182,6 +182,9 @@ class Planner:
         """Return the learners of a kernel, by the number of rows, and how they approximate it."""
         n = self.shape.n_samples
         parameters: dict[str, Any] = {"scale": scale, "refine_rows": 0}  # widths average out
+        many_labels = self.shape.n_labels >= self.limits.refined_labels
+        if kernel == "manhattan" and many_labels and n > self.limits.max_eigen:
+            parameters["refine_rows"] = self.limits.refine_rows
         if n <= self.limits.max_eigen:
             exact = KernelRidge(kernel, clear_ridges=True, **parameters)
             return [exact], "a ridge for each label that needs its own"
