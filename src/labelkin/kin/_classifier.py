@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.array_api import to_device_of, to_numpy
-from labelkin._utils.parallel import blas_threads, effective_n_threads, map_threads
+from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import (
     Array,
@@ -346,9 +346,11 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             max_entries=limits.weight_entries,
             corrected_rows=limits.corrected_rows,
         )
-        proba, member_proba = self._stacking.fit_proba(
-            scores, y, fold_of, n_parts, [member.log_odds for member in members], weight
-        )
+        log_odds = [member.log_odds for member in members]
+        with limit_blas(1):  # of many short products, more threads would wait for each other
+            proba, member_proba = self._stacking.fit_proba(
+                scores, y, fold_of, n_parts, log_odds, weight
+            )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
         self.corrected_ = self._stacking.corrected_
