@@ -67,7 +67,7 @@ def test_curves_and_member_weights(stage_data, scale):
     scores, Y, fold_of, weight, again = stage_data
 
     def fit(rows, weight):
-        stage = Stage([scale] * 2, EQUAL, 0.0, 10**6, 0)
+        stage = Stage([scale] * 2, EQUAL, None, 0.0, 10**6, 0)
         return stage.fit([s[rows] for s in scores], Y[rows], fold_of[rows], None, weight)
 
     weighted, repeated = fit(slice(None), weight), fit(again, None)

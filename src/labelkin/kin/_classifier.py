@@ -84,7 +84,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     The scores s of the members are combined by their leave-fold-out scores of the training rows:
 
         ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
-        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member
+        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member, and differences between labels
         P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
 
     and one more logistic curve for each label. z(s) is s itself, or s on the scale of log odds,
@@ -93,8 +93,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     shrunk towards a slope shared by all labels. The weights are a mean of candidates, from equal
     weights of all members to the best member alone; each candidate counts by the share of
     resamples of the rows in which it predicts held-out rows best, so that with few rows the
-    weights are close to equal. The third line is left out if it does not predict held-out folds
-    clearly better, or if a fold has fewer than 50 rows or fewer rows than there are labels.
+    weights are close to equal. A label's own weights differ from them as far as a logistic
+    regression with a ridge allows, which is chosen in the same way. The third line is left out if
+    it does not predict held-out folds clearly better, or if a fold has fewer than 50 rows or fewer
+    rows than there are labels.
 
     Leave-one-out scores would not be sufficient: each is slightly biased away from the label of
     its own row, and a regression on the scores of many labels recovers the label from this bias.
@@ -144,6 +146,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         Names of the members that were not fitted, and the reasons.
     weights_ : ndarray of shape (n_members,)
         Weight of each member, adding up to 1.
+    label_weights_ : ndarray of shape (n_members, n_labels)
+        The same for each label: the weights above, or near them.
     corrected_ : bool
         Whether the correction by other labels is part of the ensemble.
     member_scores_ : dict of str to float
@@ -353,6 +357,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
+        self.label_weights_ = self._stacking.label_weights_
         self.corrected_ = self._stacking.corrected_
         self.oob_proba_ = self._as_proba(_three_digits(proba)).astype(np.float32)
 

@@ -67,7 +67,7 @@ def explain_kin(model: Any, x: Any, feature_names: Any, max_features: int) -> Ke
     probability = model._stacking.proba(scores)
     # The second stage, step by step: see `Stage`.
     curves = stage._mixed_curves
-    effects = curves.slope_ * stage.weights_[:, None] * stage._member_log_odds(scores)[:, 0]
+    effects = curves.slope_ * stage.label_weights_ * stage._member_log_odds(scores)[:, 0]
     total = effects.sum(axis=0) + curves.intercept_
     correction = log_odds(probability)[0] - total if model.corrected_ else np.zeros_like(total)
     labels = np.unpackbits(model._label_bits, axis=1, count=probability.shape[1])

@@ -1,12 +1,12 @@
 """From the leave-fold-out scores of several members to one probability per label.
 
 What is learned here has few parameters: two per label and member (calibration), one per member
-(weights), and one ridge regression per label (correction). It is learned from scores that depend
-on no label of their row's fold. Two curves per label still flatter the rows they are fitted to:
-with 150 labels and 400 rows, the labels' frequencies alone raise the average precision of these
-rows by a point and a half. So everything is fitted once more without each part of the folds and
-applied to that part. These cross-fitted probabilities are the ensemble's estimate of its own
-performance, and decide what the second stage consists of.
+(weights) and its differences between labels, and one ridge regression per label (correction). It is
+learned from scores that depend on no label of their row's fold. Two curves per label still flatter
+the rows they are fitted to: with 150 labels and 400 rows, the labels' frequencies alone raise the
+average precision of these rows by a point and a half. So everything is fitted once more without
+each part of the folds and applied to that part. These cross-fitted probabilities are the ensemble's
+estimate of its own performance, and decide what the second stage consists of.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_lo
 from labelkin.calibration._means import mean_and_error, restore_means
 from labelkin.kin._condense import condense
 from labelkin.kin._correction import LabelCorrection
+from labelkin.kin._label_weights import LabelMixture, fit_label_weights
 from labelkin.kin._limits import Limits
 from labelkin.kin._weights import Mixture, fit_member_weights
 
@@ -41,7 +42,8 @@ class Stage:
     1. Each member's scores become log odds ℓₘ by a logistic curve per label, rare labels with
        nearly the slope that all share (`SlopeCalibration` on `smooth_targets`), within
        ±log((1 − 10⁻⁴) / 10⁻⁴).
-    2. ℓ = Σ wₘ ℓₘ, one weight per member for all labels: see `fit_member_weights`. P = σ(ℓ),
+    2. ℓ = Σ wₘ ℓₘ, with one weight per member for all labels (`fit_member_weights`), from which
+       the weights of a label differ where that predicts better (`fit_label_weights`). P = σ(ℓ),
        calibrated.
     3. The residuals Y − P are regressed on the centred log odds of all labels
        (`LabelCorrection`), and a share of the regression is added to P.
@@ -53,6 +55,8 @@ class Stage:
         Scale of each member's curves, as in `SlopeCalibration`.
     mixture : list of (Candidate, float) or None
         Of the weights, as in `fit_member_weights`.
+    label_mixture : list of (float, float) or None
+        Of their differences between labels, as in `fit_label_weights`.
     share : float
         Share of the correction; 0: none, steps 3 and 4 are left out.
     max_entries : int
@@ -65,10 +69,13 @@ class Stage:
     curves_ : list of SlopeCalibration
         Of each member.
     weights_ : ndarray of shape (n_members,)
-        Add up to 1.
+        Shared by all labels; add up to 1.
+    label_weights_ : ndarray of shape (n_members, n_labels)
+        Those of each label.
     """
 
     weights_: Array
+    label_weights_: Array
     curves_: list[SlopeCalibration]
     _mixed_curves: SlopeCalibration
     _correction: LabelCorrection | None
@@ -78,11 +85,13 @@ class Stage:
         self,
         scales: list[str],
         mixture: Mixture | None,
+        label_mixture: LabelMixture | None,
         share: float,
         max_entries: int,
         seed: int,
     ) -> None:
-        self.scales, self.mixture, self.share = scales, mixture, share
+        self.scales, self.share = scales, share
+        self.mixture, self.label_mixture = mixture, label_mixture
         self.max_entries, self.seed = max_entries, seed
 
     def fit(
@@ -108,7 +117,17 @@ class Stage:
         self.weights_, self.mixture = fit_member_weights(
             log_odds, Y, self.mixture, self.max_entries, self.seed, weight
         )
-        mixed = np.tensordot(self.weights_, log_odds, 1)
+        self.label_weights_, self.label_mixture = fit_label_weights(
+            log_odds,
+            self.weights_,
+            Y,
+            fold_of,
+            self.label_mixture,
+            self.max_entries,
+            self.seed,
+            weight,
+        )
+        mixed = self._mix(log_odds)
         self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
         self.drop_correction()
         if self.share:
@@ -128,12 +147,15 @@ class Stage:
 
     def proba(self, scores: list[Array]) -> tuple[Array, Array]:
         """Return probabilities without and with the correction."""
-        mixed = np.tensordot(self.weights_, self._member_log_odds(scores), 1)
+        mixed = self._mix(self._member_log_odds(scores))
         proba = self._mixed_curves(mixed)
         if self._correction is None or self._last_curves is None:
             return proba, proba
         before = _log_odds(self._mixed_curves, mixed)
         return proba, self._last_curves(self._correction.apply(before))
+
+    def _mix(self, log_odds: Array) -> Array:
+        return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
 
     def _member_log_odds(self, scores: list[Array]) -> Array:
         members = zip(self.curves_, scores, strict=True)
@@ -166,13 +188,14 @@ class Stacking:
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_members,)
-        Add up to 1.
+    weights_, label_weights_ : ndarray
+        Those of `Stage`.
     corrected_ : bool
         Whether the correction by other labels is part of the second stage.
     """
 
     weights_: Array
+    label_weights_: Array
     corrected_: bool
 
     def __init__(
@@ -227,29 +250,29 @@ class Stacking:
         enough = np.bincount(fold_of).min() >= max(n_varying, self.corrected_rows)
         share = self.share if enough else 0.0
 
-        def new_stage(mixture: Mixture | None) -> Stage:
-            return Stage(scales, mixture, share, self.max_entries, self.seed)
+        def new_stage(mixture: Mixture | None, label_mixture: LabelMixture | None) -> Stage:
+            return Stage(scales, mixture, label_mixture, share, self.max_entries, self.seed)
 
-        self._stage = new_stage(None).fit(scores, Y, fold_of, weight=weight)
+        self._stage = new_stage(None, None).fit(scores, Y, fold_of, weight=weight)
         plain, corrected = self._stage.proba(scores)
         alone = self._stage.member_proba(scores)
         part_of = fold_of % n_parts
         for part in range(int(part_of.max()) + 1 if part_of.any() else 0):  # none for one row
             out = part_of == part
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
-            stage = new_stage(self._stage.mixture)
+            stage = new_stage(self._stage.mixture, self._stage.label_mixture)
             rest_weight = None if weight is None else weight[~out]
             stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member
-        self._stage.mixture = None  # of no use to queries
+        self._stage.mixture = self._stage.label_mixture = None  # of no use to queries
         saved = proba_losses(plain, Y) - proba_losses(corrected, Y)
         mean, error = mean_and_error(saved, weight)
         self.corrected_ = bool(mean > _STANDARD_ERRORS * error)
         if not self.corrected_:
             self._stage.drop_correction()
-        self.weights_ = self._stage.weights_
+        self.weights_, self.label_weights_ = self._stage.weights_, self._stage.label_weights_
         return (corrected if self.corrected_ else plain), alone
 
     def proba(self, scores: list[Array]) -> Array:

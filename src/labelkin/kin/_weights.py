@@ -10,7 +10,7 @@ from labelkin.calibration._logistic import fit_logistic
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
 PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3)
-_FOLDS = 4
+FOLDS = 4
 # Bootstrap samples of the rows in which the candidates are compared.
 _RESAMPLES = 500
 # Candidates that are best in a smaller share of these are left out.
@@ -75,10 +75,10 @@ def fit_member_weights(
     """
     m, n, _ = log_odds.shape
     varies = Y.any(axis=0) & ~Y.all(axis=0)
-    if m == 1 or n < 2 * _FOLDS or not varies.any():
+    if m == 1 or n < 2 * FOLDS or not varies.any():
         return np.full(m, 1 / m), [(Candidate(tuple(range(m)), np.inf), 1.0)]
     rng = np.random.RandomState(seed)
-    rows = rng.permutation(n)[: max(2 * _FOLDS, max_entries // int(varies.sum()))]
+    rows = rng.permutation(n)[: max(2 * FOLDS, max_entries // int(varies.sum()))]
     A, y = log_odds[:, rows][:, :, varies], Y[rows][:, varies].astype(np.float64)
     weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
     if mixture is None:
@@ -86,8 +86,26 @@ def fit_member_weights(
     weights = np.zeros(m)
     for candidate, share in mixture:
         weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, weight, candidate))
-    equal = 1 / (1 + (n / _FEW_ROWS) ** 2)
+    equal = equal_share(n)
     return (1 - equal) * weights + equal / m, mixture
+
+
+def equal_share(n_samples: int, few_rows: int = _FEW_ROWS) -> float:
+    """Return the share of equal weights beside those that are learned from some rows."""
+    return 1 / (1 + (n_samples / few_rows) ** 2)
+
+
+def best_shares(losses: Array, rng: np.random.RandomState) -> list[float]:
+    """Return the share of resamples of the rows in which each candidate has the least loss.
+
+    Losses are (n_candidates, n_samples). Small shares count as none; the others add up to 1.
+    """
+    n = losses.shape[1]
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
+    best = (losses @ counts.T).argmin(axis=0)
+    shares = np.bincount(best, minlength=len(losses)) / _RESAMPLES
+    shares = np.where(shares >= _LEAST_SHARE, shares, 0)
+    return (shares / shares.sum()).tolist()
 
 
 def _as_shares(coef: Array) -> Array:
@@ -106,9 +124,9 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
     while size > 1:
         size = (size + 1) // 2
         candidates.append(Candidate(tuple(sorted(by_loss[:size].tolist())), np.inf))
-    folds = np.arange(n) % _FOLDS
+    folds = np.arange(n) % FOLDS
     losses = np.empty((len(candidates), n))
-    for fold in range(_FOLDS):
+    for fold in range(FOLDS):
         held_out, start = folds == fold, None
         for i, candidate in enumerate(candidates):
             # From the strongest penalty on, each begins at the last.
@@ -117,12 +135,8 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
             start = _fit_pooled(A[:, rest], y[rest], weight[rest], candidate, start)
             predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
             losses[i, held_out] = weight[held_out] * odds_losses(predicted, y[held_out])
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
-    best = (losses @ counts.T).argmin(axis=0)
-    shares = np.bincount(best, minlength=len(candidates)) / _RESAMPLES
-    shares = np.where(shares >= _LEAST_SHARE, shares, 0)
-    shares /= shares.sum()
-    return [(c, float(share)) for c, share in zip(candidates, shares, strict=True) if share]
+    shares = best_shares(losses, rng)
+    return [(c, share) for c, share in zip(candidates, shares, strict=True) if share]
 
 
 def _design(A: Array, candidate: Candidate) -> Array:

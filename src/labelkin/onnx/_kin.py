@@ -122,8 +122,8 @@ def _stack(stacking: Stacking, graph: Graph, scores: list[str]) -> str:
     """Add the probabilities from the members' scores."""
     stage = stacking._stage
     weighted = [
-        graph.op("Mul", _bounded(graph, _odds(curves, graph, member)), np.float64(weight))
-        for curves, member, weight in zip(stage.curves_, scores, stage.weights_, strict=True)
+        graph.op("Mul", _bounded(graph, _odds(curves, graph, member)), weight)
+        for curves, member, weight in zip(stage.curves_, scores, stage.label_weights_, strict=True)
     ]
     mixed = weighted[0] if len(weighted) == 1 else graph.op("Sum", *weighted)
     odds = _odds(stage._mixed_curves, graph, mixed)
