@@ -9,5 +9,5 @@ def related_labels(exclusive):
     X = rng.normal(size=(300, 4))
     Y = (X[:, [0] * 6] + 0.7 * rng.normal(size=(300, 6)) > 0).astype(int)
     if exclusive:
-        Y[:, 3:] = 1 - Y[:, :3] * (rng.random((300, 3)) < 0.97)
+        Y[:, 3:] = 1 - Y[:, :3] * (rng.random((300, 3)) < 0.8)
     return X, Y
