@@ -56,7 +56,7 @@ COARSE = 3
 # ... if there are this many.
 _FEWEST_TO_INTERPOLATE = 10
 # Entries of the sums over the rows of folds that are held together.
-_FOLD_ENTRIES = 2**25
+_FOLD_ENTRIES = 2**23
 # Standard errors by which the ridge of a label must be better than the one for all.
 _CLEAR = 2.0
 
