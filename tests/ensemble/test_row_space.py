@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
-from labelkin.ensemble._row_space import RowSpaceProjection, RowSpaceSearch
+from labelkin.ensemble._row_space import Frame, RowSpaceProjection, RowSpaceSearch
 from labelkin.persistence import load_model, save_model
+from labelkin.projection._features import feature_shares
 from support.data import make_data
 
 N_FEATURES = 300
@@ -37,13 +39,46 @@ def test_members_hold_neither_components_nor_projected_samples(fitted):
     for projection, member in zip(model.projections_, model.estimators_, strict=True):
         search = member._counts.search
         assert isinstance(search, RowSpaceSearch)
-        assert search.directions is projection.directions_
+        assert search.frame is projection.span_
         assert search.space is projection.space_
     space = model.projections_[0].space_
-    needed = space.basis.nbytes + sum(p.directions_.nbytes for p in model.projections_)
-    needed += 0 if sparse.issparse(space.X) else space.X.nbytes
+    shapes = [projection.directions_.shape for projection in model.projections_]
+    size = space.basis.itemsize
+    needed = size * sum(d * (p - d) for p, d in shapes)
+    # Sparse samples take little, and the basis follows from them.
+    needed += size * 60 * shapes[0][0] + (0 if sparse.issparse(space.X) else space.basis.nbytes)
     stored = len(pickle.dumps((model.projections_, model.estimators_)))
     assert stored < needed + model.projections_[0].components_.nbytes
+
+
+@pytest.mark.parametrize("d", [1, 7, 20])
+def test_a_frame_spans_what_it_was_made_of(d):
+    W = np.linalg.qr(np.random.RandomState(0).standard_normal((20, d)))[0]
+    frame = Frame.of_span(W)
+    assert frame.ratios.size == d * (20 - d)
+    U = frame.expand(np.eye(d)).T
+    np.testing.assert_allclose(U.T @ U, np.eye(d), atol=1e-12)
+    np.testing.assert_allclose(U @ (U.T @ W), W, atol=1e-12)
+    rows = np.random.RandomState(1).standard_normal((5, 20))
+    np.testing.assert_allclose(frame.project(rows), rows @ U, atol=1e-12)
+
+
+def test_shares_of_features_are_those_of_the_eigenvectors(fitted):
+    model, X, _ = fitted
+    shares = []
+    for member in model.projections_:
+        alone = clone(member).fit_pairs(X[:60], member.must_link_, member.cannot_link_)
+        shares.append(feature_shares(alone))
+    np.testing.assert_allclose(model.feature_importances_, np.mean(shares, axis=0), rtol=1e-3)
+
+
+def test_other_base_classifiers_have_eigenvectors(fitted):
+    _, X, Y = fitted
+    base = DecisionTreeClassifier(max_depth=2, random_state=0)
+    model = BaggingVPCPClassifier(base, n_estimators=1, random_state=0).fit(X[:60], Y[:60])
+    member = model.projections_[0]
+    alone = clone(member).fit_pairs(X[:60], member.must_link_, member.cannot_link_)
+    np.testing.assert_allclose(member.components_[0], alone.components_[0], atol=1e-4)
 
 
 @pytest.mark.parametrize("n_queries", [5, 80])  # with many, the samples are projected
@@ -97,7 +132,9 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("attribute", "value"),
     [
-        ("directions", np.zeros((3, 2))),
+        ("frame", Frame(np.arange(5), np.zeros((3, 2)))),
+        ("frame", Frame(np.arange(60), np.zeros((3, 2)))),
+        ("frame", Frame(np.zeros(60, dtype=int), np.zeros((40, 20)))),
         ("squared_norms", np.zeros(3)),
         ("offset", np.zeros(1)),
         ("first_equal", np.zeros(3, dtype=int)),

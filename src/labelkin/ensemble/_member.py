@@ -22,12 +22,14 @@ from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.constraints._blocks import BlockLabelSets
 from labelkin.ensemble._oob import Outside
-from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
+from labelkin.ensemble._row_space import Frame, RowSpace, RowSpaceProjection, share_row_space
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._blocks import BlockRows
 from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
 from labelkin.projection._scatter import TrainingRows
+
+_NEIGHBOURS = (MLkNNClassifier, IBLRClassifier)
 
 
 @dataclass
@@ -86,7 +88,7 @@ class TrainingSet:
             labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
             rows, sampler = TrainingRows(X), ConstraintSampler(Y)
             if rows.basis is not None and not is_device_array(X):
-                space = RowSpace(rows.basis, X.copy() if sparse.issparse(X) else rows.rows)
+                space = RowSpace.of_rows(rows, X)
         if sample_weight is not None:
             sample_weight = sampler.check_weights(sample_weight)
         return cls(
@@ -194,7 +196,10 @@ class Round:
         """Learn W from the pairs (line 14, a)."""
         W = self.projection._learn(self.rows, must_link, cannot_link)
         if self.data.space is not None and self.rows is self.data.rows and len(cannot_link):
-            self.projection = RowSpaceProjection.share(self.projection, self.data.space, W)
+            # Neighbours depend on distances alone, and so on the space that W spans.
+            span = Frame.of_span(W) if isinstance(self.data.base, _NEIGHBOURS) else W
+            self.projection = RowSpaceProjection.share(self.projection, self.data.space, span)
+            W = self.projection.directions_
         return W
 
     def train(self, Z: Matrix) -> Member:
@@ -291,7 +296,7 @@ def _target(estimator: Any, Y: Array) -> Array:
 
 def proba_and_labels(estimator: Any, Z: Matrix, n_labels: int) -> tuple[Array, Array]:
     """Return probabilities, or labels in their place, and labels of a fitted base classifier."""
-    if type(estimator) in (MLkNNClassifier, IBLRClassifier):
+    if type(estimator) in _NEIGHBOURS:
         proba = estimator._proba(Z)
         return proba, proba > 0.5  # what predict returns, without a second neighbour search
     if is_device_array(Z):

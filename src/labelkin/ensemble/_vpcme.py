@@ -86,7 +86,8 @@ class VPCMEClassifier(ConstraintEnsemble):
         The fitted base classifiers, each on the output of the projection of the same index.
     projections_ : list of n_estimators PairwiseConstraintProjection
         The projections; with `max_features`, the ``components_`` are zero for features that
-        a member does not use.
+        a member does not use. With more features than samples and a base classifier of
+        neighbours, they are another orthonormal basis of the span of the eigenvectors.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     threshold_ : float

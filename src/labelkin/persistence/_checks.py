@@ -183,15 +183,27 @@ def _check_rows(counts: Any) -> None:
 
 def _check_row_space(search: Any) -> None:
     """Check that the arrays of a search in the row space fit together."""
-    space, (p, d) = search.space, np.shape(search.directions)
-    _check_equal(space, np.shape(space.basis)[:1], (p,))
-    _check_equal(space, space.X.shape[1], space.basis.shape[1] if sparse.issparse(space.X) else p)
+    space, p, d = search.space, len(search.frame.order), search.frame.ratios.shape[1]
+    _check_equal(space, space.n_coordinates, p)
+    if space.factor is not None:
+        _check_equal(space, (sparse.issparse(space.X), len(space.factor)), (True, search.n_rows))
+    else:
+        width = space.basis.shape[1] if sparse.issparse(space.X) else p
+        _check_equal(space, space.X.shape[1], width)
     _check_equal(search, np.shape(search.squared_norms), (search.n_rows,))
     _check_equal(search, np.shape(np.zeros(d) if search.offset is None else search.offset), (d,))
     if search.first_equal is not None:
         first = np.asarray(search.first_equal)
         _check_equal(search, (first.shape, first.dtype.kind), ((search.n_rows,), "i"))
         _check_equal(search, bool((first.min() >= 0) & (first.max() < search.n_rows)), True)
+
+
+def _check_frame(frame: Any) -> None:
+    """Check that the order of coordinates is one, and that the ratios are of all the others."""
+    order, ratios = np.asarray(frame.order), np.asarray(frame.ratios)
+    _check_equal(frame, (order.dtype.kind, ratios.dtype.kind), ("i", "f"))
+    _check_equal(frame, sorted(order.tolist()), list(range(len(order))))
+    _check_equal(frame, (ratios.ndim, sum(ratios.shape)), (2, len(order)))
 
 
 def _width(estimator: Any) -> int:
@@ -212,6 +224,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "sklearn.ensemble._forest.BaseForest": _check_forest,
     "sklearn.feature_extraction.text.CountVectorizer": _check_words,
     "sklearn.preprocessing._encoders.OneHotEncoder": _check_categories,
+    "labelkin.ensemble._row_space.Frame": _check_frame,
     "labelkin.ensemble._row_space.RowSpaceSearch": _check_row_space,
     "labelkin.neighbors._counts.NeighborCounts": _check_rows,
     "labelkin.persistence._packing.PackedTrees": _check_packed,

@@ -15,6 +15,7 @@ import labelkin
 PARTS = {
     "calibration.SlopeCalibration": "labelkin.calibration._curves.SlopeCalibration",
     "decisions.LabelDecision": "labelkin.decisions._label_decision.LabelDecision",
+    "ensemble.Frame": "labelkin.ensemble._row_space.Frame",
     "ensemble.RowSpace": "labelkin.ensemble._row_space.RowSpace",
     "ensemble.RowSpaceProjection": "labelkin.ensemble._row_space.RowSpaceProjection",
     "ensemble.RowSpaceSearch": "labelkin.ensemble._row_space.RowSpaceSearch",

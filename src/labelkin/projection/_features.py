@@ -29,10 +29,18 @@ def feature_shares(projection: Any) -> Array:
 
     All are equal where the projection has no value: without cannot-links it is the identity.
     """
-    weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
-    shares = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
-    total = shares.sum()
-    return shares / total if total > 0 else np.full(len(shares), 1 / len(shares))
+    values = feature_values(projection)
+    total = values.sum()
+    return values / total if total > 0 else np.full(len(values), 1 / len(values))
+
+
+def feature_values(projection: Any) -> Array:
+    """Return what each feature adds to the value of a fitted projection."""
+    values = getattr(projection, "_feature_values", None)
+    if values is None:
+        weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
+        values = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
+    return to_numpy(values)
 
 
 def feature_importances(ensemble: Any) -> Array:

@@ -45,8 +45,8 @@ class TrainingRows:
     All differences of samples lie in the row space of X. When that is smaller than the feature
     space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
     found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
-    it; None: the coordinates are the features. The work is done on the device of X. `few_rows` is
-    the ratio of rows in pairs to coordinates up to which `restrict` pays.
+    it, and ``factor``ᵀ X; None: the coordinates are the features. The work is done on the device of
+    X. `few_rows` is the ratio of rows in pairs to coordinates up to which `restrict` pays.
     """
 
     def __init__(self, X: Matrix, few_rows: float = _FEW_ROWS) -> None:
@@ -54,7 +54,10 @@ class TrainingRows:
         self.n_features = k
         self.few_rows = few_rows
         self._first = first_of_equals(X)
-        self.basis = _row_space(X) if k > n else None
+        self.basis: Array = None
+        self.factor: Array = None
+        if k > n:
+            self.basis, self.factor = _row_space(X)
         if self.basis is not None:
             self.rows = X @ self.basis.T
         elif sparse.issparse(X) and n * k <= _DENSE_ENTRIES and X.nnz > _DENSE_SHARE * n * k:
@@ -208,8 +211,11 @@ def _sum_of_squares(X: Array, pairs: Array) -> Array:
     return total
 
 
-def _row_space(X: Matrix) -> Array:
-    """Return an orthonormal basis of the row space, (rank, n_features), from the small X·Xᵀ."""
+def _row_space(X: Matrix) -> tuple[Array, Array | None]:
+    """Return an orthonormal basis B of the row space, (rank, n_features), from the small X·Xᵀ.
+
+    With it, for sparse rows, F such that B = Fᵀ X, (n, rank); None if there are only zeros.
+    """
     xp, device = namespace_and_device(X)
     gram = X @ X.T
     gram = gram.toarray() if sparse.issparse(gram) else gram
@@ -217,25 +223,29 @@ def _row_space(X: Matrix) -> Array:
     n = values.shape[0]
     tolerance = n * float(xp.finfo(X.dtype).eps) * values[-1]
     rank = int(xp.count_nonzero(values > tolerance))
-    if rank == 0:  # nothing but zeros: any direction will do
-        return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
-    columns = X.T if sparse.issparse(X) else astype(X, "float64").T
-    basis = _orthonormalise(columns @ vectors[:, n - rank :])
-    return ascontiguousarray(astype(basis.T, X.dtype))
+    if rank == 0:  # any direction will do
+        return xp.eye(1, X.shape[1], dtype=X.dtype, device=device), None
+    factor = vectors[:, n - rank :]
+    if not sparse.issparse(X):
+        [basis] = _orthonormalise(astype(X, "float64").T @ factor)
+        return ascontiguousarray(astype(basis.T, X.dtype)), None
+    basis, factor = _orthonormalise(X.T @ factor, factor)
+    return ascontiguousarray(basis.T.astype(X.dtype)), factor.astype(X.dtype)
 
 
-def _orthonormalise(columns: Array) -> Array:
-    """Make columns orthonormal that are orthogonal but for rounding.
+def _orthonormalise(columns: Array, *others: Array) -> list[Array]:
+    """Make columns orthonormal that are orthogonal but for rounding; do the same to others.
 
-    By Newton's iteration: three matrix products, where a QR decomposition takes several times
+    By Newton's iteration: a few matrix products, where a QR decomposition takes several times
     as long.
     """
     xp, device = namespace_and_device(columns)
-    columns = columns / xp.sqrt(xp.sum(columns * columns, axis=0))
+    length = xp.sqrt(xp.sum(columns * columns, axis=0))
+    found = [A / length for A in (columns, *others)]
     identity = xp.eye(columns.shape[1], dtype=columns.dtype, device=device)
     for _ in range(_MOST_STEPS):
-        excess = columns.T @ columns - identity
-        columns = columns - columns @ (0.5 * excess)
+        excess = found[0].T @ found[0] - identity
+        found = [A - A @ (0.5 * excess) for A in found]
         if float(xp.sum(excess * excess)) < float(xp.finfo(columns.dtype).eps):
             break
-    return columns
+    return found
