@@ -36,9 +36,9 @@ def load(name):
     return data.data, data.target
 
 
-def folds(n):
-    """Yield the training and test rows of the five fixed folds."""
-    for test in np.array_split(np.random.default_rng(0).permutation(n), 5):
+def folds(n, repeat=0):
+    """Yield the training and test rows of the five fixed folds, or of a repeat with others."""
+    for test in np.array_split(np.random.default_rng(repeat).permutation(n), 5):
         yield np.setdiff1d(np.arange(n), test), test
 
 
