@@ -81,18 +81,20 @@ def cluster():
     settings = {
         # A killed worker that takes longer than 15 s to start again would be given up.
         "distributed.deploy.lost-worker-timeout": "600s",
+        # Workers are forks of a process that has imported what they need.
+        "distributed.worker.multiprocessing-method": "forkserver",
         # What an idle cluster does all the time, for dashboards.
         "distributed.worker.profile.enabled": False,
         "distributed.admin.tick.interval": "1s",
         "distributed.admin.system-monitor.interval": "10s",
     }
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(
+    with dask.config.set(settings):
+        context = distributed.utils.get_mp_context()
+        context.set_forkserver_preload(["distributed", "dask.array", "labelkin.kin"])
+        with distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-    ):
-        yield cluster
+        ) as cluster:
+            yield cluster
 
 
 @pytest.fixture
