@@ -35,28 +35,35 @@ def loaded_by(argv, folder):
     return {name if name.startswith("labelkin.") else name.partition(".")[0] for name in names}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "--help",
-        "fit --help",
-        "datasets --help",
-        "--version",
-        "nonsense",
-        "fit",
-        "fit nowhere.csv --labels a,b",
-        "fit here.csv --labels a,b --out here.csv",
-        "fit here.csv --labels a,b --set n_estimators",
-        "predict nowhere.skops here.csv",
-        "predict here.csv nowhere.csv",
-        "evaluate nowhere.csv --labels a,b",
-    ],
-)
-def test_help_and_mistyped_commands_load_nothing_heavy(line, tmp_path):
+LIGHT = [
+    "--help",
+    "fit --help",
+    "datasets --help",
+    "--version",
+    "nonsense",
+    "fit",
+    "fit nowhere.csv --labels a,b",
+    "fit here.csv --labels a,b --out here.csv",
+    "fit here.csv --labels a,b --set n_estimators",
+    "predict nowhere.skops here.csv",
+    "predict here.csv nowhere.csv",
+    "evaluate nowhere.csv --labels a,b",
+]
+
+
+def test_help_and_mistyped_commands_load_nothing_heavy(tmp_path):
     """They end in a fraction of the second that scikit-learn takes to import."""
     (tmp_path / "here.csv").write_text("x,a,b\n1,0,1\n")
-    loaded = loaded_by(line.split(), tmp_path)
-    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "joblib"}
+    code = """
+import sys
+from labelkin.cli import main
+
+heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "joblib"}
+for line in sys.argv[1:]:
+    main(line.split())
+    assert not heavy & sys.modules.keys(), line
+"""
+    subprocess.run([sys.executable, "-c", code, *LIGHT], cwd=tmp_path, check=True)
 
 
 def test_commands_load_only_what_they_need(tmp_path):

@@ -150,10 +150,10 @@ def start(*words):
 WAITING = [*QUICK, "--method", "waits=own_methods:Waits", "--methods", "mlknn,vpcme@size=2"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_tells_how_to_resume(number, folder):
+@pytest.mark.parametrize(("number", "jobs"), [(signal.SIGINT, "2"), (signal.SIGTERM, "1")])
+def test_an_interrupted_run_tells_how_to_resume(number, jobs, folder):
     give_permits(folder, 2)
-    process = start(*WAITING, "--jobs", "2")
+    process = start(*WAITING, "--jobs", jobs)
     wait_for_cells(process, 2, "results.db")
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
@@ -165,7 +165,7 @@ def test_an_interrupted_run_tells_how_to_resume(number, folder):
         stored = len(store.done())
     [line] = error.splitlines()
     assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
-    assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", "2"]))
+    assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", jobs]))
 
 
 def test_two_runs_on_one_store_are_refused(folder, capsys):
