@@ -158,7 +158,7 @@ def test_a_worker_that_dies_costs_time_not_results(client):
 @pytest.mark.parametrize(
     ("limits", "member"),
     [
-        (Limits(max_eigen=0, direct_work=0, seconds=0), "raw_rbf"),
+        (Limits(seconds=0).for_blocks(), "raw_rbf"),
         (Limits(large_entries=0, held_out_rows=50), "linear"),
     ],
     ids=["landmarks", "linear"],

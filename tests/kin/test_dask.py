@@ -16,10 +16,8 @@ from support.data import make_data
 dask = pytest.importorskip("dask", reason="needs the extra labelkin[cluster]")
 da = pytest.importorskip("dask.array", reason="needs the extra labelkin[cluster]")
 
-# By which a model in memory has the same members; few groups and landmarks for speed.
-LIMITS = Limits(
-    max_eigen=0, direct_work=0, linear_groups=(2, 2), min_landmarks=20, landmark_entries=200 * 20
-)
+# Few groups and landmarks, for speed.
+LIMITS = Limits(linear_groups=(2, 20), min_landmarks=20, landmark_entries=200 * 20)
 LINEAR = Limits(large_entries=0, held_out_rows=50)
 FITTED = ("weights_", "oob_proba_", "oob_score_", "oob_indices_")
 
@@ -52,8 +50,8 @@ def far(data):
         return kin().fit(blocks(data[0]), data[1])
 
 
-def in_memory(**parameters):
-    return kin(n_projections=0, n_trees=0, **parameters)
+def in_memory(limits=LIMITS, **parameters):
+    return kin(limits.for_blocks(), n_projections=0, n_trees=0, **parameters)
 
 
 def kin(limits=LIMITS, **parameters):
@@ -72,15 +70,18 @@ def assert_same_model(near, far, atol=1e-8):
         assert far.member_scores_[name] == pytest.approx(score, abs=atol)
 
 
-@pytest.mark.parametrize("sizes", [(70, 0, 1, 129), (50,) * 4])
-def test_blocks_of_any_size_give_the_model_of_memory(data, queries, near, sizes):
-    X, Y = data
-    far = kin().fit(blocks(X, sizes), da.from_array(Y, chunks=(90, 2)))
+def test_blocks_give_the_model_of_memory(queries, near, far):
     assert_same_model(near, far)
     np.testing.assert_allclose(far.predict_proba(queries), near.predict_proba(queries), atol=1e-8)
     lazy = far.predict(da.from_array(queries, chunks=(11, 4)))
     assert isinstance(lazy, da.Array)
     np.testing.assert_array_equal(lazy.compute(), near.predict(queries))
+
+
+def test_blocks_of_other_sizes_and_labels_in_blocks(data, near):
+    X, Y = data
+    far = kin().fit(blocks(X, (50,) * 4), da.from_array(Y, chunks=(90, 2)))
+    assert_same_model(near, far)
 
 
 def test_it_has_linear_and_landmark_members_and_says_what_is_left_out(far):

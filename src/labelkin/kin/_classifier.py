@@ -198,9 +198,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     then those that are sums over blocks: logistic regression, and kernels approximated from
     landmarks. The host holds labels and out-of-sample scores, landmarks, and a sample of at most
     10,000 rows for ranks and explanations. The model is the one of rows in memory with
-    ``effort=Limits(max_eigen=0, direct_work=0)``, ``n_projections=0`` and ``n_trees=0``:
-    probabilities agree to 10⁻⁸; those of sparse rows, whose logistic regression is in single
-    precision, to 2 · 10⁻³.
+    ``effort=Limits().for_blocks()``, ``n_projections=0`` and ``n_trees=0``: probabilities agree to
+    10⁻⁸; those of sparse rows, whose logistic regression is in single precision, to 2 · 10⁻³.
 
     The design (the choice of members, the averaging of log odds, half of the correction) was
     chosen on the paper's twelve datasets, so figures on these are slightly optimistic. All

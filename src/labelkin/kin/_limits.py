@@ -178,9 +178,14 @@ class Limits:
         """Return whether there is logistic regression alone."""
         return shape.n_samples * shape.n_labels > self.large_entries
 
-    def without_exact_kernels(self) -> "Limits":
-        """Return limits by which every kernel is approximated from landmarks."""
-        return replace(self, max_eigen=0, direct_work=0.0)
+    def for_blocks(self) -> "Limits":
+        """Return the limits for rows in blocks, by which members are sums over the blocks.
+
+        Every kernel is approximated from landmarks, and logistic regression leaves out the fewest
+        groups, since each takes hundreds of exchanges with the workers.
+        """
+        fewest = self.linear_groups[0]
+        return replace(self, max_eigen=0, direct_work=0.0, linear_groups=(fewest, fewest))
 
     def n_held_out(self, shape: Shape) -> int:
         """Return how many rows of large data have out-of-sample scores."""

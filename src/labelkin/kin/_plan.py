@@ -94,7 +94,7 @@ class Planner:
         self.shape, self.binary, self.weighted = shape, binary, weighted
         self.fold_of, self.n_jobs = fold_of, n_jobs
         self.rng, self.in_memory = rng, in_memory
-        self.limits = limits if in_memory else limits.without_exact_kernels()
+        self.limits = limits if in_memory else limits.for_blocks()
 
     def plan(self, n_projections: int, n_trees: int | None) -> Plan:
         """Choose the members; the arguments are those of `KinEnsembleClassifier`."""
