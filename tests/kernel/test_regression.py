@@ -5,6 +5,8 @@ import pytest
 from scipy import sparse
 
 from labelkin.kernel._regression import KernelRidge, nearest_means
+from labelkin.kernel._ridge import fit_ridge
+from labelkin.kernel._spectrum import RidgeSpectrum
 from support.data import make_data
 
 
@@ -56,6 +58,21 @@ def test_almost_all_rows_as_landmarks_are_almost_exact(kernel):
     assert len(near.coef_) == 119
     assert near.width_ == pytest.approx(exact.width_)
     np.testing.assert_allclose(near.scores(X + 0.1), exact.scores(X + 0.1), atol=0.1)
+
+
+def test_means_have_no_labels_by_which_to_refine_the_width():
+    X, Y = make_data(120, 4, 3)
+    widths = []
+    for rows in (0, 100):
+        learner = KernelRidge("rbf", n_landmarks=30, landmark_means=True, refine_rows=rows)
+        learner.fit_scores(X, Y, 0)
+        widths.append(learner.width_)
+    assert widths[0] == widths[1]
+
+
+def test_targets_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match="There are 20 rows, but 30 values"):
+        fit_ridge(RidgeSpectrum.of_kernel(np.eye(20)), np.ones((30, 2)), np.ones(2))
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 25])

@@ -32,6 +32,10 @@ class MemoryBlocks:
         """Split an array with one entry or row per sample into blocks; None: none for each."""
         if values is None:
             return [None] * len(self.blocks)
+        if len(values) != self.starts[-1]:
+            raise ValueError(
+                f"There are {self.starts[-1]} rows, but {len(values)} values for them."
+            )
         return [values[a:b] for a, b in zip(self.starts, self.starts[1:], strict=False)]
 
     def collect(

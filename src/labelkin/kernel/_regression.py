@@ -139,7 +139,9 @@ class KernelRidge:
         self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
         if self.kernel in RADIAL:
             kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)
-            if self.width is None and self.refine_rows:
+            # Landmarks that were moved have no labels.
+            refines = self.width is None and self.refine_rows and (exact or not self.landmark_means)
+            if refines:
                 spectrum = self._refine_width(among_rows, Y, rng, weight)
                 if exact and spectrum is not None:
                     return spectrum
