@@ -68,6 +68,13 @@ def test_ratio_directions_solve_the_generalised_problem():
     np.testing.assert_allclose(W.T @ S_C @ W, np.diag(ratios**2), atol=1e-10)
 
 
+def test_ratio_directions_stay_within_the_rank_of_the_rows():
+    X, Y = make_data(60, 4, 3)
+    pairs = draw_constraints(Y, 0.5, random_state=0)
+    wide = X @ np.random.RandomState(0).normal(size=(4, 20))  # 70 % would be 14 directions
+    assert ratio_directions(TrainingRows(wide), *pairs).shape == (20, 4)
+
+
 def test_ratio_directions_without_pairs_or_differences():
     X, none = np.arange(8.0).reshape(4, 2), np.empty((0, 2), dtype=int)
     pairs = np.array([[0, 1]])

@@ -24,6 +24,8 @@ from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3
+# Ratio that counts as zero, as a share of the largest.
+_ZERO_RATIO = 1e-10
 # Trees by which features are weighted: their importances are means over all nodes.
 _RELEVANCE_TREES = 40
 _LEAST_RELEVANCE = 1e-3
@@ -220,5 +222,6 @@ def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Arra
         return np.eye(k)
     within[np.diag_indices(k)] += ridge
     ratios, directions = linalg.eigh(between, within, overwrite_b=True, check_finite=False)
-    first = int(DROPPED * k)
+    # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
+    first = max(int(DROPPED * k), int(np.sum(ratios <= _ZERO_RATIO * ratios[-1])))
     return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
