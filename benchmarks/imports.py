@@ -1,9 +1,10 @@
 """Import time: what labelkin costs beyond the scikit-learn it needs.
 
 ``python benchmarks/imports.py`` prints the processor seconds that a new interpreter takes to import
-each, the median of several runs, with Python's own start taken off. As in an installed package,
-all bytecode is there; the runs lie at different depths of the stack, because CPython 3.11 spends up
-to a tenth more or less on the very same imports depending on where the frames of their inner loops
+each, the median of several runs, with Python's own start taken off; and, with it, those of
+``labelkin --help`` and of ``labelkin predict`` for three rows. As in an installed package, all
+bytecode is there; the runs lie at different depths of the stack, because CPython 3.11 spends up to
+a tenth more or less on the very same imports depending on where the frames of their inner loops
 happen to cross from one block of its stack to the next.
 """
 
@@ -12,6 +13,8 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 RUNS = 9
 FRAMES = 5  # how much deeper each run begins
@@ -76,10 +79,23 @@ def main() -> None:
         ours, theirs = (each - start for each in seconds(code, needed(code)))
         ratio = f"{ours / theirs:7.2f}" if theirs > 0.02 else "      –"
         print(f"{name:18} {ours:8.3f} s {theirs:8.3f} s {ratio}")
-    print(f"{'labelkin --help':18} {seconds(HELP)[0]:8.3f} s  (with Python's start)")
+    with tempfile.TemporaryDirectory() as folder:
+        table, few, model = (str(Path(folder) / name) for name in ("t.csv", "3.csv", "m.skops"))
+        rows = [f"{i % 7},row {i} of many,{'pqr'[i % 3]},{i % 2},{i % 3 // 2}" for i in range(100)]
+        for path, count in ((table, 100), (few, 3)):
+            Path(path).write_text("\n".join(["x,words,kind,a,b", *rows[:count], ""]))
+        fit = command("fit", table, "--labels", "a,b", "--model", "mlknn", "--out", model)
+        subprocess.run([sys.executable, "-c", fit], check=True, capture_output=True)
+        codes = {"labelkin --help": command("--help")}
+        codes["labelkin predict"] = command("predict", model, few)
+        for name, taken in zip(codes, seconds(*codes.values()), strict=True):
+            print(f"{name:18} {taken:8.3f} s  (with Python's start)")
 
 
-HELP = "import sys; from labelkin.cli import main; sys.exit(main(['--help']))"
+def command(*argv: str) -> str:
+    """Return code that runs a command line as a process of its own does."""
+    return f"import sys; sys.argv[1:] = {argv}; from labelkin.cli import main; sys.exit(main())"
+
 
 if __name__ == "__main__":
     main()
