@@ -1,4 +1,4 @@
-"""Rows in memory behind the interface of rows on workers: one body of an algorithm for both."""
+"""Rows in memory with the interface of rows on workers, so that algorithms are written once."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -11,7 +11,9 @@ from labelkin.distributed._tasks import add
 
 
 class MemoryBlocks:
-    """Rows in memory, in blocks: what is a task of `RowBlocks` is computed at once.
+    """Rows in memory, in blocks, with the methods of `RowBlocks`.
+
+    Everything is computed immediately; `n_columns` and `dtype` have no effect.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ class MemoryBlocks:
         return int(self.starts[-1]), self.blocks[0].shape[1]
 
     def split(self, values: Any) -> list[Any]:
-        """Split an array with one entry or row per sample into blocks; None: none for each."""
+        """Split an array with one entry or row per sample into blocks; None: a None per block."""
         if values is None:
             return [None] * len(self.blocks)
         if len(values) != self.starts[-1]:
@@ -65,7 +67,7 @@ class MemoryBlocks:
     def replace(
         self, function: Callable, shared: Sequence[Any] = (), n_columns: int | None = None
     ) -> "MemoryBlocks":
-        """Do the same block after block, each in place of the one before."""
+        """Do the same in place, one block at a time, so that only one more is in memory."""
         for i, block in enumerate(self.blocks):
             self.blocks[i] = function(block, *shared)
         return self

@@ -4,8 +4,9 @@ Where there are more features than samples, all projections are learned in the p
 row space (`TrainingRows`). The ensemble then holds its basis once, and of each member W alone, in
 these coordinates: neither its ``components_``, which are Wᵀ · basis, nor the projected samples.
 
-Distances between projected samples depend only on the space that W spans. A base classifier of
-neighbours has therefore a W that a file needs fewer numbers for: see `Frame`.
+Distances between samples projected by an orthonormal W depend only on the space that it spans. For
+a base classifier of neighbours, W is therefore replaced by an orthonormal basis of this space that
+takes fewer numbers to store: see `Frame`.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,7 @@ class RowSpace:
 
     @classmethod
     def of_rows(cls, training: TrainingRows, X: Matrix) -> "RowSpace":
-        """Return the space in which samples are learned from."""
+        """Return the row space of the training samples."""
         if not sparse.issparse(X):
             return cls(training.rows, training.basis, None)
         basis = training.basis if training.factor is None else None
@@ -241,7 +242,7 @@ def share_row_space(estimator: Any, projection: Any) -> None:
 
 
 def project_all(projections: list[Any], X: Matrix) -> Callable[[Any], Array]:
-    """Return the projection of `X` by each member; its coordinates are computed once."""
+    """Return a function that projects `X` by a member; coordinates of `X` are computed once."""
     shared = next((p.space_ for p in projections if isinstance(p, RowSpaceProjection)), None)
     coordinates = None if shared is None else shared.coordinates(X)
 

@@ -53,7 +53,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     It is the method to try first: no parameter needs to be chosen, the probabilities are
     calibrated, and `oob_score_` estimates how good predictions of new samples are.
 
-    The members are as different as possible. All of them use the same 10 to 20 folds of the
+    The members are of different kinds. All of them use the same 10 to 20 folds of the
     training rows, and score the rows of each fold after learning from the other folds:
 
     - Kernel ridge regressions on several *views* of the features, with a width chosen by the
@@ -64,15 +64,15 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
       singular directions, the *topics*. Other rows have features divided by their standard
       deviation, and their ranks. (Texts use features divided by their standard deviation instead
       of the features as given where that lowers the error.) The kernels are RBF, and on two of
-      the views (on one if all features are 0 or 1) Laplacian, exp(−|x − z|₁ / c), for
-      100 labels and more with the width and ridge of the least log loss. The scores without a fold
-      have a closed form.
+      the views (on one if all features are 0 or 1) Laplacian, exp(−|x − z|₁ / c).
+      With 100 labels or more, these have the width and ridge of the least log loss. The scores
+      without a fold have a closed form.
     - A logistic regression of all labels at once, as in `MultiLabelLogisticRegression`, on
       weighted words or on features divided by their standard deviation.
-    - Kernel ridge regressions on constraint projections of the last view. Pairs are drawn as in
-      the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds, and the
-      directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
-      outside the bag are scored, because no pair depends on their labels.
+    - Kernel ridge regressions on constraint projections of the last view but the topics. Pairs are
+      drawn as in the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds,
+      and the directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only
+      folds outside the bag are scored, because no pair depends on their labels.
     - On small tables, Laplacian kernel ridge regressions on ranks of the features, each multiplied
       by the importance of the feature in a small forest that is grown on such a bag.
     - Extremely randomised trees for all labels together, and a random forest for each label alone
@@ -90,14 +90,14 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
 
     and one more logistic curve for each label. z(s) is s itself, or s on the scale of log odds,
     asinh(s / 2p), where p is the label's share of positives; one choice is made for all
-    regressions and labels, by the log loss of held-out folds. The slopes of rare labels are
-    shrunk towards a slope shared by all labels. The weights are a mean of candidates, from equal
-    weights of all members to the best member alone; each candidate counts by the share of
-    resamples of the rows in which it predicts held-out rows best, so that with few rows the
-    weights are close to equal. A label's own weights differ from them as far as a logistic
-    regression with a ridge allows, which is chosen in the same way. The third line is left out if
-    it does not predict held-out folds clearly better, or if a fold has fewer than 50 rows or fewer
-    rows than there are labels.
+    labels and members but logistic regression, by the log loss of held-out folds. The slopes of
+    rare labels are shrunk towards a slope shared by all labels. The weights are a mean of
+    candidates, from equal weights of all members to the best member alone; each candidate counts by
+    the share of resamples of the rows in which it predicts held-out rows best, and with few rows
+    equal weights have a share of their own. A logistic regression with a ridge estimates how the
+    weights of a label differ from these; half of the difference is applied, and less with few rows.
+    The third line is left out if it does not predict held-out folds clearly better, or if a fold
+    has fewer than 50 rows or fewer rows than there are labels.
 
     Leave-one-out scores would not be sufficient: each is slightly biased away from the label of
     its own row, and a regression on the scores of many labels recovers the label from this bias.

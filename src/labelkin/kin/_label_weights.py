@@ -11,12 +11,13 @@ from labelkin.kin._weights import FOLDS, best_shares, equal_share
 
 # Ridges of a label's differences from the shared weights, in units of the number of rows.
 PENALTIES = (np.inf, 0.1, 0.03, 0.01, 0.003)
-# Share of the differences that is applied: held-out folds flatter them, since the out-of-sample
-# scores of bagged members are noisier than their scores of queries. Over 98 fits to 35 datasets,
-# all of the differences lowered the log loss of held-out folds by 0.7 % and of new rows by 0.2 %,
-# half of them by 0.5 % and 0.2 %, at worst raising it by 1.4 % instead of 3.0 %.
+# Share of the differences that is applied: held-out folds overestimate their effect, since the
+# out-of-sample scores of bagged members are noisier than their scores of queries. Over 98 fits to
+# 35 datasets, all of the differences lowered the log loss of held-out folds by 0.7 % and of new
+# rows by 0.2 %, half of them by 0.5 % and 0.2 %, at worst raising it by 1.4 % instead of 3.0 %.
 SHARE = 0.5
-# With this many rows, half of that: a label has only its own positives.
+# With this many rows the applied share is halved, since a label's weights are learned from its own
+# few positives.
 _FEW_ROWS = 200
 # Newton's method begins next to the optimum.
 _STEPS, _TOL = 4, 1e-3
@@ -52,14 +53,15 @@ def fit_label_weights(
 ) -> tuple[Array, LabelMixture]:
     """Return the weight of each member for each label, (n_members, n_labels), and the mixture.
 
-    For each label a logistic regression on the members' differences from the mean by the shared
-    weights, with a ridge: labels with few positives hardly leave these weights. As the shared ones
-    (`fit_member_weights`), the result is a mean over several ridges, each with the share of
-    bootstrap samples of the rows in which it predicts held-out folds best; with an infinite one,
-    the shared weights stay as they are. A label's weights add up to 1.
+    `shared` are the weights of all labels, by `fit_member_weights`. For each label, a logistic
+    regression is fitted to the members' differences from the mean by these weights, with a ridge:
+    labels with few positives hardly leave the shared weights. Like these, the result is a mean over
+    several ridges, each with the share of bootstrap samples of the rows in which it predicts
+    held-out folds best; with an infinite one, the shared weights stay as they are. A label's
+    weights add up to 1.
 
-    Arguments are those of `fit_member_weights`; `mixture` None: found, on some of the labels if
-    there are more than `max_entries` predictions.
+    If `mixture` is None it is found, on a part of the labels if there are more than `max_entries`
+    predictions. The other arguments are those of `fit_member_weights`, and the fold of each row.
     """
     m, n, q = log_odds.shape
     weights = np.repeat(shared[:, None], q, axis=1)

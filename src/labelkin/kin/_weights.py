@@ -15,8 +15,8 @@ FOLDS = 4
 _RESAMPLES = 500
 # Candidates that are best in a smaller share of these are left out.
 _LEAST_SHARE = 0.02
-# With this many rows, half of the weights are equal ones, with twice as many a fifth: resamples of
-# few rows are alike.
+# With this many rows, equal weights have half of the total, with twice as many a fifth: resamples
+# of few rows repeat the same ones, and understate how uncertain it is which candidate is best.
 _FEW_ROWS = 50
 
 
@@ -42,14 +42,14 @@ def fit_member_weights(
 ) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
-    A logistic regression over all pairs of row and label at once, on the mean of the members' log
-    odds, free, and on each member's difference from it, with a ridge. Candidates are the weights
-    of all members, with a ridge between infinite and small, and equal weights of the better half,
-    quarter, ... of the members by their log losses of all rows, down to the best alone. The result
-    is their mean, each candidate with the share of bootstrap samples of the rows in which its
-    loss, on rows held out from its fit, is the least, and equal weights with 1 / (1 + (n / 50)²):
-    with few rows, where chance decides which is best, weights are nearly equal; with many, a
-    better member outweighs the others.
+    One logistic regression is fitted to all pairs of row and label. Its features are the mean of
+    the members' log odds, without a penalty, and each member's difference from it, with a ridge.
+    Candidates are the weights of all members, with a ridge between infinite and small, and equal
+    weights of the better half, quarter, ... of the members by their log losses of all rows, down to
+    the best alone. The result is their mean, each candidate with the share of bootstrap samples of
+    the rows in which its loss, on rows held out from its fit, is the least, and equal weights with
+    1 / (1 + (n / 50)²): with few rows, where chance decides which is best, weights are nearly
+    equal; with many, a better member outweighs the others.
 
     Parameters
     ----------

@@ -1,21 +1,21 @@
 """Conjugate gradients for the logistic regressions of many labels.
 
-For each label they minimise ½|w|² + C · Σ log loss by the weights w and the intercept c, which is
-free. Each iteration minimises the quadratic model of the objective over all changes
+For each label they minimise ½|w|² + C · Σ log loss over the weights w and the intercept c, which
+has no penalty. Each iteration minimises the quadratic model of the objective over all changes
 
     a · direction + b · last step,  and any shift of the intercept:
 
 with the preconditioned gradient as direction. On a quadratic objective this is the method of
-conjugate gradients; on another one no conjugacy is lost, since a and b are computed from the
-second derivatives at the point itself. It takes two products with the samples per iteration, X
-times the direction and Xᵀe; Newton's method with conjugate gradients inside takes twice as many
-altogether, because it starts these again after each step.
+conjugate gradients; on another one each step is still conjugate to the last, since a and b are
+computed from the second derivatives at the point itself. It takes two products with the samples per
+iteration, X times the direction and Xᵀe; Newton's method with conjugate gradients inside takes
+twice as many altogether, because it starts these again after each step.
 
-With e and d the first and second derivatives of the loss by the log odds, the gradient is
-w + C·(Xᵀe − Σe · mean of X), where centred columns leave the intercept out, and the preconditioner
-is 1 + C·Σd·(variance of the column): the diagonal of the second derivatives with the mean of d in
-place of d. All second derivatives are at least those of ½|w|², so that the distance to the
-optimum is at most the length of the gradient, |g|: a label has converged when this is at most
+With e and d the first and second derivatives of the loss with respect to the log odds, the gradient
+is w + C·(Xᵀe − Σe · mean of X), where centred columns leave the intercept out, and the
+preconditioner is 1 + C·Σd·(variance of the column): the diagonal of the second derivatives with the
+mean of d in place of d. All second derivatives are at least those of ½|w|², so that the distance to
+the optimum is at most the length of the gradient, |g|: a label has converged when this is at most
 ``tol`` times 2|w| − |g|, and when a shift of the intercept by ``tol`` would overshoot.
 """
 
@@ -29,9 +29,11 @@ from labelkin.base import Array
 from labelkin.linear._rows import Moments, Plane, Sums, column_dots, outer, take_columns
 
 _SHORTENINGS = 20
-# Converged labels leave the batch when they are this share of it, since the rest is copied then.
+# Converged labels leave the batch when they are this share of it, or when one cannot be improved:
+# the rest is copied then.
 _LEAVING = 0.1
-# A step ends where the objective rises along it by at most this share of its initial descent.
+# A step is accepted if the slope of the objective at its end is at most this share of the initial
+# descent.
 _OVERSHOOT = 0.5
 
 
@@ -68,7 +70,8 @@ def minimise(
     coef, intercept
         Of all labels.
     n_iter : ndarray of int of shape (b,)
-        Iterations of each label; `max_iter` where it has not converged.
+        Iterations of each label, until it converged or no step could lower its objective; else
+        `max_iter`.
     """
     variance = columns.variance()
     batch = _Batch.start(rows, coef, intercept, C)
@@ -226,7 +229,7 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
         ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
         ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
         share = xp.where(falls, share, share * ratio)
-    if not bool(xp.all(falls)):  # NaN times 0 is none
+    if not bool(xp.all(falls)):  # set, since NaN times 0 is NaN
         share = xp.where(falls, share, xp.zeros_like(share))
         batch.step = xp.where(falls, batch.step, xp.zeros_like(batch.step))
         batch.shift = xp.where(falls, batch.shift, xp.zeros_like(batch.shift))
