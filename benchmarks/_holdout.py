@@ -100,7 +100,7 @@ def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
         "these methods. Change: average precision on test rows minus that by folds, whose models "
         "have fewer training rows. Shortfall: the mean change of the methods of other libraries "
         f"({signed(found.expected)}), for which nothing was chosen on these data, minus the "
-        "method's own: what the folds may flatter.",
+        "method's own: by how much figures by folds may be too high.",
         corner="Method",
         columns={
             "rank_folds": "Rank by folds",
@@ -128,7 +128,7 @@ def flattery_findings(
     ranks, before = found.ranks(holdout), found.ranks(folds)
     n, k = len(found.datasets), len(found.methods)
     sentences = [
-        f"On the published test rows of {n} datasets, which no choice has seen, "
+        f"On the published test rows of {n} datasets, on which no choice was made, "
         f"{leader_phrase(ranks)} over {n} × 5 dataset–metric pairs, {ranks.min():.2f} among {k} "
         f"methods. By folds of the training rows, {leader_phrase(before)}, {before.min():.2f}."
     ]
@@ -139,6 +139,6 @@ def flattery_findings(
         sentences.append(
             "From the folds to the test rows, mean average precision changes by "
             f"{signed(found.expected)} points for the methods of other libraries and by "
-            f"{listing(parts)}: by that measure the folds flatter by {listing(shortfalls)} points."
+            f"{listing(parts)}: by that measure, figures by folds are too high by {listing(shortfalls)} points."
         )
     return sentences
