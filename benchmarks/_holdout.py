@@ -139,6 +139,7 @@ def flattery_findings(
         sentences.append(
             "From the folds to the test rows, mean average precision changes by "
             f"{signed(found.expected)} points for the methods of other libraries and by "
-            f"{listing(parts)}: by that measure, figures by folds are too high by {listing(shortfalls)} points."
+            f"{listing(parts)}: by that measure, figures by folds are too high by "
+            f"{listing(shortfalls)} points."
         )
     return sentences
