@@ -62,16 +62,17 @@ class Failing:
     """A model with an array of another type than a fit gives."""
 
     def predict(self, X):
-        return np.array(["x"]) - X
+        return np.array(["x"]) - np.asarray(X)
 
     predict_proba = predict
 
 
 def test_a_model_that_fails_is_named(saved):
+    pandas = pytest.importorskip("pandas")
     path, _ = saved
     found = describe_model(Failing(), model_info(path), path)
     with pytest.raises(ValueError, match=r"model\.skops: the model fails on these rows \(ufunc"):
-        found.predict(np.eye(2), None)
+        found.predict(pandas.DataFrame(np.eye(2)), None)
 
 
 def test_details(saved, tmp_path):
