@@ -46,7 +46,8 @@ class TrainingRows:
     space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
     found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
     it, equal to ``factor.T @ X``; None: the coordinates are the features. The work is done on the
-    device of X. `few_rows` is the ratio of rows in pairs to coordinates up to which `restrict` pays.
+    device of X. `few_rows` is the ratio of rows in pairs to coordinates up to which `restrict`
+    pays.
     """
 
     def __init__(self, X: Matrix, few_rows: float = _FEW_ROWS) -> None:
