@@ -2,8 +2,8 @@
 
 What is learned here has few parameters: two per label and member (calibration), one per member
 (weights) and its differences between labels, and one ridge regression per label (correction). It is
-learned from scores that depend on no label of their row's fold. Two curves per label still flatter
-the rows they are fitted to: with 150 labels and 400 rows, the labels' frequencies alone raise the
+learned from scores that depend on no label of their row's fold. Two curves per label still fit
+their own rows too well: with 150 labels and 400 rows, the labels' frequencies alone raise the
 average precision of these rows by a point and a half. So everything is fitted once more without
 each part of the folds and applied to that part. These cross-fitted probabilities are the ensemble's
 estimate of its own performance, and decide what the second stage consists of.
