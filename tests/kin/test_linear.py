@@ -52,3 +52,30 @@ def test_one_row():
     scores = learner.fit_scores(np.ones((1, 2)), np.ones((1, 3)), 0, np.zeros(1, dtype=int))
     assert scores.shape == (1, 3)
     assert np.isfinite(learner.scores(np.ones((2, 2)))).all()
+
+
+def test_sparse_rows_are_in_single_precision():
+    X, Y = make_data(100, 6, 3)
+    rows = sparse.csr_matrix(np.where(np.abs(X) > 0.3, X, 0))
+    scores, _ = _fitted(rows, Y)
+    # The log odds of a group left out are those of weights in single precision.
+    assert (scores == scores.astype(np.float32)).all()
+
+
+def test_the_order_of_many_columns_changes_nothing():
+    rng = np.random.default_rng(0)
+    X = sparse.random(150, 70_000, density=3e-4, format="csr", random_state=0)
+    X = sparse.csr_matrix(sparse.hstack([X, rng.random((150, 3)) > 0.5], format="csr"))
+    Y = X[:, -3:].toarray().astype(int)
+    shuffled = rng.permutation(X.shape[1])
+    scores, coef = _fitted(X, Y)
+    scores_shuffled, coef_shuffled = _fitted(X[:, shuffled], Y)
+    np.testing.assert_allclose(scores_shuffled, scores, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(coef_shuffled, coef[shuffled], rtol=2e-3, atol=1e-4)
+
+
+def _fitted(rows, Y):
+    """Return leave-fold-out log odds and the weights."""
+    learner = LogisticLearner()
+    scores = learner.fit_scores(rows, Y, 0, np.arange(len(Y)) % 10)
+    return scores, learner.coef_.astype(np.float64)

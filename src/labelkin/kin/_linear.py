@@ -10,16 +10,18 @@ from labelkin.base import Array, Matrix
 from labelkin.distributed import as_blocks
 from labelkin.kin._views import stored_values
 from labelkin.linear._blocks import label_data
-from labelkin.linear._fit import LabelFitter
+from labelkin.linear._fit import LabelFitter, MemoryData
 
 _MAX_ITER = 1000
 # Below this share of values that are not zero, products of sparse rows take less time.
 _SPARSE_SHARE = 0.1
 # Rows from which C is chosen, in this many groups at most: with more it hardly changes.
 _SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
-# Labels are fitted in blocks for which (rows + columns) · labels is at most this, which bounds the
-# memory beside the weights themselves: a block takes some arrays of a quarter of a gigabyte.
+# Labels are fitted in blocks for which columns · labels is at most this, on Dask workers with the
+# rows of a worker's block: it bounds the memory beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
+# Of more sparse columns than these, the weights of a batch of labels exceed the cache.
+_CACHED_COLUMNS = 2**16
 
 
 class LogisticLearner:
@@ -66,7 +68,12 @@ class LogisticLearner:
         # far from zero.
         centre = np.zeros(k) if is_sparse else blocks.total(_sum_columns) / n
         dtype = np.float32 if is_sparse else np.float64
-        blocks = blocks.apply(_prepare, [centre, is_sparse], dtype=dtype)
+        # The weights of frequent columns, side by side, stay in the cache.
+        order = np.arange(k)
+        if is_sparse and k > _CACHED_COLUMNS:
+            order = np.argsort(-blocks.total(_count_in_columns), kind="stable")
+        place = np.argsort(order)
+        blocks = blocks.apply(_prepare, [centre, is_sparse, place], dtype=dtype)
         size = label_data(blocks, targets).moments(weight).spread()
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         data = label_data(blocks.apply(_divide, [self.unit_], dtype=dtype), targets)
@@ -79,14 +86,14 @@ class LogisticLearner:
         self.coef_ = np.empty((k, q), dtype=np.float16)
         self.intercept_ = np.empty(q)
         log_odds = np.empty((int((fold_of >= 0).sum()), q))
-        most_rows = int(np.diff(blocks.starts).max())
-        for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (most_rows + k))):
+        on_worker = 0 if isinstance(data, MemoryData) else int(np.diff(blocks.starts).max())
+        for block in gen_batches(q, max(1, _BLOCK_ENTRIES // (on_worker + k))):
             labels = np.arange(q)[block]
             C, start = np.full(len(labels), self.C_), None
             if len(left_out):
                 log_odds[:, block], start = fitter.fit_folds(weight, group, C, labels)
             fitted = fitter.fit(weight, C, labels, start)
-            self.coef_[:, block] = fitted.coef
+            self.coef_[order, block] = fitted.coef
             shift = centre @ self.coef_[:, block].astype(np.float64) if centre.any() else 0.0
             self.intercept_[block] = fitted.intercept - shift / self.unit_
             if not len(left_out):
@@ -121,15 +128,27 @@ def _count_stored(block: Matrix) -> tuple[int, int]:
     return int(sparse.issparse(block)), stored_values(block)
 
 
+def _count_in_columns(block: Matrix) -> Array:
+    """Return how many values of each column are not zero."""
+    return np.bincount(sparse.csr_array(block).indices, minlength=block.shape[1])
+
+
 def _sum_columns(block: Array) -> Array:
     return block.sum(axis=0)
 
 
-def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
+def _prepare(block: Matrix, centre: Array, is_sparse: bool, place: Array) -> Matrix:
+    """Return centred dense rows, or sparse rows with each column at its place."""
     if not is_sparse:
         return block - centre
-    return (block if sparse.issparse(block) else sparse.csr_array(block)).astype(np.float32)
+    rows = sparse.csr_array(block).astype(np.float32)
+    if (np.diff(place) != 1).any():
+        indices = place.astype(rows.indices.dtype)[rows.indices]
+        rows = sparse.csr_array((rows.data, indices, rows.indptr), shape=rows.shape)
+        rows.sort_indices()
+    return rows
 
 
 def _divide(block: Matrix, unit: float) -> Matrix:
-    return block / unit
+    # SciPy divides sparse rows in double precision.
+    return (block / unit).astype(block.dtype, copy=False)
