@@ -65,7 +65,7 @@ class MemoryData:
     def __init__(self, X: Matrix, Y: Matrix) -> None:
         self.X, self.shape = X, X.shape
         self.in_threads = not is_device_array(X)
-        self._Y = Y.tocsc() if sparse.issparse(Y) else Y
+        self._Y = Y.tocsc() if sparse.issparse(Y) else Y.astype(np.uint8, copy=False)
 
     def labels(self, columns: Array) -> Array:
         """Return labels as a dense ndarray."""
@@ -75,7 +75,8 @@ class MemoryData:
 
     def positives(self, weight: Array) -> Array:
         """Return the weight of the samples that have each label, (q,)."""
-        return weight @ self._Y
+        # Without the copy in double precision that a product makes.
+        return weight @ self._Y if sparse.issparse(self._Y) else np.einsum("i,ij", weight, self._Y)
 
     def take(self, rows: Array) -> "MemoryData":
         """Return some samples, given by their numbers."""
