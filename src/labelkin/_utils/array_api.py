@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -73,6 +73,33 @@ def from_numpy(array: Any, xp: Any, device: Any) -> Any:
 def to_device_of(array: Any, reference: Any) -> Any:
     """Return a NumPy array in the namespace and on the device of another array."""
     return from_numpy(array, *namespace_and_device(reference))
+
+
+class Place(NamedTuple):
+    """Where arrays are computed: a namespace, and a device of it."""
+
+    xp: Any
+    device: Any
+
+    @classmethod
+    def of(cls, array: Any) -> "Place":
+        """Return where an array lies."""
+        return cls(*namespace_and_device(array))
+
+    @property
+    def on_host(self) -> bool:
+        """Whether arrays are NumPy's."""
+        return is_numpy(self.xp)
+
+    def put(self, rows: Any, dtype: str | None = None) -> Any:
+        """Return rows there: dense on a device, on the host dense or sparse as they are."""
+        rows = rows if dtype is None else astype(rows, dtype)
+        if self.on_host or is_device_array(rows):
+            return rows
+        return from_numpy(rows.toarray() if sparse.issparse(rows) else rows, *self)
+
+
+HOST = Place(_NUMPY, None)
 
 
 def astype(array: Any, dtype: Any) -> Any:

@@ -2,22 +2,16 @@
 
 The eigenvectors of `labelkin.kernel._ridge` serve every ridge of every label, but take some
 twenty times as long as a factorisation, in single precision fifty times. With one ridge for all
-labels, chosen on a sample of the rows, the ensemble is as good: with A = λI + the centred kernel
-matrix,
-
-    y − ŷ = λ A⁻¹ (y − ȳ),   I − H = λ A⁻¹ − 11ᵀ/n,
-
-so that leave-fold-out scores have the same closed form: y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B). With
-weights, W = diag(w), and means weighted by them, A = λW⁻¹ + the centred kernel matrix,
-y − ŷ = λ W⁻¹A⁻¹ (y − ȳ) and W (I − H) = λA⁻¹ − wwᵀ/Σw.
+labels, chosen on a sample of the rows, the ensemble is as good.
 """
 
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
+from labelkin._utils.array_api import HOST, Place, astype, namespace_and_device, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import SlopeCalibration, odds_losses
 from labelkin.kernel._distances import (
@@ -31,6 +25,7 @@ from labelkin.kernel._distances import (
 )
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import choose_ridges, interpolate_errors
+from labelkin.kernel._solve import diagonal, least_ridge, solve_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend
 
@@ -44,16 +39,11 @@ _LOSS_POWERS = (0.0, 0.75)
 _WIDTH_ROWS = 2_000
 # Rows up to which the factorisation is in double precision, since it takes little time.
 _DOUBLE_ROWS = 4_000
-# The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
-# out scores would depend on rounding.
-_LEAST_RIDGE = 40
 # Rows on which the rounding of coefficients is checked, and how far scores may change by it, in
 # standard deviations of the label.
 _CHECKED_ROWS, _CHANGE = 100, 0.02
 # Ridge of the coefficients that make up for it, relative to the kernel's largest value.
 _COMPENSATED = 0.1
-# Rows of the kernel matrix that are summed at a time.
-_MEAN_ROWS = 512
 # Root mean square of the rounding that does not matter, in standard deviations of the column.
 _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 
@@ -71,6 +61,8 @@ class DirectKernelRidge(KernelRidge):
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
+    on_device = True
+
     def fit_scores(
         self,
         X: Matrix,
@@ -79,49 +71,55 @@ class DirectKernelRidge(KernelRidge):
         fold_of: Array | None = None,
         rows: Array | None = None,
         weight: Array | None = None,
+        place: Place = HOST,
     ) -> Array:
-        """Fit, and return leave-one-out or leave-fold-out scores of the training rows."""
+        """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
+
+        They are computed at `place`, to which rows are moved; all results are on the host.
+        """
         rng = check_random_state(random_state)
         self.landmarks_ = None
-        self._search(X, Y, rng, rows, weight)
+        self._search(X, Y, rng, rows, weight, place)
         self.rows_: Any = _shortened(self._prepare(X, self.scale_))
-        known = self.rows_.astype(np.float64)
+        known = place.put(self.rows_, "float64")
         if self.refine_rows:
             ridge = self._refine(known, Y, rng, weight)
         else:
             ridge = self._choose_ridge(known, Y, rng, rows, weight)
-        dtype = np.float64 if X.shape[0] <= _DOUBLE_ROWS else np.float32
-        K = self._kernel_matrix(known, dtype)
+        K = self._kernel_matrix(known, "float64" if X.shape[0] <= _DOUBLE_ROWS else "float32")
         ridge = max(ridge, least_ridge(K, weight))
         self.ridge_ = np.full(Y.shape[1], ridge)
-        scores, coef, self.intercept_ = solve_ridge(K, Y, ridge, fold_of, weight)
+        solved = solve_ridge(K, Y, ridge, fold_of, weight)
+        scores, coef, self.intercept_ = (to_numpy(array) for array in solved)
         checked = rng.permutation(len(Y))[: 2 * _CHECKED_ROWS]
-        columns = kernel_values(self.kernel, known, take(known, checked), self.width_)
+        columns = to_numpy(kernel_values(self.kernel, known, take(known, checked), self.width_))
         self.coef_ = _half_precision(coef, columns, checked, Y)
         # Rounded coefficients do not add up to 0: with a wide kernel, all scores shift alike.
         self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
         return scores
 
-    def scores(self, X: Matrix, block_values: int = 2**22) -> Array:
+    def scores(self, X: Matrix, block_values: int = 2**22, place: Place = HOST) -> Array:
         """Return scores of queries, computed in blocks of at most `block_values` kernel values.
 
         In double precision: coefficients of both signs cancel.
         """
-        rows, coef = self.rows_.astype(np.float64), self.coef_.astype(np.float64)
+        rows, coef = (place.put(array, "float64") for array in (self.rows_, self.coef_))
         parts = []
-        for block in row_blocks(X, len(coef), block_values):
-            queries = self._prepare(block, self.scale_)
-            parts.append(kernel_values(self.kernel, rows, queries, self.width_) @ coef)
+        for block in row_blocks(X, len(self.coef_), block_values):
+            queries = place.put(self._prepare(block, self.scale_))
+            values = kernel_values(self.kernel, rows, queries, self.width_)
+            parts.append(to_numpy(values @ coef))
         return np.concatenate(parts) + self.intercept_
 
-    def _kernel_matrix(self, known: Matrix, dtype: Any) -> Array:
+    def _kernel_matrix(self, known: Matrix, dtype: str) -> Array:
         """Return the kernel values among rows, of which half are computed."""
         n = known.shape[0]
-        K = np.empty((n, n), dtype=dtype)
+        xp, device = namespace_and_device(known)
+        K = xp.empty((n, n), dtype=getattr(xp, dtype), device=device)
         start = 0
         for block in row_blocks(known, n):
             stop = start + block.shape[0]
-            values = kernel_values(self.kernel, known[start:], block, self.width_)
+            values = astype(kernel_values(self.kernel, known[start:, :], block, self.width_), dtype)
             K[start:stop, start:] = values
             K[stop:, start:stop] = values[:, stop - start :].T
             start = stop
@@ -143,17 +141,20 @@ class DirectKernelRidge(KernelRidge):
         shared, _ = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)
         ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(len(Y), rng, _WIDTH_ROWS)
-        among = distances(str(self.kernel), take(known, sample)).astype(np.float32)
+        among = distances(str(self.kernel), take(known, sample))
+        among = astype(among, "float32")
 
         def scale(K: Array) -> float:
             # Mean squared norm of the centred rows, the unit of ridges.
-            return float(np.diag(K).mean() - K.mean(dtype=np.float64))
+            xp, _ = namespace_and_device(K)
+            total = float(xp.sum(K, dtype=xp.float64))
+            return float(diagonal(K).mean()) - total / K.shape[0] ** 2
 
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K = radial(among[::every, ::every], str(self.kernel), width)
             labels = Y[sample[::every]]
             weights = None if weight is None else weight[sample[::every]]
-            scores, _, _ = solve_ridge(K, labels, ridge * scale(K), None, weights)
+            scores = to_numpy(solve_ridge(K, labels, ridge * scale(K), None, weights)[0])
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
             losses = odds_losses(curves.log_odds(scores), labels)
             return float(np.average(losses, weights=weights))
@@ -193,7 +194,7 @@ class DirectKernelRidge(KernelRidge):
 
     def _spectrum(self, known: Matrix, sample: Array, weight: Array | None) -> RidgeSpectrum:
         # In single precision, in half of the time: the least ridge is well above its rounding.
-        K = self._kernel_matrix(take(known, sample), np.float32)
+        K = self._kernel_matrix(take(known, sample), "float32")
         return RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
 
     def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
@@ -237,64 +238,3 @@ def _shortened(X: Matrix) -> Matrix:
         if (np.sqrt(np.mean((short - X) ** 2, axis=0)) <= tolerance * spread).all():
             return short
     return X
-
-
-def solve_ridge(
-    K: Array,
-    Y: Array,
-    ridge: float,
-    fold_of: Array | None = None,
-    weight: Array | None = None,
-) -> tuple[Array, Array, Array]:
-    """Fit ridge regressions of targets, (n, q), all with one λ.
-
-    `K` is C-ordered, its type is that of the arithmetic, and it is overwritten. Returns the
-    scores of the rows, each by a model without it or without its fold, and the coefficients and
-    intercepts: scores of queries are columns @ coef + intercept.
-    """
-    n = len(K)
-    weight = np.ones(n) if weight is None else weight
-    share = weight / weight.sum()
-    ridge = max(ridge, least_ridge(K, weight))
-    # In double precision, some rows at a time: coefficients of both signs cancel in its product.
-    column_mean = sum(share[batch] @ K[batch] for batch in gen_batches(n, _MEAN_ROWS))
-    centre = column_mean.astype(K.dtype)
-    K -= centre
-    K -= centre[:, None]
-    K += K.dtype.type(share @ column_mean)
-    K[np.diag_indices(n)] += ridge / weight
-    # K is symmetric: its transpose is in Fortran's order, so that nothing is copied.
-    factorise, solve, invert = linalg.get_lapack_funcs(("potrf", "potrs", "trtri"), (K,))
-    factor, failed = factorise(K.T, lower=1, overwrite_a=1)
-    if failed:
-        raise ValueError("The kernel matrix is not positive definite, up to rounding.")
-    mean = share @ Y
-    target = np.asfortranarray(Y - mean, dtype=K.dtype)
-    coef, _ = solve(factor, target, lower=1, overwrite_b=1)
-    coef = np.ascontiguousarray(coef - coef.mean(axis=0))  # they add up to 0, up to rounding
-    # A = L Lᵀ: a block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
-    root, _ = invert(factor, lower=1, overwrite_c=1)
-    if fold_of is None:
-        left = ridge * np.einsum("ij,ij->j", root, root, dtype=np.float64) - weight * share
-        return Y - ridge * coef / left[:, None], coef, mean - column_mean @ coef
-    scores = np.empty(Y.shape)
-    product = linalg.get_blas_funcs("syrk", (K,))
-    for rows in _groups(fold_of):
-        block = product(1.0, root[:, rows], trans=1, lower=1)  # its upper part is not filled
-        left = ridge * block.astype(np.float64) - np.outer(weight[rows], share[rows])
-        # The shift, far below any ridge, is for a fold of all rows.
-        left[np.diag_indices(len(rows))] += 1e-6
-        error = linalg.solve(left, ridge * coef[rows], assume_a="pos", lower=True)
-        scores[rows] = Y[rows] - error
-    return scores, coef, mean - column_mean @ coef
-
-
-def least_ridge(K: Array, weight: Array | None = None) -> float:
-    """Return the ridge below which scores would depend on the rounding of a kernel matrix."""
-    total = np.trace(K) if weight is None else np.diag(K) @ weight
-    return _LEAST_RIDGE * float(np.finfo(K.dtype).eps) * float(total)
-
-
-def _groups(fold_of: Array) -> list[Array]:
-    order = np.argsort(fold_of, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(fold_of[order])) + 1)

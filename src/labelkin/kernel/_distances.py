@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 from sklearn.utils._array_api import device, get_namespace
 
+from labelkin._utils.array_api import is_device_array
 from labelkin.base import Array, Matrix
 from labelkin.distributed import Blocks, MemoryBlocks, RowBlocks, as_blocks
 
@@ -22,6 +23,8 @@ LINEAR = ("linear", "cosine")
 _SPARSE_SHARE = 0.05
 # ... but for their columns with more than this share.
 _FULL_COLUMN = 0.25
+# On a device: queries of a block, and the entries of their differences that are held together.
+_DEVICE_QUERIES, _DEVICE_ENTRIES = 16, 2**27
 
 
 def kernel_values(
@@ -58,11 +61,34 @@ def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
     if kernel != "manhattan":
         return squared_distances(X, Q)
     Q = X if Q is None else Q
+    if is_device_array(X):
+        return _manhattan_on_device(Q, X)
     stored = X.nnz if sparse.issparse(X) else np.count_nonzero(X)
     if sparse.issparse(X) or stored < _SPARSE_SHARE * X.shape[0] * X.shape[1]:
         queries, rows = (sparse.csr_matrix(A, dtype=np.float64, copy=True) for A in (Q, X))
         return _sparse_manhattan(queries, rows)
     return cdist(Q, X, "cityblock")
+
+
+def _manhattan_on_device(Q: Any, X: Any) -> Any:
+    """Return sums of absolute differences of queries to rows.
+
+    They are Σ|x| but for columns in which some query of a block has a value: of texts a few hundred
+    of thousands.
+    """
+    xp, _ = get_namespace(X)
+    lengths, found = xp.sum(xp.abs(X), axis=1), []
+    for block in row_blocks(Q, 1, _DEVICE_QUERIES):
+        total = xp.zeros_like(block[:, :1]) + lengths
+        (used,) = xp.nonzero(xp.any(block != 0, axis=0))
+        size = max(1, _DEVICE_ENTRIES // (block.shape[0] * X.shape[0]))
+        for columns in gen_batches(used.shape[0], size):
+            q, x = (xp.take(A, used[columns], axis=1) for A in (block, X))
+            differences = xp.abs(q[:, None, :] - x[None, :, :])
+            total += xp.sum(differences, axis=2) - xp.sum(xp.abs(x), axis=1)
+        found.append(total)
+    found = xp.concat(found, axis=0)
+    return xp.where(found > 0, found, xp.zeros_like(found))  # equal rows, up to rounding
 
 
 def _sparse_manhattan(Q: Any, X: Any) -> Array:

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 
-from labelkin._utils.array_api import convert_arrays
+from labelkin._utils.array_api import HOST, Place, convert_arrays
 from labelkin.base import Array, Matrix
 from labelkin.distributed import RowBlocks
 from labelkin.kernel._distances import (
@@ -61,6 +61,7 @@ class KernelRidge:
     ridge_: Array
     coef_: Any
     intercept_: Any
+    on_device = False
 
     def __init__(
         self,
@@ -95,12 +96,14 @@ class KernelRidge:
         fold_of: Array | None = None,
         rows: Array | None = None,
         weight: Array | None = None,
+        place: Place = HOST,
     ) -> Any:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
         The scale, the width and the ridges are those of all rows. `rows` are those whose errors
         count, where those of the others would be biased. A weight of 2 is the same as the row
         twice, both left out together. Rows in blocks on workers stay there, and need landmarks.
+        `place` is for `DirectKernelRidge`: here the results are where X lies.
         """
         X = _in_order(X)
         spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)
@@ -131,7 +134,7 @@ class KernelRidge:
         self.width_ = self.scale_ = self.landmarks_ = self.rows_ = None
         if self.kernel == "precomputed":
             return RidgeSpectrum.of_kernel(dense(X), weight)
-        self._search(X, Y, rng, rows, weight)
+        self._search(X, Y, rng, rows, weight, HOST)
         n, k = X.shape
         if self.kernel in LINEAR and k < n:
             return RidgeSpectrum.of_features(self._prepare(X, self.scale_), weight)
@@ -161,6 +164,7 @@ class KernelRidge:
         rng: np.random.RandomState,
         rows: Array | None,
         weight: Array | None,
+        place: Place,
     ) -> None:
         """Choose the scale and a first width on a sample of the rows."""
         seek_width = self.kernel in RADIAL and self.width is None
@@ -178,15 +182,17 @@ class KernelRidge:
         sample = sample if rows is None else rows[sample]
         X, Y = take(X, sample), Y[sample]
         weight = None if weight is None else weight[sample]
-        found = [self._attempt(X, Y, scale, weight) for scale in scales]
+        found = [self._attempt(X, Y, scale, weight, place) for scale in scales]
         best = int(len(found) > 1 and found[1].error < _SCALED_IS_BETTER * found[0].error)
         self.scale_ = scales[best]
         if seek_width:
             self.width_ = found[best].width
 
-    def _attempt(self, X: Matrix, Y: Array, scale: Any, weight: Array | None) -> FoundWidth:
+    def _attempt(
+        self, X: Matrix, Y: Array, scale: Any, weight: Array | None, place: Place
+    ) -> FoundWidth:
         """Return the error on some rows with a scale, at the best width of a radial kernel."""
-        X = self._prepare(X, scale)
+        X = place.put(self._prepare(X, scale))
         if self.kernel in RADIAL:
             kernel = str(self.kernel)
             return descend_width(

@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import to_device_of, to_numpy
+from labelkin._utils.array_api import Place, to_device_of, to_numpy
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import (
@@ -26,7 +26,7 @@ from labelkin.explain._features import typical_values
 from labelkin.explain._kernels import ExplainedByKernels
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
-from labelkin.kin._learners import Learner, LearnerGroup, mean_out_of_sample
+from labelkin.kin._learners import LearnerGroup, mean_out_of_sample
 from labelkin.kin._limits import EFFORTS, Limits, Shape, limits_of
 from labelkin.kin._plan import Planner
 from labelkin.kin._sample_weight import repeat_rows
@@ -38,6 +38,8 @@ from labelkin.kin._views import (
     is_binary,
     is_weighted,
     learn_views,
+    rows_on_host,
+    sparse_on_host,
     stored_values,
     word_view,
 )
@@ -275,9 +277,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         self
         """
         X, y = self._validate_fit(X, y)
-        in_memory = not is_dask(X)
+        limits = limits_of(self.effort)
+        in_memory, place = not is_dask(X), Place.of(X)
         if in_memory:
-            X = to_numpy(X)
+            X = rows_on_host(X, limits)
         else:  # rows stay in their blocks
             X, y = X.filled().persist(), label_matrix(y)
         weight, counted = check_weight(sample_weight, X.shape[0]), np.arange(X.shape[0])
@@ -287,7 +290,6 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             X = X[counted] if in_memory else X.subset(counted)
             y, weight = y[counted], weight[counted]
         rng = check_random_state(self.random_state)
-        limits = limits_of(self.effort)
         n, k = X.shape
         self._dense = not has_sparse_rows(X) or n * k <= limits.dense_entries
         X = as_float_rows(X, self._dense)
@@ -306,6 +308,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             limits,
             projected=in_memory and limits.affords_projections(shape, self.n_projections),
             topics=in_memory and not large,
+            place=place,
         )
         weighted = is_weighted(X)
         if large:
@@ -339,7 +342,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             print("\n".join(f"[{type(self).__name__}] {line}" for line in plan.describe(shape)))
 
         # Fit, with leave-fold-out scores of the training rows
-        scores = self._fit_members(members, rows, y, fold_of, weight, rng, limits)
+        scores = self._fit_members(members, rows, y, fold_of, weight, rng, limits, place)
 
         # Combine
         y, fold_of = y[scored], fold_of[scored]
@@ -381,37 +384,53 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         weight: Array | None,
         rng: np.random.RandomState,
         limits: Limits,
+        place: Place,
     ) -> list[Array]:
         """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
-        jobs = [
-            (learner, rows[view], seed)
-            for (learner, view), seed in zip(learners, seeds, strict=True)
-        ]
-        progress = FitProgress(self, "learners", len(jobs), self.verbose)
+        progress = FitProgress(self, "learners", len(learners), self.verbose)
+        scores: list[Any] = [None] * len(learners)
 
-        def fit(job: tuple[Learner, Matrix, int]) -> Array:
-            learner, view_rows, seed = job
-            scores = learner.fit_scores(view_rows, y, seed, fold_of, weight=weight)
+        def fit(number: int, **where: Place) -> None:
+            learner, view = learners[number]
+            scores[number] = learner.fit_scores(
+                rows[view], y, seeds[number], fold_of, weight=weight, **where
+            )
             progress.step()
-            return scores
+
+        def fit_on_device() -> None:
+            for number in on_device:
+                fit(number, place=place)
+
+        def fit_on_host() -> None:
+            n_concurrent = limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
+            # On Dask workers one learner is fitted at a time: its blocks are in their memory.
+            if n_concurrent > 1 and not any(map(is_dask, rows.values())):
+                map_threads(fit, together, n_concurrent)
+            else:
+                with blas_threads(self.n_jobs):
+                    for number in together:
+                        fit(number)
+            for number in alone:
+                fit(number)
 
         # Some learners use all threads by themselves; the others are fitted side by side.
-        alone = [getattr(learner, "own_threads", False) for learner, _ in learners]
-        together = [job for job, own in zip(jobs, alone, strict=True) if not own]
-        n_concurrent = limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
-        # On Dask workers one learner is fitted at a time: its blocks are in their memory.
-        if n_concurrent > 1 and not any(map(is_dask, rows.values())):
-            found = iter(map_threads(fit, together, n_concurrent))
+        on_device, alone, together = [], [], []
+        for number, (learner, _) in enumerate(learners):
+            if not place.on_host and getattr(learner, "on_device", False):
+                on_device.append(number)
+            elif getattr(learner, "own_threads", False):
+                alone.append(number)
+            else:
+                together.append(number)
+        if on_device:
+            map_threads(lambda part: part(), [fit_on_device, fit_on_host], 2)
         else:
-            with blas_threads(self.n_jobs):
-                found = iter([fit(job) for job in together])
-        scores = iter(
-            [fit(job) if own else next(found) for job, own in zip(jobs, alone, strict=True)]
-        )
+            fit_on_host()
+        found = iter(scores)
         return [
-            mean_out_of_sample([next(scores) for _ in member.learners], y, fold_of, weight)
+            mean_out_of_sample([next(found) for _ in member.learners], y, fold_of, weight)
             for member in members
         ]
 
@@ -425,7 +444,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         return [member for _, member in self.members_]
 
     def _proba(self, X: Matrix) -> Array:
-        rows = to_numpy(X)
+        rows = to_numpy(X) if self._dense else sparse_on_host(X)
         batches = gen_batches(rows.shape[0], _QUERY_ROWS)
         proba = np.concatenate([self._batch_proba(rows[batch]) for batch in batches])
         return to_device_of(proba, X)

@@ -2,7 +2,8 @@
 
 Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of, weight=)`` learns from
 the rows, which may have weights, in one view of the features and returns scores of these rows that
-do not depend on the labels of any row of the same fold; NaN for rows without such a score.
+do not depend on the labels of any row of the same fold; NaN for rows without such a score. One with
+a true `on_device` takes ``place=``, where it computes; rows and results are on the host.
 ``scores(rows)`` returns scores of queries. Scores are regressions on 0 and 1, or log odds.
 `labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge`,
 `labelkin.kin._linear.LogisticLearner` and the forests of `labelkin.kin._trees` are such learners
@@ -15,11 +16,21 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
+from labelkin._utils.array_api import (
+    HOST,
+    Place,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
+from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import column_spread
 from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._solve import add_to_diagonal, diagonal
 from labelkin.projection._scatter import TrainingRows
 
 # Share of the directions of the smallest ratio, which are dropped.
@@ -95,7 +106,9 @@ class PartLearner:
     time of one learner of all rows, where that time grows faster than the rows.
     """
 
-    def __init__(self, part: Array, learner: Any) -> None:
+    on_device = True
+
+    def __init__(self, part: Array, learner: DirectKernelRidge) -> None:
         self.part, self.learner = part, learner
 
     def fit_scores(
@@ -106,6 +119,7 @@ class PartLearner:
         fold_of: Array,
         *,
         weight: Array | None = None,
+        place: Place = HOST,
     ) -> Array:
         """Fit, and return leave-fold-out scores of all rows."""
         scores = np.empty(Y.shape)
@@ -116,8 +130,9 @@ class PartLearner:
             random_state,
             fold_of[part],
             weight=None if weight is None else weight[part],
+            place=place,
         )
-        scores[outside] = self.learner.scores(rows[outside])
+        scores[outside] = self.learner.scores(rows[outside], place=place)
         return scores
 
     def scores(self, rows: Matrix) -> Array:
@@ -146,6 +161,11 @@ class ProjectionLearner:
     def __init__(self, bag: Array, threshold: float, regression: KernelRidge) -> None:
         self.bag, self.threshold, self.regression = bag, threshold, regression
 
+    @property
+    def on_device(self) -> bool:
+        """Whether it can be computed on a device."""
+        return self.regression.on_device
+
     def fit_scores(
         self,
         rows: Matrix,
@@ -154,25 +174,29 @@ class ProjectionLearner:
         fold_of: Array,
         *,
         weight: Array | None = None,
+        place: Place = HOST,
     ) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
-        self.components_, projected = self._project(rows, Y, weight, random_state)
+        self.components_, projected = self._project(rows, Y, weight, random_state, place)
         outside = np.setdiff1d(np.arange(len(Y)), self.bag)
+        counted = outside if len(outside) > 1 else None
         scores = self.regression.fit_scores(
-            projected, Y, random_state, fold_of, outside if len(outside) > 1 else None, weight
+            projected, Y, random_state, fold_of, counted, weight, place
         )
         scores[self.bag] = np.nan
         return scores
 
     def _project(
-        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int
+        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int, place: Place
     ) -> tuple[Array, Array]:
         """Learn directions from labels of the bag; return them, and all rows projected."""
         n, rng = len(Y), np.random.RandomState(random_state)
         pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
-        training = TrainingRows(rows)
+        training = TrainingRows(place.put(rows))
         directions = ratio_directions(training, *pairs)
-        return training.in_features(directions).astype(np.float32), training.project(directions)
+        found = training.in_features(directions), training.project(directions)
+        components, projected = (to_numpy(array) for array in found)
+        return components.astype(np.float32), projected
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""
@@ -191,7 +215,7 @@ class RelevanceLearner(ProjectionLearner):
         self.bag, self.regression = bag, regression
 
     def _project(
-        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int
+        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int, place: Place
     ) -> tuple[Array, Array]:
         from sklearn.ensemble import ExtraTreesRegressor
 
@@ -210,18 +234,33 @@ class RelevanceLearner(ProjectionLearner):
 
 def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
     """Return the directions of the ratio criterion in the coordinates of the rows."""
-    none = np.empty((0, 2), dtype=np.intp)
-    k = training.rows.shape[1]
+    xp, device = namespace_and_device(training.rows)
+    k, dtype = training.rows.shape[1], training.rows.dtype
     if not len(must_link) or not len(cannot_link):
-        return np.eye(k)
+        return xp.eye(k, dtype=dtype, device=device)
     # Without must-links the scatter difference is S_C alone: one function for both scatters.
+    none, cannot_link, must_link = (
+        to_device_of(pairs, training.rows)
+        for pairs in (np.empty((0, 2), dtype=np.intp), cannot_link, must_link)
+    )
     between, _ = training.scatter_difference(none, cannot_link)
     within, _ = training.scatter_difference(none, must_link)
-    ridge = np.trace(within) / k
-    if ridge <= np.finfo(within.dtype).eps * np.trace(between):  # must-links of equal rows only
-        return np.eye(k)
-    within[np.diag_indices(k)] += ridge
-    ratios, directions = linalg.eigh(between, within, overwrite_b=True, check_finite=False)
+    ridge = float(diagonal(within).sum()) / k
+    # Must-links of equal rows only.
+    if ridge <= float(xp.finfo(dtype).eps) * float(diagonal(between).sum()):
+        return xp.eye(k, dtype=dtype, device=device)
+    ratios, directions = _generalised_eigh(between, add_to_diagonal(within, np.full(k, ridge)))
     # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
-    first = max(int(DROPPED * k), int(np.sum(ratios <= _ZERO_RATIO * ratios[-1])))
-    return directions[:, first:] * np.sqrt(np.maximum(ratios[first:], 0))
+    zeros = int(xp.sum(xp.astype(ratios <= _ZERO_RATIO * ratios[-1], xp.int64)))
+    first = max(int(DROPPED * k), zeros)
+    return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
+
+
+def _generalised_eigh(A: Array, B: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of B⁻¹A, ascending, and their vectors; B may be overwritten."""
+    xp, _ = namespace_and_device(A)
+    if is_numpy(xp):
+        return linalg.eigh(A, B, overwrite_b=True, check_finite=False)
+    root = xp.linalg.inv(xp.linalg.cholesky(B))
+    values, vectors = xp.linalg.eigh(root @ A @ root.T)
+    return values, root.T @ vectors

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from labelkin._utils.array_api import HOST, Place, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.distributed import as_blocks
 from labelkin.kin._views import stored_values
@@ -43,7 +44,7 @@ class LogisticLearner:
     unit_: float = 1.0
     coef_: Array
     intercept_: Array
-    own_threads = True
+    own_threads = on_device = True
 
     def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 5e-2) -> None:
         self.n_groups, self.n_jobs, self.tol = n_groups, n_jobs, tol
@@ -56,6 +57,7 @@ class LogisticLearner:
         fold_of: Array,
         *,
         weight: Array | None = None,
+        place: Place = HOST,
     ) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, but for those of a fold −1."""
         (n, k), q = rows.shape, Y.shape[1]
@@ -72,8 +74,10 @@ class LogisticLearner:
         order = np.arange(k)
         if is_sparse and k > _CACHED_COLUMNS:
             order = np.argsort(-blocks.total(_count_in_columns), kind="stable")
-        place = np.argsort(order)
-        blocks = blocks.apply(_prepare, [centre, is_sparse, place], dtype=dtype)
+        moved_to = np.argsort(order)
+        blocks = blocks.apply(_prepare, [centre, is_sparse, moved_to], dtype=dtype)
+        if not place.on_host:
+            blocks = blocks.apply(place.put)
         size = label_data(blocks, targets).moments(weight).spread()
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         data = label_data(blocks.apply(_divide, [self.unit_], dtype=dtype), targets)
@@ -93,11 +97,12 @@ class LogisticLearner:
             if len(left_out):
                 log_odds[:, block], start = fitter.fit_folds(weight, group, C, labels)
             fitted = fitter.fit(weight, C, labels, start)
-            self.coef_[order, block] = fitted.coef
+            self.coef_[order, block] = to_numpy(fitted.coef)
             shift = centre @ self.coef_[:, block].astype(np.float64) if centre.any() else 0.0
-            self.intercept_[block] = fitted.intercept - shift / self.unit_
+            intercept = to_numpy(fitted.intercept)
+            self.intercept_[block] = intercept - shift / self.unit_
             if not len(left_out):
-                log_odds[:, block] = fitted.intercept
+                log_odds[:, block] = intercept
         return log_odds
 
     def _fitter(self, data: Any) -> LabelFitter:
@@ -137,13 +142,13 @@ def _sum_columns(block: Array) -> Array:
     return block.sum(axis=0)
 
 
-def _prepare(block: Matrix, centre: Array, is_sparse: bool, place: Array) -> Matrix:
+def _prepare(block: Matrix, centre: Array, is_sparse: bool, moved_to: Array) -> Matrix:
     """Return centred dense rows, or sparse rows with each column at its place."""
     if not is_sparse:
         return block - centre
     rows = sparse.csr_array(block).astype(np.float32)
-    if (np.diff(place) != 1).any():
-        indices = place.astype(rows.indices.dtype)[rows.indices]
+    if (np.diff(moved_to) != 1).any():
+        indices = moved_to.astype(rows.indices.dtype)[rows.indices]
         rows = sparse.csr_array((rows.data, indices, rows.indptr), shape=rows.shape)
         rows.sort_indices()
     return rows

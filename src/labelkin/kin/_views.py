@@ -10,6 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin._utils.array_api import (
+    HOST,
+    Place,
+    is_device_array,
+    namespace_and_device,
+    to_numpy,
+)
 from labelkin.base import Array, Matrix
 from labelkin.distributed import RowBlocks, as_blocks
 from labelkin.kernel._distances import column_spread, squared_norms, take, unit_rows
@@ -120,6 +127,7 @@ def learn_views(
     *,
     projected: bool = True,
     topics: bool = True,
+    place: Place = HOST,
 ) -> dict[str, View]:
     """Learn the views that suit the rows, as `as_float_rows` returns them.
 
@@ -128,8 +136,8 @@ def learn_views(
     ``"raw"`` is always there, ``"unit"`` where rows differ in length. ``"reduced"`` is the last
     of these views in fewer columns, where it has too many to learn projections of it;
     ``"topics"``, which take time on very many rows, are the leading directions of texts with many
-    words. The last view but ``"topics"`` is the one for projections. Both need the rows in memory;
-    the others are learned from rows in blocks on workers too.
+    words. The last view but ``"topics"`` is the one for projections. Both need the rows in memory,
+    and are computed at `place`; the others are learned from rows in blocks on workers too.
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
@@ -145,15 +153,13 @@ def learn_views(
             views["ranks"] = Ranks(X, limits.ranked_rows)
     if projected:
         last = list(views.values())[-1]
-        basis = reduced_basis(last(X), seed, limits)
+        basis = reduced_basis(last(X), seed, limits, place)
         if basis is not None:
             views["reduced"] = Reduced(last, basis)
     if topics and "idf" in views and min(X.shape) >= limits.topics_share * limits.topics:
         words = views[word_view(views, is_weighted(X))]
-        from sklearn.decomposition import TruncatedSVD
-
-        svd = TruncatedSVD(limits.topics, n_iter=3, random_state=seed).fit(words(X))
-        views["topics"] = Topics(words, svd.components_)
+        directions = leading_directions(words(X), limits.topics, 3, seed, place)
+        views["topics"] = Topics(words, directions)
     return views
 
 
@@ -171,7 +177,7 @@ def word_view(views: Iterable[str], weighted: bool) -> str:
     return "standard" if "ranks" in views else "raw"
 
 
-def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
+def reduced_basis(rows: Matrix, seed: int, limits: Limits, place: Place = HOST) -> Array | None:
     """Return few orthonormal directions, (d, k), in which to learn projections; None: all.
 
     With more columns than rows these span the space of the rows, without loss. Of large and of
@@ -180,10 +186,28 @@ def reduced_basis(rows: Matrix, seed: int, limits: Limits) -> Array | None:
     n, k = rows.shape
     if sparse.issparse(rows) or min(n, k) > limits.max_projected_columns:
         size = max(1, min(limits.reduced_columns, min(n, k) - 1))
+        return leading_directions(rows, size, 5, seed, place)
+    return TrainingRows(rows).basis if k > n else None
+
+
+def leading_directions(rows: Matrix, size: int, n_iter: int, seed: int, place: Place) -> Array:
+    """Return the leading right singular vectors of rows, (size, k), approximately."""
+    if place.on_host:
         from sklearn.decomposition import TruncatedSVD
 
-        return TruncatedSVD(size, random_state=seed).fit(rows).components_
-    return TrainingRows(rows).basis if k > n else None
+        return TruncatedSVD(size, n_iter=n_iter, random_state=seed).fit(rows).components_
+    from sklearn.utils.extmath import randomized_svd, svd_flip
+
+    # As TruncatedSVD does it.
+    found = randomized_svd(
+        place.put(rows),
+        size,
+        n_iter=n_iter,
+        power_iteration_normalizer="QR",
+        flip_sign=False,
+        random_state=seed,
+    )
+    return to_numpy(svd_flip(found[0], found[2], u_based_decision=False)[1])
 
 
 def is_text(X: Any) -> bool:
@@ -218,6 +242,24 @@ def has_sparse_rows(X: Any) -> bool:
 def stored_values(X: Any) -> int:
     """Return how many values are not zero."""
     return int(as_blocks(X).total(_count_stored))
+
+
+def rows_on_host(X: Any, limits: Limits) -> Matrix:
+    """Return rows in memory or on a device as they are on the host; large texts are CSR then."""
+    n, k = X.shape
+    if not is_device_array(X) or n * k <= limits.dense_entries:
+        return to_numpy(X)
+    rows = sparse_on_host(X)
+    return rows if is_text(rows) else to_numpy(X)
+
+
+def sparse_on_host(X: Any) -> Matrix:
+    """Return dense rows on a device as a CSR matrix; rows in memory as they are."""
+    if not is_device_array(X):
+        return X
+    xp, _ = namespace_and_device(X)
+    values, *places = (to_numpy(array) for array in (X[X != 0], *xp.nonzero(X)))
+    return sparse.csr_matrix((values, tuple(places)), X.shape)
 
 
 def as_float_rows(X: Any, dense: bool) -> Any:

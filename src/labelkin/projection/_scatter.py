@@ -191,7 +191,8 @@ def _scatter_on_device(X: Array, must_link: Array, cannot_link: Array) -> tuple[
     n_C, n_M = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
     S_C, S_M = _sum_of_squares(X, cannot_link), _sum_of_squares(X, must_link)
     trace = xp.linalg.trace(S_M)
-    ratio = xp.where(trace > 0, xp.linalg.trace(S_C) / trace, n_C / n_M)
+    positive = xp.where(trace > 0, trace, xp.ones_like(trace))
+    ratio = xp.where(trace > 0, xp.linalg.trace(S_C) / positive, n_C / n_M)
     difference = S_C - ratio[..., None, None] * S_M
     difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_C)
     return difference, ratio * (n_M / n_C)

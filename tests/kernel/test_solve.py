@@ -1,0 +1,60 @@
+"""One factorisation for all targets, on the host and on a device."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from labelkin._utils.array_api import Place, array_api_dispatch
+from labelkin.kernel._direct import DirectKernelRidge
+from labelkin.kernel._distances import distances
+from labelkin.kernel._solve import solve_ridge
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def xp(request):
+    library = pytest.importorskip(request.param)
+    with array_api_dispatch():
+        yield library
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.4, size=(70, 12)).astype(float)
+    Y = (X[:, :3] + rng.normal(size=(70, 3)) > 0.8).astype(int)
+    return X, Y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("folds", [None, 7])
+def test_a_device_gives_what_the_host_does(xp, data, folds, weighted):
+    X, Y = data
+    K = np.exp(-cdist(X, X) / 2)
+    fold_of = None if folds is None else np.arange(len(Y)) % folds
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(Y)) if weighted else None
+    here = solve_ridge(K.copy(), Y, 0.2, fold_of, weight)
+    there = solve_ridge(xp.asarray(K), Y, 0.2, fold_of, weight)
+    for ours, theirs in zip(here, there, strict=True):
+        np.testing.assert_allclose(np.asarray(theirs), ours, rtol=1e-9, atol=1e-11)
+
+
+def test_sums_of_absolute_differences_on_a_device(xp, data, monkeypatch):
+    monkeypatch.setattr("labelkin.kernel._distances._DEVICE_ENTRIES", 2_500)  # some columns a time
+    X, _ = data
+    Q = np.vstack([X[:20] * 0.7, np.zeros((1, 12))])
+    found = distances("manhattan", xp.asarray(X), xp.asarray(Q))
+    np.testing.assert_allclose(np.asarray(found), cdist(Q, X, "cityblock"), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "manhattan"])
+def test_a_regression_on_a_device_is_that_of_the_host(xp, data, kernel):
+    X, Y = data
+    fold_of = np.arange(len(Y)) % 5
+    here, there = (DirectKernelRidge(kernel, scale="auto", refine_rows=40) for _ in range(2))
+    ours = here.fit_scores(X, Y, 0, fold_of)
+    place = Place.of(xp.asarray(X))
+    theirs = there.fit_scores(X, Y, 0, fold_of, place=place)
+    np.testing.assert_allclose(theirs, ours, atol=1e-6)
+    assert there.width_ == pytest.approx(here.width_)
+    assert isinstance(there.coef_, np.ndarray)
+    np.testing.assert_allclose(there.scores(X, place=place), there.scores(X), atol=1e-12)
