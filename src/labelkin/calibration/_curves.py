@@ -7,7 +7,14 @@ import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import asinh, astype
+from labelkin._utils.array_api import (
+    asinh,
+    astype,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 from labelkin.base import Array
 
 # Parts that are held out in turn to choose between curves.
@@ -94,7 +101,8 @@ class SlopeCalibration:
     ) -> "SlopeCalibration":
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
-        A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples
+        Scores may be on a device, where sums over samples are then computed; labels, weights and
+        the curves are on the host. A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples
         and some others, their shared slope is kept and the search begins at their slopes, which
         takes a third of the time.
         """
@@ -108,12 +116,15 @@ class SlopeCalibration:
         if not len(varies):
             return self
         self.share_[varies] = share = positives[varies] / n
-        S, T = scores[:, varies], Y[:, varies].astype(np.float64)
+        S, T = _columns(scores, varies), to_device_of(Y[:, varies].astype(np.float64), scores)
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
-        S = (to_log_odds_scale(S, share) if self.scale == "log_odds" else S) / unit
+        S = to_log_odds_scale(S, to_device_of(share, S)) if self.scale == "log_odds" else S
+        S = S / to_device_of(unit, S)
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
-        centre = weight @ S / n
-        S = S - centre
+        centre = to_numpy(to_device_of(weight, S) @ S) / n
+        S = S - to_device_of(centre, S)
+        if sample_weight is not None:
+            sample_weight = to_device_of(sample_weight, S)
         if start is None:
             prior = np.log(share / (1 - share))
             self.shared_slope_ = max(0.0, _shared_slope(S, T, sample_weight, prior))
@@ -132,9 +143,12 @@ class SlopeCalibration:
 
     def log_odds(self, scores: Array) -> Array:
         """Return log odds, (n, q)."""
+        slope, intercept, share = (
+            to_device_of(array, scores) for array in (self.slope_, self.intercept_, self.share_)
+        )
         if self.scale == "log_odds":
-            scores = to_log_odds_scale(scores, self.share_)
-        return self.slope_ * scores + self.intercept_
+            scores = to_log_odds_scale(scores, share)
+        return slope * scores + intercept
 
     def __call__(self, scores: Array) -> Array:
         """Return probabilities, (n, q)."""
@@ -142,8 +156,13 @@ class SlopeCalibration:
 
 
 def odds_losses(log_odds: Array, Y: Array) -> Array:
-    """Return the log loss of each row by log odds, summed over labels."""
-    return -log_expit(np.where(Y > 0, log_odds, -log_odds)).sum(axis=1)
+    """Return the log loss of each row by log odds, summed over labels, on the host."""
+    xp, _ = namespace_and_device(log_odds)
+    if is_numpy(xp):
+        return -log_expit(np.where(Y > 0, log_odds, -log_odds)).sum(axis=1)
+    odds = xp.where(to_device_of(Y > 0, log_odds), log_odds, -log_odds)
+    size = xp.abs(odds)
+    return to_numpy(xp.sum(xp.log1p(xp.exp(-size)) + (size - odds) / 2, axis=1))
 
 
 def proba_losses(proba: Array, Y: Array) -> Array:
@@ -192,7 +211,7 @@ def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, 
 def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
     """Return the slope that all columns share, their intercepts free, from given intercepts."""
     slope, value = 0.0, np.inf
-    step, steps, reach = 0.0, np.zeros(S.shape[1]), np.abs(S).max(axis=0)
+    step, steps, reach = 0.0, np.zeros(S.shape[1]), _reach(S)
     for _ in range(_STEPS):
         losses, derivatives = _evaluate(S, T, weight, slope - step, intercept - steps)
         new = losses.sum() + _SHARED_PRECISION * (slope - step) ** 2 / 2
@@ -230,7 +249,7 @@ def _own_slopes(
     raise its loss halves the step; a column that has converged leaves the batch.
     """
     slope, intercept, value = slope.copy(), intercept.copy(), np.full(len(slope), np.inf)
-    columns, reach = np.arange(len(slope)), np.abs(S).max(axis=0)
+    columns, reach = np.arange(len(slope)), _reach(S)
     step, steps = np.zeros(len(slope)), np.zeros(len(slope))
     for _ in range(_STEPS):
         a, b = slope[columns] - step, intercept[columns] - steps
@@ -264,7 +283,8 @@ def _own_slopes(
             break
         # Copies of the remaining columns pay off where a third of them is gone.
         if going.mean() < 2 / 3:
-            S, T, columns, reach = S[:, going], T[:, going], columns[going], reach[going]
+            S, T = (_columns(array, np.flatnonzero(going)) for array in (S, T))
+            columns, reach = columns[going], reach[going]
             step, steps = step[going], steps[going]
         else:
             step[converged], steps[converged] = 0, 0
@@ -280,39 +300,62 @@ def _evaluate(
     by the intercept. They are added up over blocks of rows that stay in the cache.
     """
     total = np.zeros((6, S.shape[1]))
-    for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
+    slope, intercept = (to_device_of(values, S) for values in (slope, intercept))
+    size = max(1, _BLOCK_ENTRIES // S.shape[1]) if isinstance(S, np.ndarray) else S.shape[0]
+    for rows in gen_batches(S.shape[0], size):
         weight = None if sample_weight is None else sample_weight[rows, None]
-        total += _evaluate_rows(S[rows], T[rows], weight, slope, intercept)
+        total += _evaluate_rows(S[rows, :], T[rows, :], weight, slope, intercept)
     loss, g_slope, g_intercept, h_slope, h_cross, h_intercept = total
     return loss, (g_slope, g_intercept, h_slope, h_cross, h_intercept + 1e-12)
 
 
 def _evaluate_rows(
     S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
-) -> list[Array]:
-    """Return loss and derivatives; one exponential per entry serves all of them."""
+) -> Array:
+    """Return loss and derivatives on the host; one exponential per entry serves all of them."""
+    xp, _ = namespace_and_device(S)
     odds = slope * S
     odds += intercept
-    small = np.exp(-np.abs(odds))
+    size = xp.abs(odds)
+    small = xp.exp(-size)
     sum_of_both = 1 + small
-    loss = np.log(sum_of_both)
-    loss += np.maximum(odds, 0)
+    loss = xp.log(sum_of_both)
+    size += odds
+    size *= 0.5  # log odds above 0
+    loss += size
     loss -= T * odds
     rarer = small
     rarer /= sum_of_both  # probability of the less probable class
     weight = rarer * (1 - rarer)
-    excess = np.copysign(0.5 - rarer, odds)
+    excess = xp.copysign(0.5 - rarer, odds)
     excess += 0.5  # P(label = 1)
     excess -= T
     if sample_weight is not None:
         for array in (loss, excess, weight):
             array *= sample_weight
     weighted = weight * S
-    return [
-        loss.sum(axis=0),
-        np.einsum("ij,ij->j", excess, S),
-        excess.sum(axis=0),
-        np.einsum("ij,ij->j", weighted, S),
-        weighted.sum(axis=0),
-        weight.sum(axis=0),
+    sums = [
+        xp.sum(loss, axis=0),
+        _column_dots(excess, S),
+        xp.sum(excess, axis=0),
+        _column_dots(weighted, S),
+        xp.sum(weighted, axis=0),
+        xp.sum(weight, axis=0),
     ]
+    return to_numpy(xp.stack(sums))
+
+
+def _columns(A: Array, columns: Array) -> Array:
+    xp, _ = namespace_and_device(A)
+    return A[:, columns] if is_numpy(xp) else xp.take(A, to_device_of(columns, A), axis=1)
+
+
+def _column_dots(A: Array, B: Array) -> Array:
+    xp, _ = namespace_and_device(A)
+    return np.einsum("ij,ij->j", A, B) if is_numpy(xp) else xp.sum(A * B, axis=0)
+
+
+def _reach(S: Array) -> Array:
+    """Return the largest absolute value of each column, on the host."""
+    xp, _ = namespace_and_device(S)
+    return to_numpy(xp.max(xp.abs(S), axis=0))

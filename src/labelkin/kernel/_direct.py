@@ -154,7 +154,7 @@ class DirectKernelRidge(KernelRidge):
             K = radial(among[::every, ::every], str(self.kernel), width)
             labels = Y[sample[::every]]
             weights = None if weight is None else weight[sample[::every]]
-            scores = to_numpy(solve_ridge(K, labels, ridge * scale(K), None, weights)[0])
+            scores, _, _ = solve_ridge(K, labels, ridge * scale(K), None, weights)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
             losses = odds_losses(curves.log_odds(scores), labels)
             return float(np.average(losses, weights=weights))
