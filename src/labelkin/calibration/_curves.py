@@ -102,9 +102,9 @@ class SlopeCalibration:
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
         Scores may be on a device, where sums over samples are then computed; labels, weights and
-        the curves are on the host. A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples
-        and some others, their shared slope is kept and the search begins at their slopes, which
-        takes a third of the time.
+        the curves are on the host. A sample of weight 2 counts as two samples. With `start`, curves
+        fitted to these samples and some others, their shared slope is kept and the search begins at
+        their slopes, which takes a third of the time.
         """
         weight = np.ones(len(Y)) if sample_weight is None else sample_weight
         n, q = weight.sum(), Y.shape[1]

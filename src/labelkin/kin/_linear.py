@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import HOST, Place, to_numpy
+from labelkin._utils.array_api import HOST, Place, astype, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.distributed import as_blocks
 from labelkin.kin._views import stored_values
@@ -156,4 +156,4 @@ def _prepare(block: Matrix, centre: Array, is_sparse: bool, moved_to: Array) -> 
 
 def _divide(block: Matrix, unit: float) -> Matrix:
     # SciPy divides sparse rows in double precision.
-    return (block / unit).astype(block.dtype, copy=False)
+    return astype(block / unit, block.dtype)
