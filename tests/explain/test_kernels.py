@@ -12,8 +12,8 @@ from labelkin._utils.array_api import array_api_dispatch
 from labelkin.explain._features import occlude_features, typical_values
 from labelkin.kernel._explain import solve_shifted
 from labelkin.kin import Limits
-from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._trees import LabelTreesLearner, TreesLearner
+from labelkin.linear._learner import LogisticLearner
 from support.data import make_data
 from support.kin import related_labels
 

@@ -11,11 +11,11 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KinEnsembleClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._sample_weight import repeat_rows
 from labelkin.kin._stacking import Stage, smooth_targets
 from labelkin.kin._trees import TreesLearner
 from labelkin.kin._weights import Candidate
+from labelkin.linear._learner import LogisticLearner
 from support.data import make_data
 
 EQUAL = [(Candidate((0, 1), np.inf), 0.5), (Candidate((0, 1), 0.1), 0.5)]

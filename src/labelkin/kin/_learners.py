@@ -6,8 +6,8 @@ do not depend on the labels of any row of the same fold; NaN for rows without su
 a true `on_device` takes ``place=``, where it computes; rows and results are on the host.
 ``scores(rows)`` returns scores of queries. Scores are regressions on 0 and 1, or log odds.
 `labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge`,
-`labelkin.kin._linear.LogisticLearner` and the forests of `labelkin.kin._trees` are such learners
-too.
+`labelkin.linear._learner.LogisticLearner` and the forests of `labelkin.kin._trees` are such
+learners too.
 """
 
 from dataclasses import dataclass

@@ -21,9 +21,9 @@ from labelkin.kin._learners import (
     RelevanceLearner,
 )
 from labelkin.kin._limits import Cost, Limits, Shape
-from labelkin.kin._linear import LogisticLearner
 from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from labelkin.kin._views import word_view
+from labelkin.linear._learner import LogisticLearner
 
 # Share of the folds in the bag inside which the pairs of a projection are drawn...
 BAG = 0.55

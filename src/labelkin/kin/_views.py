@@ -21,6 +21,7 @@ from labelkin.base import Array, Matrix
 from labelkin.distributed import RowBlocks, as_blocks
 from labelkin.kernel._distances import column_spread, squared_norms, take, unit_rows
 from labelkin.kin._limits import Limits
+from labelkin.linear._rows import count_stored
 from labelkin.projection._scatter import TrainingRows
 
 View = Callable[[Matrix], Matrix]
@@ -241,7 +242,7 @@ def has_sparse_rows(X: Any) -> bool:
 
 def stored_values(X: Any) -> int:
     """Return how many values are not zero."""
-    return int(as_blocks(X).total(_count_stored))
+    return int(as_blocks(X).total(count_stored))
 
 
 def rows_on_host(X: Any, limits: Limits) -> Matrix:
@@ -295,10 +296,6 @@ def _count_integers(X: Matrix) -> tuple[int, int]:
 def _count_other(X: Matrix) -> int:
     stored = X.data if sparse.issparse(X) else X
     return int(np.count_nonzero((stored != 0) & (stored != 1)))
-
-
-def _count_stored(X: Matrix) -> int:
-    return int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
 
 
 def _scale_columns(X: Matrix, factors: Array) -> Any:

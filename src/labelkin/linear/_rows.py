@@ -57,6 +57,11 @@ def log_loss(odds: Array, Y: Array) -> Array:
     return xp.log1p(xp.exp(-size)) + (size + odds) / 2 - Y * odds
 
 
+def count_stored(X: Matrix) -> int:
+    """Return how many values of dense or sparse rows are not zero."""
+    return int(X.nnz if sparse.issparse(X) else np.count_nonzero(X))
+
+
 def column_dots(A: Array, B: Array) -> Array:
     """Return the products of the columns of two matrices."""
     xp, _ = namespace_and_device(A)

@@ -25,7 +25,7 @@ PARTS = {
     "kin.LabelTreesLearner": "labelkin.kin._trees.LabelTreesLearner",
     "kin.LearnerGroup": "labelkin.kin._learners.LearnerGroup",
     "kin.Limits": "labelkin.kin._limits.Limits",
-    "kin.LogisticLearner": "labelkin.kin._linear.LogisticLearner",
+    "kin.LogisticLearner": "labelkin.linear._learner.LogisticLearner",
     "kin.PartLearner": "labelkin.kin._learners.PartLearner",
     "kin.ProjectionLearner": "labelkin.kin._learners.ProjectionLearner",
     "kin.Ranks": "labelkin.kin._views.Ranks",

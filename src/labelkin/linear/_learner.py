@@ -1,4 +1,4 @@
-"""Logistic regression as a member of the ensemble."""
+"""Logistic regression as a part of larger models: leave-fold-out log odds, few digits."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from sklearn.utils import gen_batches
 from labelkin._utils.array_api import HOST, Place, astype, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.distributed import as_blocks
-from labelkin.kin._views import stored_values
 from labelkin.linear._blocks import label_data
 from labelkin.linear._fit import LabelFitter, MemoryData
+from labelkin.linear._rows import count_stored
 
 _MAX_ITER = 1000
 # Below this share of values that are not zero, products of sparse rows take less time.
-_SPARSE_SHARE = 0.1
+SPARSE_SHARE = 0.1
 # Rows from which C is chosen, in this many groups at most: with more it hardly changes.
 _SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
 # Labels are fitted in blocks for which columns · labels is at most this, on Dask workers with the
@@ -65,7 +65,7 @@ class LogisticLearner:
         targets = sparse.csc_array(Y) if n * q > _BLOCK_ENTRIES else Y
         blocks = as_blocks(rows)
         n_sparse, stored = blocks.total(_count_stored)
-        is_sparse = bool(n_sparse) or stored < _SPARSE_SHARE * n * k
+        is_sparse = bool(n_sparse) or stored < SPARSE_SHARE * n * k
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
         centre = np.zeros(k) if is_sparse else blocks.total(_sum_columns) / n
@@ -130,7 +130,7 @@ class LogisticLearner:
 
 def _count_stored(block: Matrix) -> tuple[int, int]:
     """Return whether rows are sparse, and how many values are not zero."""
-    return int(sparse.issparse(block)), stored_values(block)
+    return int(sparse.issparse(block)), count_stored(block)
 
 
 def _count_in_columns(block: Matrix) -> Array:

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from labelkin.kin._linear import LogisticLearner
+from labelkin.linear._learner import LogisticLearner
 from labelkin.metrics import average_precision
 from support.data import make_data
 
