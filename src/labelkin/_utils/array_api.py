@@ -96,7 +96,16 @@ class Place(NamedTuple):
         rows = rows if dtype is None else astype(rows, dtype)
         if self.on_host or is_device_array(rows):
             return rows
-        return from_numpy(rows.toarray() if sparse.issparse(rows) else rows, *self)
+        if not sparse.issparse(rows):
+            return from_numpy(rows, *self)
+        if self.xp.__name__.rpartition(".")[2] not in ("torch", "cupy"):
+            return from_numpy(rows.toarray(), *self)
+        # The standard assigns no values at indices; zeros are not sent.
+        entries = rows.tocoo()
+        row, column, values = (from_numpy(a, *self) for a in (entries.row, entries.col, rows.data))
+        dense = self.xp.zeros(rows.shape, dtype=values.dtype, device=self.device)
+        dense[row, column] = values
+        return dense
 
 
 HOST = Place(_NUMPY, None)

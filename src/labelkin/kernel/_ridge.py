@@ -36,6 +36,7 @@ V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of wei
 left out with its whole weight.
 """
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils._array_api import get_namespace
 
 from labelkin._utils.array_api import to_numpy
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._means import mean_and_error
 from labelkin.kernel._distances import take
@@ -62,13 +64,18 @@ _CLEAR = 2.0
 
 
 def fit_ridge(
-    spectrum: RidgeSpectrum, Y: Array, ridge: Array, fold_of: Array | None = None
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    ridge: Array,
+    fold_of: Array | None = None,
+    n_jobs: int = 1,
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Folds, 0, 1, ...,
-    take NumPy arrays, and n · r · (rows of a fold) of time for each distinct ridge.
+    take NumPy arrays, and n · r · (rows of a fold) of time for each distinct ridge. `n_jobs` are
+    threads for folds of features.
     """
     mean, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.
@@ -85,7 +92,7 @@ def fit_ridge(
         found = rows.collect(_loo_scores, parts, shared)
         scores = found[0] if len(found) == 1 else get_namespace(*found)[0].concat(found, axis=0)
     else:
-        scores = _fold_scores(spectrum, Y, mean, rotated, kept, place, fold_of)
+        scores = _fold_scores(spectrum, Y, mean, rotated, kept, place, fold_of, n_jobs)
     short = rotated / (spectrum.values[:, None] + ridge)
     return scores, spectrum.basis @ short, like(short, mean) - spectrum.mean @ short
 
@@ -149,6 +156,7 @@ def _fold_scores(
     kept: Array,
     place: Array,
     fold_of: Array,
+    n_jobs: int,
 ) -> Array:
     """Return the scores of each fold without it, from sums over its rows, and the rows of V."""
     rows, (r, q) = spectrum.rows, rotated.shape
@@ -157,8 +165,9 @@ def _fold_scores(
     whole = take(kept, place, axis=1) * rotated
     scores = np.empty(Y.shape, dtype=rotated.dtype)
 
-    def without(products: Array, sums: Array) -> Array:
+    def without(found: tuple[Array, Array]) -> Array:
         """Return the coefficients of (1, V) without a fold, from the sums over its rows."""
+        products, sums = found
         unexplained = sums - products[:, 1:] @ whole
         coef = np.vstack([np.zeros((1, q)), whole])
         for i in range(kept.shape[1]):
@@ -180,14 +189,18 @@ def _fold_scores(
     numbers = np.unique(fold_of)
     for batch in gen_batches(len(numbers), max(1, _FOLD_ENTRIES // ((r + 1) * (r + 1 + q)))):
         found = rows.total(_fold_sums, parts, [numbers[batch], mean])
-        coefs = [without(*sums) for sums in zip(*found, strict=True)]
+        coefs = _map(without, zip(*found, strict=True), n_jobs)
         known = rows.collect(_scores, [fold], [numbers[batch], coefs])
         scores[np.isin(fold_of, numbers[batch])] = np.concatenate(known)
     return scores + mean
 
 
 def loo_errors(
-    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    ridges: Array,
+    rows: Array | None = None,
+    n_jobs: int = 1,
 ) -> Array:
     """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
@@ -200,7 +213,7 @@ def loo_errors(
         used = np.zeros(len(Y), dtype=bool)
         used[rows] = True
     parts = [blocks.split(Y), blocks.split(weight), blocks.split(used)]
-    shared = [mean, rotated, _kept(spectrum, ridges), spectrum.total]
+    shared = [mean, rotated, _kept(spectrum, ridges), spectrum.total, n_jobs]
     squares, total = blocks.total(_squared_errors, parts, shared)
     return to_numpy(squares / total).astype(np.float64)  # one transfer from a device
 
@@ -228,6 +241,7 @@ def _squared_errors(
     rotated: Any,
     kept: Any,
     total: float,
+    n_jobs: int,
 ) -> tuple[Any, float]:
     """Return weighted sums of squared leave-one-out errors of the used rows, and their weight."""
     if used is not None:
@@ -235,11 +249,14 @@ def _squared_errors(
         V, Y, weight = take(V, rows), Y[rows], None if weight is None else weight[rows]
     xp, _ = get_namespace(V)
     residual, left = like(V, Y - mean), left_out(V, weight, total, kept)
-    sums = []
-    for i in range(kept.shape[1]):
+
+    def squares(i: int) -> Any:
         loo = (residual - V @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
-        sums.append(xp.sum(weigh(loo**2, weight), axis=0))
-    return xp.stack(sums), float(len(Y) if weight is None else weight.sum())
+        return xp.sum(weigh(loo**2, weight), axis=0)
+
+    return xp.stack(_map(squares, range(kept.shape[1]), n_jobs)), float(
+        len(Y) if weight is None else weight.sum()
+    )
 
 
 def _loo_scores(
@@ -278,6 +295,13 @@ def _scores(V: Array, fold_of: Array, numbers: Array, coefs: list[Array]) -> Arr
         rows = np.flatnonzero(fold_of == number)
         scores[rows] = _with_ones(V[rows]) @ coef
     return scores[np.isin(fold_of, numbers)]
+
+
+def _map(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
+    """Map in threads of one BLAS thread each, or in this one with all threads of BLAS."""
+    if n_jobs > 1:
+        return map_threads(function, items, n_jobs)
+    return [function(item) for item in items]
 
 
 def _with_ones(V: Array) -> Array:
@@ -360,18 +384,22 @@ def choose_clear_ridges(
 
 
 def interpolate_errors(
-    spectrum: RidgeSpectrum, Y: Array, ridges: Array, rows: Array | None = None
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    ridges: Array,
+    rows: Array | None = None,
+    n_jobs: int = 1,
 ) -> Array:
     """Return leave-one-out errors, interpolated between every third of ten ridges or more.
 
     By Akima's curves through the logarithms, which vary slowly; splines would overshoot.
     """
     if len(ridges) < _FEWEST_TO_INTERPOLATE:
-        return loo_errors(spectrum, Y, ridges, rows)
+        return loo_errors(spectrum, Y, ridges, rows, n_jobs)
     from scipy.interpolate import Akima1DInterpolator
 
     knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])
-    errors = loo_errors(spectrum, Y, ridges[knots], rows)
+    errors = loo_errors(spectrum, Y, ridges[knots], rows, n_jobs)
     logs = np.log(np.maximum(errors, np.finfo(np.float64).tiny))
     interpolated = np.exp(Akima1DInterpolator(np.log(ridges[knots]), logs)(np.log(ridges)))
     interpolated[knots] = errors

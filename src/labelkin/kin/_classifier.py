@@ -354,9 +354,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             corrected_rows=limits.corrected_rows,
         )
         log_odds = [member.log_odds for member in members]
+        n_jobs = effective_n_threads(self.n_jobs)
         with limit_blas(1):  # of many short products, more threads would wait for each other
             proba, member_proba = self._stacking.fit_proba(
-                scores, y, fold_of, n_parts, log_odds, weight
+                scores, y, fold_of, n_parts, log_odds, weight, n_jobs
             )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
@@ -369,10 +370,11 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         y, proba = y[again], proba[again]
         self.decision_ = LabelDecision(self.decision).fit(proba, y)
         self.oob_score_ = self._score(y, proba, self.decision_.apply(proba))
-        self.member_scores_ = {
-            member.name: self._score(y, alone[again], alone[again] > 0.5)
-            for member, alone in zip(members, member_proba, strict=True)
-        }
+        member_scores = map_threads(
+            lambda alone: self._score(y, alone[again], alone[again] > 0.5), member_proba, n_jobs
+        )
+        names = [member.name for member in members]
+        self.member_scores_ = dict(zip(names, member_scores, strict=True))
         return self
 
     def _fit_members(
@@ -404,9 +406,12 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
                 fit(number, place=place)
 
         def fit_on_host() -> None:
-            n_concurrent = limits.n_concurrent(len(y), effective_n_threads(self.n_jobs))
-            # On Dask workers one learner is fitted at a time: its blocks are in their memory.
-            if n_concurrent > 1 and not any(map(is_dask, rows.values())):
+            n_threads = effective_n_threads(self.n_jobs)
+            n_concurrent = limits.n_concurrent(len(y), n_threads)
+            # One at a time, with all threads of BLAS, where half of the threads or fewer could have
+            # a learner in memory; also on Dask workers, whose memory has the blocks of one.
+            side_by_side = n_concurrent > max(1, n_threads // 2)
+            if side_by_side and not any(map(is_dask, rows.values())):
                 map_threads(fit, together, n_concurrent)
             else:
                 with blas_threads(self.n_jobs):

@@ -22,16 +22,21 @@ class LabelCorrection:
         self.share = share
 
     def fit_scores(
-        self, log_odds: Array, Y: Array, fold_of: Array, weight: Array | None = None
+        self,
+        log_odds: Array,
+        Y: Array,
+        fold_of: Array,
+        weight: Array | None = None,
+        n_jobs: int = 1,
     ) -> Array:
         """Learn from out-of-sample log odds; return corrected ones, each fold left out."""
         residual = Y - expit(log_odds)
         self._mean = np.average(log_odds, axis=0, weights=weight)
         spectrum = RidgeSpectrum.of_features(log_odds - self._mean, weight)
         ridges = _RIDGES * spectrum.scale
-        errors = interpolate_errors(spectrum, residual, ridges)
+        errors = interpolate_errors(spectrum, residual, ridges, n_jobs=n_jobs)
         best = ridges[errors.argmin(axis=0)]
-        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of)
+        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of, n_jobs)
         # A single row has no directions, and its leave-one-out score is no score.
         before = np.average(residual**2, axis=0, weights=weight)
         helps = (errors.min(axis=0) < before) & (spectrum.values.size > 0)

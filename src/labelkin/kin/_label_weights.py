@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.kin._weights import FOLDS, best_shares, equal_share
@@ -19,6 +20,8 @@ SHARE = 0.5
 # With this many rows the applied share is halved, since a label's weights are learned from its own
 # few positives.
 _FEW_ROWS = 200
+# Labels that are fitted together, at most: their arrays take some tens of megabytes.
+_LABELS = 64
 # Newton's method begins next to the optimum.
 _STEPS, _TOL = 4, 1e-3
 
@@ -50,6 +53,7 @@ def fit_label_weights(
     max_entries: int,
     seed: int,
     sample_weight: Array | None = None,
+    n_jobs: int = 1,
 ) -> tuple[Array, LabelMixture]:
     """Return the weight of each member for each label, (n_members, n_labels), and the mixture.
 
@@ -74,16 +78,23 @@ def fit_label_weights(
         n_some = min(len(varies), max(1, max_entries // n))
         some = by_frequency[np.linspace(0, len(varies) - 1, n_some).astype(np.intp)]
         rng = np.random.RandomState(seed)
-        mixture = _compare(_by_label(log_odds, shared, some), Y[:, some].T, fold_of, weight, rng)
+        odds = _by_label(log_odds, shared, some)
+        mixture = _compare(odds, Y[:, some].T, fold_of, weight, rng, n_jobs)
     finite = [(ridge, share) for ridge, share in mixture if ridge < np.inf]
-    if finite:
-        odds, y = _by_label(log_odds, shared, varies), Y[:, varies].T
-        coef = np.zeros((len(varies), m))
+
+    def change(labels: Array) -> Array:
+        odds, y = _by_label(log_odds, shared, labels), Y[:, labels].T
+        coef = np.zeros((len(labels), m))
         change = np.zeros_like(coef)
         for ridge, share in finite:
             coef = _fit(odds, y, weight, ridge, coef)
             change += share * (coef - coef.sum(axis=1, keepdims=True) * shared)
-        weights[:, varies] += SHARE * (1 - equal_share(n, _FEW_ROWS)) * change.T
+        return change.T
+
+    if finite:
+        parts = np.array_split(varies, min(len(varies), max(n_jobs, -(-len(varies) // _LABELS))))
+        changes = np.hstack(map_threads(change, parts, n_jobs))
+        weights[:, varies] += SHARE * (1 - equal_share(n, _FEW_ROWS)) * changes
     return weights, mixture
 
 
@@ -95,11 +106,17 @@ def _by_label(log_odds: Array, shared: Array, labels: Array) -> _Odds:
 
 
 def _compare(
-    odds: _Odds, y: Array, fold_of: Array, weight: Array, rng: np.random.RandomState
+    odds: _Odds,
+    y: Array,
+    fold_of: Array,
+    weight: Array,
+    rng: np.random.RandomState,
+    n_jobs: int,
 ) -> LabelMixture:
     """Return the ridges with the shares of resamples in which each is the best."""
     losses = np.empty((len(PENALTIES), len(fold_of)))
-    for part in np.unique(fold_of % FOLDS):
+
+    def fit_without(part: int) -> None:
         held_out = fold_of % FOLDS == part
         rest, queries = odds.rows(~held_out), odds.rows(held_out)
         coef = np.zeros(odds.differences.shape[:2])
@@ -107,6 +124,8 @@ def _compare(
             coef = _fit(rest, y[:, ~held_out], weight[~held_out], ridge, coef)
             lost = odds_losses(queries.mixed(coef).T, y[:, held_out].T)
             losses[i, held_out] = weight[held_out] * lost
+
+    map_threads(fit_without, np.unique(fold_of % FOLDS).tolist(), n_jobs)
     shares = best_shares(losses, rng)
     return [(ridge, share) for ridge, share in zip(PENALTIES, shares, strict=True) if share]
 

@@ -12,6 +12,7 @@ estimate of its own performance, and decide what the second stage consists of.
 import numpy as np
 from scipy.special import logit
 
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_losses
 from labelkin.calibration._means import mean_and_error, restore_means
@@ -101,6 +102,7 @@ class Stage:
         fold_of: Array,
         start: "Stage | None" = None,
         weight: Array | None = None,
+        n_jobs: int = 1,
     ) -> "Stage":
         """Fit to scores, (n, q) per member; `start` is a stage fitted to more rows."""
         targets = smooth_targets(Y, weight)
@@ -109,13 +111,14 @@ class Stage:
             if start is None
             else (start.curves_, start._mixed_curves, start._last_curves)
         )
-        self.curves_ = [
-            _fit_curves(s, targets, scale, c, weight)
-            for s, scale, c in zip(scores, self.scales, curves, strict=True)
-        ]
-        log_odds = self._member_log_odds(scores)
+        self.curves_ = map_threads(
+            lambda member: _fit_curves(member[0], targets, member[1], member[2], weight),
+            zip(scores, self.scales, curves, strict=True),
+            n_jobs,
+        )
+        log_odds = self._member_log_odds(scores, n_jobs)
         self.weights_, self.mixture = fit_member_weights(
-            log_odds, Y, self.mixture, self.max_entries, self.seed, weight
+            log_odds, Y, self.mixture, self.max_entries, self.seed, weight, n_jobs
         )
         self.label_weights_, self.label_mixture = fit_label_weights(
             log_odds,
@@ -126,6 +129,7 @@ class Stage:
             self.max_entries,
             self.seed,
             weight,
+            n_jobs,
         )
         mixed = self._mix(log_odds)
         self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
@@ -133,7 +137,7 @@ class Stage:
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
-            corrected = self._correction.fit_scores(before, Y, fold_of, weight)
+            corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs)
             self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
         return self
 
@@ -141,13 +145,14 @@ class Stage:
         """Leave out steps 3 and 4."""
         self._correction = self._last_curves = None
 
-    def member_proba(self, scores: list[Array]) -> list[Array]:
+    def member_proba(self, scores: list[Array], n_jobs: int = 1) -> list[Array]:
         """Return the probabilities by each member alone."""
-        return [curves(s) for curves, s in zip(self.curves_, scores, strict=True)]
+        members = zip(self.curves_, scores, strict=True)
+        return map_threads(lambda member: member[0](member[1]), members, n_jobs)
 
-    def proba(self, scores: list[Array]) -> tuple[Array, Array]:
+    def proba(self, scores: list[Array], n_jobs: int = 1) -> tuple[Array, Array]:
         """Return probabilities without and with the correction."""
-        mixed = self._mix(self._member_log_odds(scores))
+        mixed = self._mix(self._member_log_odds(scores, n_jobs))
         proba = self._mixed_curves(mixed)
         if self._correction is None or self._last_curves is None:
             return proba, proba
@@ -157,9 +162,9 @@ class Stage:
     def _mix(self, log_odds: Array) -> Array:
         return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
 
-    def _member_log_odds(self, scores: list[Array]) -> Array:
+    def _member_log_odds(self, scores: list[Array], n_jobs: int) -> Array:
         members = zip(self.curves_, scores, strict=True)
-        return np.stack([_log_odds(curves, member) for curves, member in members])
+        return np.stack(map_threads(lambda member: _log_odds(*member), members, n_jobs))
 
 
 class Stacking:
@@ -216,6 +221,7 @@ class Stacking:
         n_parts: int = 20,
         log_odds: list[bool] | None = None,
         weight: Array | None = None,
+        n_jobs: int = 1,
     ) -> tuple[Array, list[Array]]:
         """Learn from leave-fold-out scores, (n, q) per member.
 
@@ -234,6 +240,8 @@ class Stacking:
             Whether the scores of a member are log odds. None: all are regressions on 0 and 1.
         weight : ndarray of shape (n_samples,), optional
             Positive weights of the rows. None: all 1.
+        n_jobs : int
+            Number of threads; results do not depend on it.
 
         Returns
         -------
@@ -243,9 +251,12 @@ class Stacking:
             The same by each member alone.
         """
         log_odds = log_odds or [False] * len(scores)
-        members = zip(scores, log_odds, strict=True)
-        scores = [restore_means(s, Y, fold_of, log_odds=odds, weight=weight) for s, odds in members]
-        scales = choose_scales(scores, Y, fold_of, log_odds, weight)
+        scores = map_threads(
+            lambda s: restore_means(s[0], Y, fold_of, log_odds=s[1], weight=weight),
+            zip(scores, log_odds, strict=True),
+            n_jobs,
+        )
+        scales = choose_scales(scores, Y, fold_of, log_odds, weight, n_jobs)
         n_varying = np.count_nonzero(Y.any(axis=0) & ~Y.all(axis=0))
         enough = np.bincount(fold_of).min() >= max(n_varying, self.corrected_rows)
         share = self.share if enough else 0.0
@@ -253,19 +264,24 @@ class Stacking:
         def new_stage(mixture: Mixture | None, label_mixture: LabelMixture | None) -> Stage:
             return Stage(scales, mixture, label_mixture, share, self.max_entries, self.seed)
 
-        self._stage = new_stage(None, None).fit(scores, Y, fold_of, weight=weight)
-        plain, corrected = self._stage.proba(scores)
-        alone = self._stage.member_proba(scores)
+        self._stage = new_stage(None, None).fit(scores, Y, fold_of, None, weight, n_jobs)
+        plain, corrected = self._stage.proba(scores, n_jobs)
+        alone = self._stage.member_proba(scores, n_jobs)
         part_of = fold_of % n_parts
-        for part in range(int(part_of.max()) + 1 if part_of.any() else 0):  # none for one row
+        parts = range(int(part_of.max()) + 1 if part_of.any() else 0)  # none for one row
+        n_inside = max(1, n_jobs // max(1, len(parts)))
+
+        def fit_without(part: int) -> None:
             out = part_of == part
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
             stage = new_stage(self._stage.mixture, self._stage.label_mixture)
             rest_weight = None if weight is None else weight[~out]
-            stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight)
+            stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight, n_inside)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member
+
+        map_threads(fit_without, parts, n_jobs)
         self._stage.mixture = self._stage.label_mixture = None  # of no use to queries
         saved = proba_losses(plain, Y) - proba_losses(corrected, Y)
         mean, error = mean_and_error(saved, weight)
@@ -308,6 +324,7 @@ def choose_scales(
     fold_of: Array,
     log_odds: list[bool],
     weight: Array | None = None,
+    n_jobs: int = 1,
 ) -> list[str]:
     """Choose curves that are straight in the scores, or on the log-odds scale, for all members.
 
@@ -328,6 +345,8 @@ def choose_scales(
         Whether the scores of a member are log odds; its scale is "none".
     weight : ndarray of shape (n_samples,), optional
         Weights of the rows.
+    n_jobs : int
+        Number of threads.
 
     Returns
     -------
@@ -344,26 +363,26 @@ def choose_scales(
     def scales(scale: str) -> list[str]:
         return ["none" if known else scale for known in log_odds]
 
-    def held_out_loss(scale: str) -> float:
-        loss = 0.0
-        for part in halves:
-            known = None if weight is None else weight[~part]
-            targets = smooth_targets(Y[~part], known)
-            members = zip(scores, scales(scale), strict=True)
-            curves = [_fit_curves(s[~part], targets, own, None, known) for s, own in members]
-            fitted, held_out = (
-                sum(_log_odds(c, s[rows]) for c, s in zip(curves, scores, strict=True))
-                / len(scores)
-                for rows in (~part, part)
-            )
-            odds = _log_odds(_fit_curves(fitted, targets, "none", None, known), held_out)
-            losses = odds_losses(odds, Y[part])
-            loss += float(losses.sum() if weight is None else weight[part] @ losses)
-        return loss
+    def held_out_loss(choice: tuple[str, Array]) -> float:
+        scale, part = choice
+        known = None if weight is None else weight[~part]
+        targets = smooth_targets(Y[~part], known)
+        members = zip(scores, scales(scale), strict=True)
+        curves = [_fit_curves(s[~part], targets, own, None, known) for s, own in members]
+        fitted, held_out = (
+            sum(_log_odds(c, s[rows]) for c, s in zip(curves, scores, strict=True)) / len(scores)
+            for rows in (~part, part)
+        )
+        odds = _log_odds(_fit_curves(fitted, targets, "none", None, known), held_out)
+        losses = odds_losses(odds, Y[part])
+        return float(losses.sum() if weight is None else weight[part] @ losses)
 
     if all(log_odds):
         return scales("deviation")
-    return scales(min(("deviation", "log_odds"), key=held_out_loss))
+    choices = [(scale, part) for scale in ("deviation", "log_odds") for part in halves]
+    losses = np.reshape(map_threads(held_out_loss, choices, n_jobs), (2, len(halves)))
+    straight, on_odds = losses.sum(axis=1)
+    return scales("log_odds" if on_odds < straight else "deviation")
 
 
 def _fit_curves(

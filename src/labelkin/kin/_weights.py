@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import fit_logistic
@@ -39,6 +40,7 @@ def fit_member_weights(
     max_entries: int,
     seed: int,
     sample_weight: Array | None = None,
+    n_jobs: int = 1,
 ) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
@@ -65,6 +67,8 @@ def fit_member_weights(
         Draws rows, where there are more than `max_entries` predictions, folds and resamples.
     sample_weight : ndarray of shape (n_samples,), optional
         Weights of the rows in all losses.
+    n_jobs : int
+        Number of threads.
 
     Returns
     -------
@@ -82,10 +86,12 @@ def fit_member_weights(
     A, y = log_odds[:, rows][:, :, varies], Y[rows][:, varies].astype(np.float64)
     weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
     if mixture is None:
-        mixture = _compare(A, y, weight, rng)
+        mixture = _compare(A, y, weight, rng, n_jobs)
+    candidates = [candidate for candidate, _ in mixture]
+    fitted = map_threads(lambda c: _fit_pooled(A, y, weight, c), candidates, n_jobs)
     weights = np.zeros(m)
-    for candidate, share in mixture:
-        weights[list(candidate.members)] += share * _as_shares(_fit_pooled(A, y, weight, candidate))
+    for (candidate, share), coef in zip(mixture, fitted, strict=True):
+        weights[list(candidate.members)] += share * _as_shares(coef)
     equal = equal_share(n)
     return (1 - equal) * weights + equal / m, mixture
 
@@ -115,7 +121,7 @@ def _as_shares(coef: Array) -> Array:
     return weights / weights.sum() if weights.sum() > 0 else np.full(m, 1 / m)
 
 
-def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> Mixture:
+def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState, n_jobs: int) -> Mixture:
     """Return the candidates with the shares of resamples in which each is the best."""
     m, n = A.shape[:2]
     candidates = [Candidate(tuple(range(m)), penalty) for penalty in PENALTIES]
@@ -126,7 +132,8 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
         candidates.append(Candidate(tuple(sorted(by_loss[:size].tolist())), np.inf))
     folds = np.arange(n) % FOLDS
     losses = np.empty((len(candidates), n))
-    for fold in range(FOLDS):
+
+    def fit_without(fold: int) -> None:
         held_out, start = folds == fold, None
         for i, candidate in enumerate(candidates):
             # From the strongest penalty on, each begins at the last.
@@ -135,6 +142,8 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState) -> M
             start = _fit_pooled(A[:, rest], y[rest], weight[rest], candidate, start)
             predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
             losses[i, held_out] = weight[held_out] * odds_losses(predicted, y[held_out])
+
+    map_threads(fit_without, range(FOLDS), n_jobs)
     shares = best_shares(losses, rng)
     return [(c, share) for c, share in zip(candidates, shares, strict=True) if share]
 
