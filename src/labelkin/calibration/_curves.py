@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import (
@@ -171,19 +171,30 @@ def proba_losses(proba: Array, Y: Array) -> Array:
     return -np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum(axis=1)
 
 
+def finite_log_odds(probability: Array) -> Array:
+    """Return log odds, finite for probabilities of 0 and 1 as well."""
+    proba = np.asarray(probability, dtype=np.float64)
+    return logit(np.clip(proba, _LEAST_LIKELIHOOD, 1 - _LEAST_LIKELIHOOD))
+
+
 def fit_better_curves(
-    scores: Array, Y: Array, precision: float = 1.0, sample_weight: Array | None = None
+    scores: Array,
+    Y: Array,
+    precision: float = 1.0,
+    sample_weight: Array | None = None,
+    scales: tuple[str, ...] = ("deviation", "log_odds"),
 ) -> tuple[SlopeCalibration, Array]:
     """Fit curves straight in the score or on the log-odds scale, by their held-out log loss.
 
     A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
-    guide where scores separate the few positives of a rare label. A tie goes to straight curves.
+    guide where scores separate the few positives of a rare label. A tie goes to the first of
+    `scales`: straight curves.
     Also returned are the probabilities of each sample, (n, q), by curves of the same scale, with
     the same shared slope, fitted without its fifth.
     """
     weight = np.ones(len(Y)) if sample_weight is None else sample_weight
     best_loss = np.inf
-    for scale in ("deviation", "log_odds"):
+    for scale in scales:
         curves = SlopeCalibration(precision, scale).fit(scores, Y, sample_weight)
         proba = curves(scores)
         for rest, part in split_parts(scores, Y, _PARTS):

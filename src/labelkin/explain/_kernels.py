@@ -32,7 +32,7 @@ class KernelExplanation(PrintedTables):
     """What members, training samples and features add to each label, for one sample.
 
     ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. A kernel ridge
-    regression by itself is a single member. Three sums are exact:
+    regression by itself is a single member, its linear part another one. Three sums are exact:
 
     - ``member_effects.sum(axis=0) + intercept + correction`` are the log odds of `probability`;
     - ``row_effects.sum(axis=0) + row_intercept`` is the mean score, by their weights, of members
@@ -264,7 +264,8 @@ class ExplainedByKernels:
         Returns
         -------
         KernelExplanation
-            Print it, plot it, or read its arrays. Kernel ridge by itself is a single member.
+            Print it, plot it, or read its arrays. Kernel ridge by itself is a single member, its
+            linear part another one.
         """
         return self._explain(x, feature_names, max_features)
 

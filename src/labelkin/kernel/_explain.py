@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.special import logit
+from scipy.special import expit
 
 from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import to_log_odds_scale
+from labelkin.calibration._curves import finite_log_odds, to_log_odds_scale
 from labelkin.explain import KernelExplanation, validate_one_row
 from labelkin.explain._features import occlude_features
 from labelkin.explain._kernels import KernelTerms, sum_terms
@@ -110,31 +110,32 @@ def explain_kernel_ridge(
         s if model.share_ is None else to_log_odds_scale(s, model.share_)
         for s in (np.asarray(scores, dtype=np.float64), share)
     )
-    probability = model._calibrate(scores)[0]
+    probability = model._calibrate(scores, row)[0]
+    members = {"kernel": (1 - model.linear_weight_, model.slope_ * scaled[0] + model.intercept_)}
+    typical_odds = [model.slope_ * typical[0] + model.intercept_]
+    if model._linear is not None:
+        members["linear"] = (model.linear_weight_, model._linear.scores(row)[0])
+        typical_odds.append(finite_log_odds(share[0]))
+    weights, odds = (np.array(part) for part in zip(*members.values(), strict=True))
     used = np.flatnonzero(weight)
     terms = kernel_terms(model._regression, row, used, weight[used])
     if model.kernel == "precomputed":  # columns are training samples
         max_features = 0
     features, effects = occlude_features(
-        lambda rows: log_odds(model._proba(rows)), row, model._typical, max_features
+        lambda rows: finite_log_odds(model._proba(rows)), row, model._typical, max_features
     )
     return KernelExplanation(
         label_names=label_names(model),
         feature_names=names,
-        member_names=["kernel"],
+        member_names=[*members],
         predicted=probability > 0.5,
         probability=probability,
-        member_weights=np.ones(1),
-        member_probability=probability[None],
-        member_effects=model.slope_ * (scaled - typical),
-        intercept=model.intercept_ + model.slope_ * typical[0],
+        member_weights=weights,
+        member_probability=expit(odds),
+        member_effects=weights[:, None] * (odds - typical_odds),
+        intercept=weights @ np.array(typical_odds),
         correction=np.zeros(len(probability)),
         features=features,
         feature_effects=effects,
         **sum_terms(terms, [1.0] * len(terms), labels, probability),
     )
-
-
-def log_odds(probability: Array) -> Array:
-    """Return finite log odds."""
-    return logit(np.clip(np.asarray(probability, dtype=np.float64), 1e-12, 1 - 1e-12))

@@ -11,11 +11,12 @@ import numpy as np
 
 from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
+from labelkin.calibration._curves import finite_log_odds
 from labelkin.explain import KernelExplanation, validate_one_row
 from labelkin.explain._features import occlude_features
 from labelkin.explain._kernels import KernelTerms, sum_terms
 from labelkin.explain._rows import feature_names_of
-from labelkin.kernel._explain import kernel_terms, log_odds, weighing_cost
+from labelkin.kernel._explain import kernel_terms, weighing_cost
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._learners import PartLearner, ProjectionLearner
 from labelkin.kin._views import as_float_rows
@@ -69,12 +70,14 @@ def explain_kin(model: Any, x: Any, feature_names: Any, max_features: int) -> Ke
     curves = stage._mixed_curves
     effects = curves.slope_ * stage.label_weights_ * stage._member_log_odds(scores)[:, 0]
     total = effects.sum(axis=0) + curves.intercept_
-    correction = log_odds(probability)[0] - total if model.corrected_ else np.zeros_like(total)
+    correction = (
+        finite_log_odds(probability)[0] - total if model.corrected_ else np.zeros_like(total)
+    )
     labels = np.unpackbits(model._label_bits, axis=1, count=probability.shape[1])
     weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
     terms, shares = _weighted_terms(model, views, weight)
     features, feature_effects = occlude_features(
-        lambda rows: log_odds(model._proba(rows)), row, model._typical, max_features
+        lambda rows: finite_log_odds(model._proba(rows)), row, model._typical, max_features
     )
     return KernelExplanation(
         label_names=label_names(model),

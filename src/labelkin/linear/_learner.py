@@ -16,8 +16,8 @@ from labelkin.linear._rows import count_stored
 _MAX_ITER = 1000
 # Below this share of values that are not zero, products of sparse rows take less time.
 SPARSE_SHARE = 0.1
-# Rows from which C is chosen, in this many groups at most: with more it hardly changes.
-_SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
+# C is chosen in this many groups at most: with more it hardly changes.
+_SEARCH_GROUPS = 5
 # Labels are fitted in blocks for which columns · labels is at most this, on Dask workers with the
 # rows of a worker's block: it bounds the memory beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
@@ -31,9 +31,9 @@ class LogisticLearner:
     The model of `MultiLabelLogisticRegression`, of sparse rows in single precision. Folds are
     left out in `n_groups` groups, each fit from zero: a start at the weights of all rows would have
     seen the labels of the fold. The fit to all rows starts at the mean of these. `C_` has the least
-    log loss of the groups left out. `tol` bounds the distance of the weights to their optimum,
-    relative to their length: metrics do not depend on the second digit. Rows in blocks on Dask
-    workers stay there.
+    log loss of groups left out of `search_rows` rows. `tol` bounds the distance of the weights to
+    their optimum, relative to their length: metrics do not depend on the second digit. Rows in
+    blocks on Dask workers stay there.
 
     `coef_` are the weights of rows divided by `unit_`, a power of two near the length of a centred
     row, in half precision: three digits are more than they are certain to, and in this unit none is
@@ -46,8 +46,15 @@ class LogisticLearner:
     intercept_: Array
     own_threads = on_device = True
 
-    def __init__(self, n_groups: int = 5, n_jobs: int | None = None, tol: float = 5e-2) -> None:
+    def __init__(
+        self,
+        n_groups: int = 5,
+        n_jobs: int | None = None,
+        tol: float = 5e-2,
+        search_rows: int = 20_000,
+    ) -> None:
         self.n_groups, self.n_jobs, self.tol = n_groups, n_jobs, tol
+        self.search_rows = search_rows
 
     def fit_scores(
         self,
@@ -114,11 +121,16 @@ class LogisticLearner:
         """Return C with the least log loss of groups of rows left out, on a sample of them."""
         if not len(left_out):
             return 1.0
-        sample = rng.permutation(len(weight))[:_SEARCH_ROWS]
+        sample = rng.permutation(len(weight))[: self.search_rows]
         group = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
         order = np.argsort(sample)  # rows on workers are taken in their order
         sample, group = sample[order], group[order]
         return float(self._fitter(data.take(sample)).choose_C(weight[sample], group, None)[0])
+
+    def stretch(self, slope: Array, intercept: Array) -> None:
+        """Turn the log odds of each label into slope · log odds + intercept."""
+        self.coef_ = (self.coef_ * slope).astype(np.float16)
+        self.intercept_ = slope * self.intercept_ + intercept
 
     def scores(self, rows: Matrix) -> Array:
         """Return log odds of queries."""

@@ -19,7 +19,7 @@ from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.onnx._convert import Prediction, classify
 from labelkin.onnx._graph import Graph, Tensor
-from labelkin.onnx._kernels import log_odds, regress
+from labelkin.onnx._kernels import log_odds, regress, regress_linearly
 
 
 @classify.register
@@ -48,6 +48,10 @@ def _iblr(model: IBLRClassifier, graph: Graph, rows: Tensor) -> Prediction:
 def _kernel_ridge(model: KernelRidgeLOOClassifier, graph: Graph, rows: Tensor) -> Prediction:
     scores = regress(model._regression, graph, rows)
     odds = log_odds(graph, scores, model.slope_, model.intercept_, model.share_)
+    if model._linear is not None:
+        linear = regress_linearly(model._linear, graph, rows)
+        change = graph.op("Mul", graph.op("Sub", linear, odds), np.float64(model.linear_weight_))
+        odds = graph.op("Add", odds, change)
     return at_half(graph, graph.op("Sigmoid", odds))
 
 

@@ -1,4 +1,4 @@
-"""Kernel ridge regressions, and the calibration curves that make log odds of their scores.
+"""Kernel ridge and logistic regressions, and the calibration curves of scores.
 
 In double, whatever the model's type: coefficients of both signs cancel, so that rounding of the
 distances to single precision would change the fourth digit.
@@ -12,6 +12,7 @@ from scipy import sparse
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._regression import KernelRidge
+from labelkin.linear._learner import LogisticLearner
 from labelkin.onnx._graph import Graph, Tensor
 
 
@@ -20,6 +21,14 @@ def regress(regression: KernelRidge, graph: Graph, rows: Tensor) -> str:
     columns = _columns(regression, graph, graph.promote(rows, np.float64))
     scores = graph.op("MatMul", columns.name, graph.double(regression.coef_))
     return graph.op("Add", scores, np.asarray(regression.intercept_, dtype=np.float64))
+
+
+def regress_linearly(learner: LogisticLearner, graph: Graph, rows: Tensor) -> str:
+    """Add the log odds of a fitted logistic regression."""
+    wide = graph.promote(rows, np.float64)
+    product = graph.op("MatMul", wide.name, graph.double(learner.coef_))
+    product = graph.op("Div", product, np.float64(learner.unit_))
+    return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
 
 
 def _columns(regression: KernelRidge, graph: Graph, rows: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from labelkin.onnx._classifiers import decide
 from labelkin.onnx._convert import Prediction, classify
 from labelkin.onnx._forests import mean_of_trees
 from labelkin.onnx._graph import Graph, Tensor
-from labelkin.onnx._kernels import log_odds, regress
+from labelkin.onnx._kernels import log_odds, regress, regress_linearly
 
 # A value that differs from a training value by this share of it, by rounding of the steps before,
 # has that value's rank.
@@ -104,9 +104,7 @@ def _score(learner: Any, graph: Graph, rows: Tensor) -> str:
     if isinstance(learner, PartLearner):
         return _score(learner.learner, graph, rows)
     if isinstance(learner, LogisticLearner):
-        product = graph.op("MatMul", rows.name, graph.double(learner.coef_))
-        product = graph.op("Div", product, np.float64(learner.unit_))
-        return graph.op("Add", product, np.asarray(learner.intercept_, dtype=np.float64))
+        return regress_linearly(learner, graph, rows)
     if isinstance(learner, TreesLearner):
         return mean_of_trees(learner.forest_.estimators_, graph, rows)
     if isinstance(learner, LabelTreesLearner):
