@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
+from labelkin._utils.array_api import HOST, Place, array_api_dispatch
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.calibration._means import shares_without_fold
 from labelkin.kin._stacking import Stacking, choose_scales, smooth_targets
@@ -23,6 +24,34 @@ def test_stacking_is_monotone_in_each_members_scores_without_a_correction():
     higher = stacking.proba(list(odds + 0.5))
     assert (higher >= proba - 1e-12).all()
     assert (logit(higher) > logit(proba)).mean() > 0.8
+
+
+def test_the_number_of_threads_changes_nothing():
+    odds, Y = noisy_members(500, [1, 2, 3])
+    found = []
+    for n_jobs in (1, 3):
+        stacking = Stacking(0, corrected_rows=10)
+        proba, _ = stacking.fit_proba(list(odds), Y, folds(Y), n_parts=3, n_jobs=n_jobs)
+        found.append((proba, stacking.label_weights_))
+    for one, three in zip(*found, strict=True):
+        np.testing.assert_array_equal(three, one)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_device_gives_what_the_host_does(weighted):
+    xp = pytest.importorskip("array_api_strict")
+    odds, Y = noisy_members(500, [1, 2, 3])
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(Y)) if weighted else None
+    found = []
+    with array_api_dispatch():
+        for place in (HOST, Place.of(xp.zeros(1, device=xp.Device("device1")))):
+            stacking = Stacking(0, corrected_rows=10)
+            proba, _ = stacking.fit_proba(
+                list(odds), Y, folds(Y), 3, [True] * len(odds), weight, 1, place
+            )
+            found.append((proba, stacking.label_weights_, stacking.proba(list(odds))))
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, atol=1e-9)
 
 
 def test_label_frequencies_do_not_flatter_the_estimate():

@@ -8,10 +8,10 @@ line search goes straight to the minimum, which the ridge makes finite.
 from collections.abc import Callable
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg, sparse, special
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import expit, log_expit
 
+from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of, to_numpy
 from labelkin.base import Array, Matrix
 
 _CG_STEPS = 50
@@ -37,11 +37,11 @@ def fit_logistic(
     It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after `max_iter`
     Newton steps at most. Where the classes can be separated, this is where the likelihood is 1 to
     about ``tol``: the coefficients are large, but finite. For a constant `y` the odds are those of
-    the classes with one more sample each, and there is nothing to fit.
+    the classes with one more sample each, and there is nothing to fit. A may be on a device; the
+    other arrays are on the host.
     """
     n, width = A.shape
     weight = np.ones(n) if weight is None else weight
-    sign = 2.0 * y - 1
     penalty = np.full(width, 2 * ridge)
     penalty[-1] = 0
     w = np.zeros(width)
@@ -49,20 +49,22 @@ def fit_logistic(
     if y.min() == y.max():
         return w
     w = w if start is None else start.copy()
-    odds = A @ w
+    odds = A @ to_device_of(w, A)
+    weight, y = to_device_of(weight, A), to_device_of(y, A)
+    sign = 2.0 * y - 1
 
     def objective(odds: Array, w: Array) -> float:
-        return float(penalty @ w**2 / 2 - weight @ log_expit(sign * odds))
+        return float(penalty @ w**2 / 2) - float(weight @ _log_expit(sign * odds))
 
     value = objective(odds, w)
     for _ in range(max_iter):
         p = expit(odds)
-        gradient = A.T @ (weight * (p - y)) + penalty * w
+        gradient = to_numpy(A.T @ (weight * (p - y))) + penalty * w
         if np.abs(gradient).max() <= tol * max(1.0, value):
             break
         formed = width <= max_formed and not sparse.issparse(A)
         step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
-        slope, change, length = gradient @ step, A @ step, 1.0
+        slope, change, length = gradient @ step, A @ to_device_of(step, A), 1.0
         for _ in range(_HALVINGS):
             new = objective(odds - length * change, w - length * step)
             if new <= value - 1e-4 * length * slope:
@@ -74,10 +76,24 @@ def fit_logistic(
     return w
 
 
+def expit(odds: Array) -> Array:
+    """Return 1 / (1 + exp(−odds)), where the odds lie."""
+    xp, _ = namespace_and_device(odds)
+    return special.expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
+
+
+def _log_expit(odds: Array) -> Array:
+    xp, _ = namespace_and_device(odds)
+    if is_numpy(xp):
+        return special.log_expit(odds)
+    size = xp.abs(odds)
+    return (odds - size) / 2 - xp.log1p(xp.exp(-size))
+
+
 def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array, formed: bool) -> Array:
     """Solve (Aᵀ diag(weights) A + diag(penalty)) step = gradient."""
     if formed:
-        hessian = (A * weights[:, None]).T @ A
+        hessian = to_numpy((A * weights[:, None]).T @ A)
         diagonal = np.einsum("ii->i", hessian)
         # Rounding in the sums is of this order; it also keeps the intercept's entry positive.
         diagonal += penalty + 1e-14 * (1 + diagonal.max())

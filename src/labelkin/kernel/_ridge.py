@@ -44,7 +44,7 @@ from scipy import linalg
 from sklearn.utils import gen_batches
 from sklearn.utils._array_api import get_namespace
 
-from labelkin._utils.array_api import to_numpy
+from labelkin._utils.array_api import is_device_array, namespace_and_device, to_numpy
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._means import mean_and_error
@@ -74,8 +74,8 @@ def fit_ridge(
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Folds, 0, 1, ...,
-    take NumPy arrays, and n · r · (rows of a fold) of time for each distinct ridge. `n_jobs` are
-    threads for folds of features.
+    take n · r · (rows of a fold) of time for each distinct ridge; those of a kernel matrix take
+    NumPy arrays. `n_jobs` are threads for folds of features.
     """
     mean, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.
@@ -91,6 +91,8 @@ def fit_ridge(
         shared = [mean, rotated, kept, place, spectrum.total]
         found = rows.collect(_loo_scores, parts, shared)
         scores = found[0] if len(found) == 1 else get_namespace(*found)[0].concat(found, axis=0)
+    elif is_device_array(rotated):
+        scores = _fold_scores_on_device(spectrum, Y, mean, rotated, kept, place, fold_of)
     else:
         scores = _fold_scores(spectrum, Y, mean, rotated, kept, place, fold_of, n_jobs)
     short = rotated / (spectrum.values[:, None] + ridge)
@@ -193,6 +195,41 @@ def _fold_scores(
         known = rows.collect(_scores, [fold], [numbers[batch], coefs])
         scores[np.isin(fold_of, numbers[batch])] = np.concatenate(known)
     return scores + mean
+
+
+def _fold_scores_on_device(
+    spectrum: RidgeSpectrum,
+    Y: Array,
+    mean: Array,
+    rotated: Any,
+    kept: Any,
+    place: Array,
+    fold_of: Array,
+) -> Any:
+    """Do the same for V on a device, with the equations of all folds solved together."""
+    V, weight, q = spectrum.vectors, spectrum.weight, Y.shape[1]
+    xp, there = namespace_and_device(V)
+    columns = xp.concat([xp.ones_like(V[:, :1]), V], axis=1)
+    weighted = weigh(columns, weight)
+    folds = [np.flatnonzero(fold_of == number) for number in np.unique(fold_of)]
+    blocks = [(take(columns, rows), take(weighted, rows), rows) for rows in folds]
+    products = xp.stack([block.T @ heavy for block, heavy, _ in blocks])
+    sums = xp.stack([heavy.T @ like(V, Y[rows] - mean) for _, heavy, rows in blocks])
+    whole = take(kept, place, axis=1) * rotated
+    unexplained = sums - products[:, :, 1:] @ whole
+    # The shift, far below any ridge, is for a fold of all rows, where H y = y for a constant y.
+    eye = (1 + 1e-10) * xp.eye(columns.shape[1], dtype=V.dtype, device=there)
+    labels = [np.flatnonzero(place == i) for i in range(kept.shape[1])]
+    solved = []
+    for i, some in enumerate(labels):
+        constant = like(V, np.full((1, 1), spectrum.total**-0.5))
+        root = xp.concat([constant, kept[:, i : i + 1] ** 0.5], axis=0)
+        left = eye - root * products * root.T
+        solved.append(root * xp.linalg.solve(left, root * take(unexplained, some, axis=2)))
+    change = take(xp.concat(solved, axis=2), np.argsort(np.concatenate(labels)), axis=2)
+    coef = xp.concat([like(V, np.zeros((1, q))), whole], axis=0) - change
+    scores = xp.concat([blocks[i][0] @ coef[i, :, :] for i in range(len(blocks))], axis=0)
+    return take(scores, np.argsort(np.concatenate(folds))) + like(V, mean)
 
 
 def loo_errors(

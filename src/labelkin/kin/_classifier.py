@@ -193,8 +193,12 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
     constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
-    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy: the ensemble is
-    computed on the host, and its predictions are arrays on the device of X.
+    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels of more
+    than 1,000 rows (and up to about 49,000), projections in front of them, logistic regression and
+    topics are then computed on the device of X, in double precision where the host uses it, and
+    trees on the host at the same time. The model is that of the host up to rounding, and its arrays
+    are on the host; predictions are on the device of X. Large texts, which are dense there, become
+    sparse on the host.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
@@ -357,7 +361,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         n_jobs = effective_n_threads(self.n_jobs)
         with limit_blas(1):  # of many short products, more threads would wait for each other
             proba, member_proba = self._stacking.fit_proba(
-                scores, y, fold_of, n_parts, log_odds, weight, n_jobs
+                scores, y, fold_of, n_parts, log_odds, weight, n_jobs, place
             )
         self.members_ = [(member.name, member) for member in members]
         self.weights_ = self._stacking.weights_
@@ -369,10 +373,10 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         again = slice(None) if weight is None else repeat_rows(weight)
         y, proba = y[again], proba[again]
         self.decision_ = LabelDecision(self.decision).fit(proba, y)
-        self.oob_score_ = self._score(y, proba, self.decision_.apply(proba))
-        member_scores = map_threads(
-            lambda alone: self._score(y, alone[again], alone[again] > 0.5), member_proba, n_jobs
-        )
+        predictions = [(proba, self.decision_.apply(proba))]
+        predictions += [(alone[again], alone[again] > 0.5) for alone in member_proba]
+        found = map_threads(lambda one: self._score(y, *one), predictions, n_jobs)
+        self.oob_score_, *member_scores = found
         names = [member.name for member in members]
         self.member_scores_ = dict(zip(names, member_scores, strict=True))
         return self
@@ -402,8 +406,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             progress.step()
 
         def fit_on_device() -> None:
-            for number in on_device:
-                fit(number, place=place)
+            # Two at a time: one computes on the host while the other does on the device.
+            map_threads(lambda number: fit(number, place=place), on_device, 2)
 
         def fit_on_host() -> None:
             n_threads = effective_n_threads(self.n_jobs)

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import expit, logit
 
+from labelkin._utils.array_api import HOST, Place, to_numpy
 from labelkin.base import Array
 from labelkin.kernel._ridge import fit_ridge, interpolate_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
@@ -28,18 +29,20 @@ class LabelCorrection:
         fold_of: Array,
         weight: Array | None = None,
         n_jobs: int = 1,
+        place: Place = HOST,
     ) -> Array:
         """Learn from out-of-sample log odds; return corrected ones, each fold left out."""
         residual = Y - expit(log_odds)
         self._mean = np.average(log_odds, axis=0, weights=weight)
-        spectrum = RidgeSpectrum.of_features(log_odds - self._mean, weight)
+        spectrum = RidgeSpectrum.of_features(place.put(log_odds - self._mean), weight)
         ridges = _RIDGES * spectrum.scale
         errors = interpolate_errors(spectrum, residual, ridges, n_jobs=n_jobs)
         best = ridges[errors.argmin(axis=0)]
-        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of, n_jobs)
+        fitted = fit_ridge(spectrum, residual, best, fold_of, n_jobs)
+        change, coef, intercept = (to_numpy(array) for array in fitted)
         # A single row has no directions, and its leave-one-out score is no score.
         before = np.average(residual**2, axis=0, weights=weight)
-        helps = (errors.min(axis=0) < before) & (spectrum.values.size > 0)
+        helps = (errors.min(axis=0) < before) & (spectrum.values.shape[0] > 0)
         self._coef, self._intercept = coef * helps, intercept * helps
         return self._corrected(log_odds, change * helps)
 

@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from labelkin._utils.array_api import HOST, Place, matrix_transpose, to_device_of, to_numpy
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
+from labelkin.calibration._logistic import expit
+from labelkin.kernel._distances import take
 from labelkin.kin._weights import FOLDS, best_shares, equal_share
 
 # Ridges of a label's differences from the shared weights, in units of the number of rows.
@@ -38,10 +40,10 @@ class _Odds(NamedTuple):
     """(n_labels, n_members, n_samples)"""
 
     def rows(self, rows: Array) -> "_Odds":
-        return _Odds(self.mean[:, rows], self.differences[:, :, rows])
+        return _Odds(take(self.mean, rows, axis=1), take(self.differences, rows, axis=2))
 
     def mixed(self, coef: Array) -> Array:
-        return self.mean + np.matmul(coef[:, None], self.differences)[:, 0]
+        return self.mean + (coef[:, None, :] @ self.differences)[:, 0, :]
 
 
 def fit_label_weights(
@@ -54,6 +56,7 @@ def fit_label_weights(
     seed: int,
     sample_weight: Array | None = None,
     n_jobs: int = 1,
+    place: Place = HOST,
 ) -> tuple[Array, LabelMixture]:
     """Return the weight of each member for each label, (n_members, n_labels), and the mixture.
 
@@ -78,12 +81,12 @@ def fit_label_weights(
         n_some = min(len(varies), max(1, max_entries // n))
         some = by_frequency[np.linspace(0, len(varies) - 1, n_some).astype(np.intp)]
         rng = np.random.RandomState(seed)
-        odds = _by_label(log_odds, shared, some)
+        odds = _by_label(log_odds, shared, some, place)
         mixture = _compare(odds, Y[:, some].T, fold_of, weight, rng, n_jobs)
     finite = [(ridge, share) for ridge, share in mixture if ridge < np.inf]
 
     def change(labels: Array) -> Array:
-        odds, y = _by_label(log_odds, shared, labels), Y[:, labels].T
+        odds, y = _by_label(log_odds, shared, labels, place), Y[:, labels].T
         coef = np.zeros((len(labels), m))
         change = np.zeros_like(coef)
         for ridge, share in finite:
@@ -92,16 +95,18 @@ def fit_label_weights(
         return change.T
 
     if finite:
-        parts = np.array_split(varies, min(len(varies), max(n_jobs, -(-len(varies) // _LABELS))))
+        n_parts = max(n_jobs, -(-len(varies) // _LABELS)) if place.on_host else 1
+        parts = np.array_split(varies, min(len(varies), n_parts))
         changes = np.hstack(map_threads(change, parts, n_jobs))
         weights[:, varies] += SHARE * (1 - equal_share(n, _FEW_ROWS)) * changes
     return weights, mixture
 
 
-def _by_label(log_odds: Array, shared: Array, labels: Array) -> _Odds:
+def _by_label(log_odds: Array, shared: Array, labels: Array, place: Place) -> _Odds:
     differences = np.ascontiguousarray(log_odds[:, :, labels].transpose(2, 0, 1))
-    mean = np.matmul(shared, differences)
-    differences -= mean[:, None]
+    differences = place.put(differences)
+    mean = to_device_of(shared, differences) @ differences
+    differences -= mean[:, None, :]
     return _Odds(mean, differences)
 
 
@@ -118,11 +123,11 @@ def _compare(
 
     def fit_without(part: int) -> None:
         held_out = fold_of % FOLDS == part
-        rest, queries = odds.rows(~held_out), odds.rows(held_out)
+        rest, queries = (odds.rows(np.flatnonzero(part)) for part in (~held_out, held_out))
         coef = np.zeros(odds.differences.shape[:2])
         for i, ridge in enumerate(PENALTIES):  # each begins at the last
             coef = _fit(rest, y[:, ~held_out], weight[~held_out], ridge, coef)
-            lost = odds_losses(queries.mixed(coef).T, y[:, held_out].T)
+            lost = odds_losses(queries.mixed(to_device_of(coef, queries.mean)).T, y[:, held_out].T)
             losses[i, held_out] = weight[held_out] * lost
 
     map_threads(fit_without, np.unique(fold_of % FOLDS).tolist(), n_jobs)
@@ -131,18 +136,23 @@ def _compare(
 
 
 def _fit(odds: _Odds, y: Array, weight: Array, ridge: float, start: Array) -> Array:
-    """Return the coefficients of the differences, (n_labels, n_members), by Newton's method."""
+    """Return the coefficients of the differences, (n_labels, n_members), by Newton's method.
+
+    Odds may be on a device; the other arrays are on the host.
+    """
     coef = start.copy()
     if ridge == np.inf:
         return coef
     m, penalty = coef.shape[1], ridge * weight.sum()
+    y, weight = (to_device_of(a.astype(np.float64), odds.mean) for a in (y, weight))
     active = np.arange(len(coef))
     for _ in range(_STEPS):
-        some = _Odds(odds.mean[active], odds.differences[active])
-        rows, p = some.differences, expit(some.mixed(coef[active]))
-        residual = weight * (p - y[active])
-        gradient = np.matmul(rows, residual[:, :, None])[:, :, 0] + penalty * coef[active]
-        hessian = np.matmul(rows * (weight * p * (1 - p))[:, None], rows.transpose(0, 2, 1))
+        some = _Odds(take(odds.mean, active), take(odds.differences, active))
+        rows, p = some.differences, expit(some.mixed(to_device_of(coef[active], odds.mean)))
+        residual = weight * (p - take(y, active))
+        gradient = to_numpy((rows @ residual[:, :, None])[:, :, 0]) + penalty * coef[active]
+        curved = rows * (weight * p * (1 - p))[:, None, :]
+        hessian = to_numpy(curved @ matrix_transpose(rows))
         hessian[:, np.arange(m), np.arange(m)] += penalty
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         coef[active] -= step

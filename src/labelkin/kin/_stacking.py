@@ -12,6 +12,7 @@ estimate of its own performance, and decide what the second stage consists of.
 import numpy as np
 from scipy.special import logit
 
+from labelkin._utils.array_api import HOST, Place
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_losses
@@ -103,6 +104,7 @@ class Stage:
         start: "Stage | None" = None,
         weight: Array | None = None,
         n_jobs: int = 1,
+        place: Place = HOST,
     ) -> "Stage":
         """Fit to scores, (n, q) per member; `start` is a stage fitted to more rows."""
         targets = smooth_targets(Y, weight)
@@ -118,7 +120,7 @@ class Stage:
         )
         log_odds = self._member_log_odds(scores, n_jobs)
         self.weights_, self.mixture = fit_member_weights(
-            log_odds, Y, self.mixture, self.max_entries, self.seed, weight, n_jobs
+            log_odds, Y, self.mixture, self.max_entries, self.seed, weight, n_jobs, place
         )
         self.label_weights_, self.label_mixture = fit_label_weights(
             log_odds,
@@ -130,6 +132,7 @@ class Stage:
             self.seed,
             weight,
             n_jobs,
+            place,
         )
         mixed = self._mix(log_odds)
         self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
@@ -137,7 +140,7 @@ class Stage:
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
-            corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs)
+            corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs, place)
             self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
         return self
 
@@ -222,6 +225,7 @@ class Stacking:
         log_odds: list[bool] | None = None,
         weight: Array | None = None,
         n_jobs: int = 1,
+        place: Place = HOST,
     ) -> tuple[Array, list[Array]]:
         """Learn from leave-fold-out scores, (n, q) per member.
 
@@ -242,6 +246,8 @@ class Stacking:
             Positive weights of the rows. None: all 1.
         n_jobs : int
             Number of threads; results do not depend on it.
+        place : Place
+            Where weights and the correction are computed; arrays are on the host.
 
         Returns
         -------
@@ -264,7 +270,7 @@ class Stacking:
         def new_stage(mixture: Mixture | None, label_mixture: LabelMixture | None) -> Stage:
             return Stage(scales, mixture, label_mixture, share, self.max_entries, self.seed)
 
-        self._stage = new_stage(None, None).fit(scores, Y, fold_of, None, weight, n_jobs)
+        self._stage = new_stage(None, None).fit(scores, Y, fold_of, None, weight, n_jobs, place)
         plain, corrected = self._stage.proba(scores, n_jobs)
         alone = self._stage.member_proba(scores, n_jobs)
         part_of = fold_of % n_parts
@@ -276,7 +282,7 @@ class Stacking:
             rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
             stage = new_stage(self._stage.mixture, self._stage.label_mixture)
             rest_weight = None if weight is None else weight[~out]
-            stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight, n_inside)
+            stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight, n_inside, place)
             plain[out], corrected[out] = stage.proba(held_out)
             for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
                 proba[out] = member

@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from labelkin._utils.array_api import HOST, Place, namespace_and_device, to_device_of
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import fit_logistic
+from labelkin.kernel._distances import take
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
 PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3)
@@ -41,6 +43,7 @@ def fit_member_weights(
     seed: int,
     sample_weight: Array | None = None,
     n_jobs: int = 1,
+    place: Place = HOST,
 ) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
@@ -69,6 +72,8 @@ def fit_member_weights(
         Weights of the rows in all losses.
     n_jobs : int
         Number of threads.
+    place : Place
+        Where they are computed; all arrays are on the host.
 
     Returns
     -------
@@ -83,7 +88,7 @@ def fit_member_weights(
         return np.full(m, 1 / m), [(Candidate(tuple(range(m)), np.inf), 1.0)]
     rng = np.random.RandomState(seed)
     rows = rng.permutation(n)[: max(2 * FOLDS, max_entries // int(varies.sum()))]
-    A, y = log_odds[:, rows][:, :, varies], Y[rows][:, varies].astype(np.float64)
+    A, y = place.put(log_odds[:, rows][:, :, varies]), Y[rows][:, varies].astype(np.float64)
     weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
     if mixture is None:
         mixture = _compare(A, y, weight, rng, n_jobs)
@@ -123,9 +128,10 @@ def _as_shares(coef: Array) -> Array:
 
 def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState, n_jobs: int) -> Mixture:
     """Return the candidates with the shares of resamples in which each is the best."""
-    m, n = A.shape[:2]
+    (m, n), (xp, _) = A.shape[:2], namespace_and_device(A)
     candidates = [Candidate(tuple(range(m)), penalty) for penalty in PENALTIES]
-    by_loss = np.argsort([weight @ odds_losses(member, y) for member in A], kind="stable")
+    member_losses = [weight @ odds_losses(A[i, :, :], y) for i in range(m)]
+    by_loss = np.argsort(member_losses, kind="stable")
     size = m
     while size > 1:
         size = (size + 1) // 2
@@ -135,12 +141,13 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState, n_jo
 
     def fit_without(fold: int) -> None:
         held_out, start = folds == fold, None
+        rest = ~held_out
+        known, queries = (take(A, np.flatnonzero(rows), axis=1) for rows in (rest, held_out))
         for i, candidate in enumerate(candidates):
             # From the strongest penalty on, each begins at the last.
             start = start if len(candidate.members) == m else None
-            rest = ~held_out
-            start = _fit_pooled(A[:, rest], y[rest], weight[rest], candidate, start)
-            predicted = np.tensordot(start, _design(A[:, held_out], candidate), 1)
+            start = _fit_pooled(known, y[rest], weight[rest], candidate, start)
+            predicted = xp.tensordot(to_device_of(start, A), _design(queries, candidate), axes=1)
             losses[i, held_out] = weight[held_out] * odds_losses(predicted, y[held_out])
 
     map_threads(fit_without, range(FOLDS), n_jobs)
@@ -150,9 +157,10 @@ def _compare(A: Array, y: Array, weight: Array, rng: np.random.RandomState, n_jo
 
 def _design(A: Array, candidate: Candidate) -> Array:
     """Return the differences of members from their mean, and last the mean."""
-    kept = A[list(candidate.members)]
-    mean = kept.mean(axis=0)
-    return np.concatenate([kept - mean, mean[None]])
+    xp, _ = namespace_and_device(A)
+    kept = take(A, np.asarray(candidate.members), axis=0)
+    mean = xp.mean(kept, axis=0)
+    return xp.concat([kept - mean, mean[None, ...]], axis=0)
 
 
 def _fit_pooled(
@@ -161,12 +169,13 @@ def _fit_pooled(
     """Fit one logistic regression to all rows and labels; the last coefficient is free."""
     design, penalty = _design(A, candidate), candidate.penalty
     if start is None:
-        start = np.zeros(len(design))
+        start = np.zeros(design.shape[0])
         start[-1] = 1  # the mean as it is
-    used = slice(len(design) - 1, None) if penalty == np.inf else slice(None)
-    columns = design[used].reshape(len(design[used]), -1).T
+    used = slice(design.shape[0] - 1, None) if penalty == np.inf else slice(None)
+    xp, _ = namespace_and_device(A)
+    columns = xp.reshape(design[used, ...], (-1, y.size)).T
     ridge = 0.0 if penalty == np.inf else penalty * weight.sum() * y.shape[1] / 2
     weights = np.repeat(weight, y.shape[1])
-    w = np.zeros(len(design))
+    w = np.zeros(design.shape[0])
     w[used] = fit_logistic(columns, y.ravel(), ridge, tol=1e-4, start=start[used], weight=weights)
     return w
