@@ -68,7 +68,7 @@ def explain_kin(model: Any, x: Any, feature_names: Any, max_features: int) -> Ke
     probability = model._stacking.proba(scores)
     # The second stage, step by step: see `Stage`.
     curves = stage._mixed_curves
-    effects = curves.slope_ * stage.label_weights_ * stage._member_log_odds(scores)[:, 0]
+    effects = curves.slope_ * stage.label_weights_ * stage._member_log_odds(scores, 1)[:, 0]
     total = effects.sum(axis=0) + curves.intercept_
     correction = (
         finite_log_odds(probability)[0] - total if model.corrected_ else np.zeros_like(total)

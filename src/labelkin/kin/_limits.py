@@ -239,8 +239,9 @@ class Limits:
             search = self.eigen_work * min(n, RIDGE_ROWS) ** 3
             return Cost((flops + parts * search) / self.flops, n * (width * columns + 2.0 * q))
         m = self.n_landmarks(n)
-        # Three products of (n, m) and (m, m): whitened rows, their scatter, their eigenvectors.
-        flops = 3 * 2.0 * n * m * m + self.eigen_work * m**3 + 2.0 * self.ridge_products * n * m * q
+        # Four products of (n, m) and (m, m): whitened rows, their scatter, their rotation to its
+        # eigenvectors, and the scatters of the folds.
+        flops = 4 * 2.0 * n * m * m + self.eigen_work * m**3 + 2.0 * self.ridge_products * n * m * q
         return Cost(flops / self.flops, 8.0 * m * (columns + q))
 
     def directions_bytes(self, shape: Shape, columns: int) -> float:
