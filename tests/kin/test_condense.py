@@ -1,8 +1,10 @@
 """Fewer points for curves."""
 
 import numpy as np
+import pytest
 from scipy.special import expit
 
+from labelkin._utils.array_api import array_api_dispatch, to_numpy
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.kin._condense import condense
 
@@ -25,6 +27,19 @@ def test_blocks_hold_every_row_once():
         np.testing.assert_allclose(weights @ points, scores.sum(axis=0))
         np.testing.assert_allclose(weights @ means, targets.sum(axis=0))
         assert (np.diff(points, axis=0) >= 0).all()
+
+
+def test_a_device_gives_the_same_points():
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.RandomState(0)
+    scores, targets = rng.standard_normal((2_001, 100)), rng.rand(2_001, 100)
+    with array_api_dispatch():
+        found = condense(xp.asarray(scores, device=xp.Device("device1")), targets)
+        points = to_numpy(found[0])
+    here = condense(scores, targets)
+    np.testing.assert_allclose(points, here[0], atol=1e-12)
+    np.testing.assert_allclose(found[1], here[1], atol=1e-12)
+    np.testing.assert_array_equal(found[2], here[2])
 
 
 def test_curves_are_those_of_all_rows():

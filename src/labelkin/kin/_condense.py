@@ -2,6 +2,14 @@
 
 import numpy as np
 
+from labelkin._utils.array_api import (
+    is_device_array,
+    namespace_and_device,
+    take_along_axis,
+    take_rows,
+    to_device_of,
+    to_numpy,
+)
 from labelkin.base import Array
 
 # Rows times labels up to which every row is a point.
@@ -20,12 +28,14 @@ def condense(
     for all columns. A logistic loss is linear in the target, and scores inside a block hardly
     differ, so that curves fitted to the blocks are those of all rows: with 7,800 rows and 363
     labels in a sixth of the time. Weighted rows stay as they are: sorted by score, the blocks of
-    the columns would differ in weight.
+    the columns would differ in weight. Scores may be on a device, and so are their points then.
     """
-    n = len(scores)
-    if scores.size <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:
+    n, q = scores.shape
+    if n * q <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:
         return scores, targets, weight
     sizes = _block_sizes(n)
+    if is_device_array(scores):
+        return *_condense_on_device(scores, targets, sizes), sizes.astype(np.float64)
     starts = np.cumsum(sizes) - sizes
     points, means = (np.empty((len(sizes), scores.shape[1])) for _ in range(2))
     for label in range(scores.shape[1]):  # column by column, in a third of the time of all at once
@@ -35,6 +45,20 @@ def condense(
         means[:, label] = np.add.reduceat(target[order], starts)
     size = sizes[:, None]
     return points / size, means / size, sizes.astype(np.float64)
+
+
+def _condense_on_device(scores: Array, targets: Array, sizes: Array) -> tuple[Array, Array]:
+    xp, _ = namespace_and_device(scores)
+    order = xp.argsort(scores, axis=0)
+    ends = to_device_of(np.cumsum(sizes) - 1, scores)
+    size = to_device_of(sizes[:, None].astype(np.float64), scores)
+
+    def means(values: Array) -> Array:
+        ordered = take_along_axis(values, order, 0)
+        sums = take_rows(xp.cumulative_sum(ordered, axis=0), ends)
+        return xp.concat([sums[:1, :], sums[1:, :] - sums[:-1, :]], axis=0) / size
+
+    return means(scores), to_numpy(means(to_device_of(targets, scores)))
 
 
 def _block_sizes(n: int) -> Array:

@@ -114,7 +114,7 @@ class Stage:
             else (start.curves_, start._mixed_curves, start._last_curves)
         )
         self.curves_ = map_threads(
-            lambda member: _fit_curves(member[0], targets, member[1], member[2], weight),
+            lambda member: _fit_curves(member[0], targets, member[1], member[2], weight, place),
             zip(scores, self.scales, curves, strict=True),
             n_jobs,
         )
@@ -135,13 +135,13 @@ class Stage:
             place,
         )
         mixed = self._mix(log_odds)
-        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
+        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight, place)
         self.drop_correction()
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
             corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs, place)
-            self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
+            self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight, place)
         return self
 
     def drop_correction(self) -> None:
@@ -247,7 +247,7 @@ class Stacking:
         n_jobs : int
             Number of threads; results do not depend on it.
         place : Place
-            Where weights and the correction are computed; arrays are on the host.
+            Where curves, weights and the correction are computed; arrays are on the host.
 
         Returns
         -------
@@ -397,8 +397,9 @@ def _fit_curves(
     scale: str,
     start: SlopeCalibration | None = None,
     weight: Array | None = None,
+    place: Place = HOST,
 ) -> SlopeCalibration:
-    scores, targets, weight = condense(scores, targets, weight)
+    scores, targets, weight = condense(place.put(scores), targets, weight)
     return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets, weight, start=start)
 
 
