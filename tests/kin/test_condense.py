@@ -34,10 +34,10 @@ def test_a_device_gives_the_same_points():
     rng = np.random.RandomState(0)
     scores, targets = rng.standard_normal((2_001, 100)), rng.rand(2_001, 100)
     with array_api_dispatch():
-        found = condense(xp.asarray(scores, device=xp.Device("device1")), targets)
-        points = to_numpy(found[0])
+        there = (xp.asarray(array, device=xp.Device("device1")) for array in (scores, targets))
+        found = [to_numpy(array) for array in condense(*there)]
     here = condense(scores, targets)
-    np.testing.assert_allclose(points, here[0], atol=1e-12)
+    np.testing.assert_allclose(found[0], here[0], atol=1e-12)
     np.testing.assert_allclose(found[1], here[1], atol=1e-12)
     np.testing.assert_array_equal(found[2], here[2])
 

@@ -136,6 +136,12 @@ def asinh(array: Any) -> Any:
     return np.arcsinh(array) if is_numpy(xp) else xp.asinh(array)
 
 
+def clip(array: Any, low: Any, high: Any) -> Any:
+    """Return an array within bounds; NumPy's own function takes one pass."""
+    xp, _ = namespace_and_device(array)
+    return np.clip(array, low, high) if is_numpy(xp) else xp.clip(array, low, high)
+
+
 def take_rows(array: Any, rows: Any) -> Any:
     """Return the rows of a device array at an array of indices, none of them negative.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, logit
+from scipy.special import log_expit, logit
 from sklearn.utils import gen_batches
 
 from labelkin._utils.array_api import (
@@ -16,6 +16,7 @@ from labelkin._utils.array_api import (
     to_numpy,
 )
 from labelkin.base import Array
+from labelkin.calibration._logistic import expit
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
@@ -151,7 +152,7 @@ class SlopeCalibration:
         return slope * scores + intercept
 
     def __call__(self, scores: Array) -> Array:
-        """Return probabilities, (n, q)."""
+        """Return probabilities, (n, q), where the scores lie."""
         return expit(self.log_odds(scores))
 
 

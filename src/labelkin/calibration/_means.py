@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from labelkin._utils.array_api import take_rows, to_device_of
 from labelkin.base import Array
 
 
@@ -24,19 +25,23 @@ def restore_means(
     all rows and in the other folds is added. No label is revealed by that: where scores are
     nothing but these shares, all rows then have the same.
 
-    Scores, (n, q), are those of a regression on 0 and 1, or log odds. `fold_of` is the fold of each
-    row, 0, 1, ...; for leave-one-out scores its number.
+    Scores, (n, q), are those of a regression on 0 and 1, or log odds, on the host or on a device.
+    `fold_of` is the fold of each row, 0, 1, ...; for leave-one-out scores its number.
     """
     without, rest = _counts_without(Y, fold_of, weight)
-    if not rest.any():  # a single fold: no model is without it
+    if not rest[fold_of].any():  # a single fold: no model is without it
         return scores
     weight = np.ones(len(Y)) if weight is None else weight
-    return scores + _level(weight @ Y, weight.sum(), log_odds) - _level(without, rest, log_odds)
+    whole, left = _level(weight @ Y, weight.sum(), log_odds), _level(without, rest, log_odds)
+    if isinstance(scores, np.ndarray):
+        return scores + whole - left[fold_of]
+    left, rows = to_device_of(left, scores), to_device_of(fold_of, scores)
+    return scores + to_device_of(whole, scores) - take_rows(left, rows)
 
 
 def shares_without_fold(Y: Array, fold_of: Array, weight: Array | None = None) -> Array:
     """Return the share of each label in the rows of other folds, for each row."""
-    return _level(*_counts_without(Y, fold_of, weight), False)
+    return _level(*_counts_without(Y, fold_of, weight), False)[fold_of]
 
 
 def mean_and_error(values: Array, weight: Array | None = None) -> tuple[Any, Any]:
@@ -48,13 +53,13 @@ def mean_and_error(values: Array, weight: Array | None = None) -> tuple[Any, Any
 
 
 def _counts_without(Y: Array, fold_of: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Return the positives, (n, q), and the rows, (n, 1), of other folds; all by weight."""
+    """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight."""
     weight = np.ones(len(Y)) if weight is None else weight
     rows = np.bincount(fold_of, weight)[:, None]
     positives = np.zeros((len(rows), Y.shape[1]))
     np.add.at(positives, fold_of, weight[:, None] * Y)
     without, rest = positives.sum(axis=0) - positives, rows.sum() - rows
-    return without[fold_of], np.where(np.bincount(fold_of)[:, None] < len(Y), rest, 0.0)[fold_of]
+    return without, np.where(np.bincount(fold_of)[:, None] < len(Y), rest, 0.0)
 
 
 def _level(positives: Array, total: Any, log_odds: bool) -> Array:

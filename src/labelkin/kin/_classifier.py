@@ -406,8 +406,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             progress.step()
 
         def fit_on_device() -> None:
-            # Two at a time: one computes on the host while the other does on the device.
-            map_threads(lambda number: fit(number, place=place), on_device, 2)
+            for number in on_device:
+                fit(number, place=place)
 
         def fit_on_host() -> None:
             n_threads = effective_n_threads(self.n_jobs)

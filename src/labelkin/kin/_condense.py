@@ -8,7 +8,6 @@ from labelkin._utils.array_api import (
     take_along_axis,
     take_rows,
     to_device_of,
-    to_numpy,
 )
 from labelkin.base import Array
 
@@ -28,7 +27,7 @@ def condense(
     for all columns. A logistic loss is linear in the target, and scores inside a block hardly
     differ, so that curves fitted to the blocks are those of all rows: with 7,800 rows and 363
     labels in a sixth of the time. Weighted rows stay as they are: sorted by score, the blocks of
-    the columns would differ in weight. Scores may be on a device, and so are their points then.
+    the columns would differ in weight. Scores and targets may be on a device, their points too.
     """
     n, q = scores.shape
     if n * q <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:
@@ -58,7 +57,7 @@ def _condense_on_device(scores: Array, targets: Array, sizes: Array) -> tuple[Ar
         sums = take_rows(xp.cumulative_sum(ordered, axis=0), ends)
         return xp.concat([sums[:1, :], sums[1:, :] - sums[:-1, :]], axis=0) / size
 
-    return means(scores), to_numpy(means(to_device_of(targets, scores)))
+    return means(scores), means(targets)
 
 
 def _block_sizes(n: int) -> Array:

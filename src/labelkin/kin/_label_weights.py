@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelkin._utils.array_api import HOST, Place, matrix_transpose, to_device_of, to_numpy
+from labelkin._utils.array_api import (
+    ascontiguousarray,
+    matrix_transpose,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
@@ -56,7 +62,6 @@ def fit_label_weights(
     seed: int,
     sample_weight: Array | None = None,
     n_jobs: int = 1,
-    place: Place = HOST,
 ) -> tuple[Array, LabelMixture]:
     """Return the weight of each member for each label, (n_members, n_labels), and the mixture.
 
@@ -81,12 +86,12 @@ def fit_label_weights(
         n_some = min(len(varies), max(1, max_entries // n))
         some = by_frequency[np.linspace(0, len(varies) - 1, n_some).astype(np.intp)]
         rng = np.random.RandomState(seed)
-        odds = _by_label(log_odds, shared, some, place)
+        odds = _by_label(log_odds, shared, some)
         mixture = _compare(odds, Y[:, some].T, fold_of, weight, rng, n_jobs)
     finite = [(ridge, share) for ridge, share in mixture if ridge < np.inf]
 
     def change(labels: Array) -> Array:
-        odds, y = _by_label(log_odds, shared, labels, place), Y[:, labels].T
+        odds, y = _by_label(log_odds, shared, labels), Y[:, labels].T
         coef = np.zeros((len(labels), m))
         change = np.zeros_like(coef)
         for ridge, share in finite:
@@ -95,16 +100,16 @@ def fit_label_weights(
         return change.T
 
     if finite:
-        n_parts = max(n_jobs, -(-len(varies) // _LABELS)) if place.on_host else 1
+        n_parts = max(n_jobs, -(-len(varies) // _LABELS)) if isinstance(log_odds, np.ndarray) else 1
         parts = np.array_split(varies, min(len(varies), n_parts))
         changes = np.hstack(map_threads(change, parts, n_jobs))
         weights[:, varies] += SHARE * (1 - equal_share(n, _FEW_ROWS)) * changes
     return weights, mixture
 
 
-def _by_label(log_odds: Array, shared: Array, labels: Array, place: Place) -> _Odds:
-    differences = np.ascontiguousarray(log_odds[:, :, labels].transpose(2, 0, 1))
-    differences = place.put(differences)
+def _by_label(log_odds: Array, shared: Array, labels: Array) -> _Odds:
+    xp, _ = namespace_and_device(log_odds)
+    differences = ascontiguousarray(xp.permute_dims(take(log_odds, labels, axis=2), (2, 0, 1)))
     mean = to_device_of(shared, differences) @ differences
     differences -= mean[:, None, :]
     return _Odds(mean, differences)

@@ -12,11 +12,20 @@ estimate of its own performance, and decide what the second stage consists of.
 import numpy as np
 from scipy.special import logit
 
-from labelkin._utils.array_api import HOST, Place
+from labelkin._utils.array_api import (
+    HOST,
+    Place,
+    clip,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, odds_losses, proba_losses
 from labelkin.calibration._means import mean_and_error, restore_means
+from labelkin.kernel._distances import take
 from labelkin.kin._condense import condense
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._label_weights import LabelMixture, fit_label_weights
@@ -106,21 +115,24 @@ class Stage:
         n_jobs: int = 1,
         place: Place = HOST,
     ) -> "Stage":
-        """Fit to scores, (n, q) per member; `start` is a stage fitted to more rows."""
-        targets = smooth_targets(Y, weight)
+        """Fit to scores, (n, q) per member; `start` is a stage fitted to more rows.
+
+        Scores are at `place`, the other arrays on the host.
+        """
+        targets = place.put(smooth_targets(Y, weight))
         curves, mixed_curves, last_curves = (
             ([None] * len(scores), None, None)
             if start is None
             else (start.curves_, start._mixed_curves, start._last_curves)
         )
         self.curves_ = map_threads(
-            lambda member: _fit_curves(member[0], targets, member[1], member[2], weight, place),
+            lambda member: _fit_curves(member[0], targets, member[1], member[2], weight),
             zip(scores, self.scales, curves, strict=True),
             n_jobs,
         )
         log_odds = self._member_log_odds(scores, n_jobs)
         self.weights_, self.mixture = fit_member_weights(
-            log_odds, Y, self.mixture, self.max_entries, self.seed, weight, n_jobs, place
+            log_odds, Y, self.mixture, self.max_entries, self.seed, weight, n_jobs
         )
         self.label_weights_, self.label_mixture = fit_label_weights(
             log_odds,
@@ -132,16 +144,15 @@ class Stage:
             self.seed,
             weight,
             n_jobs,
-            place,
         )
         mixed = self._mix(log_odds)
-        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight, place)
+        self._mixed_curves = _fit_curves(mixed, targets, "none", mixed_curves, weight)
         self.drop_correction()
         if self.share:
             self._correction = LabelCorrection(self.share)
             before = _log_odds(self._mixed_curves, mixed)
-            corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs, place)
-            self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight, place)
+            corrected = self._correction.fit_scores(before, Y, fold_of, weight, n_jobs)
+            self._last_curves = _fit_curves(corrected, targets, "none", last_curves, weight)
         return self
 
     def drop_correction(self) -> None:
@@ -163,11 +174,15 @@ class Stage:
         return proba, self._last_curves(self._correction.apply(before))
 
     def _mix(self, log_odds: Array) -> Array:
-        return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
+        xp, _ = namespace_and_device(log_odds)
+        if is_numpy(xp):
+            return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
+        return xp.sum(to_device_of(self.label_weights_, log_odds)[:, None, :] * log_odds, axis=0)
 
     def _member_log_odds(self, scores: list[Array], n_jobs: int) -> Array:
         members = zip(self.curves_, scores, strict=True)
-        return np.stack(map_threads(lambda member: _log_odds(*member), members, n_jobs))
+        xp, _ = namespace_and_device(scores[0])
+        return xp.stack(map_threads(lambda member: _log_odds(*member), members, n_jobs))
 
 
 class Stacking:
@@ -247,7 +262,7 @@ class Stacking:
         n_jobs : int
             Number of threads; results do not depend on it.
         place : Place
-            Where curves, weights and the correction are computed; arrays are on the host.
+            Where curves, weights and the correction are computed; all results are on the host.
 
         Returns
         -------
@@ -258,7 +273,7 @@ class Stacking:
         """
         log_odds = log_odds or [False] * len(scores)
         scores = map_threads(
-            lambda s: restore_means(s[0], Y, fold_of, log_odds=s[1], weight=weight),
+            lambda s: restore_means(place.put(s[0]), Y, fold_of, log_odds=s[1], weight=weight),
             zip(scores, log_odds, strict=True),
             n_jobs,
         )
@@ -271,21 +286,23 @@ class Stacking:
             return Stage(scales, mixture, label_mixture, share, self.max_entries, self.seed)
 
         self._stage = new_stage(None, None).fit(scores, Y, fold_of, None, weight, n_jobs, place)
-        plain, corrected = self._stage.proba(scores, n_jobs)
-        alone = self._stage.member_proba(scores, n_jobs)
+        plain, corrected = (to_numpy(proba) for proba in self._stage.proba(scores, n_jobs))
+        alone = [to_numpy(proba) for proba in self._stage.member_proba(scores, n_jobs)]
         part_of = fold_of % n_parts
         parts = range(int(part_of.max()) + 1 if part_of.any() else 0)  # none for one row
         n_inside = max(1, n_jobs // max(1, len(parts)))
 
         def fit_without(part: int) -> None:
             out = part_of == part
-            rest, held_out = [s[~out] for s in scores], [s[out] for s in scores]
+            rest, held_out = (
+                [take(s, np.flatnonzero(rows)) for s in scores] for rows in (~out, out)
+            )
             stage = new_stage(self._stage.mixture, self._stage.label_mixture)
             rest_weight = None if weight is None else weight[~out]
             stage.fit(rest, Y[~out], fold_of[~out], self._stage, rest_weight, n_inside, place)
-            plain[out], corrected[out] = stage.proba(held_out)
-            for proba, member in zip(alone, stage.member_proba(held_out), strict=True):
-                proba[out] = member
+            found = (*stage.proba(held_out), *stage.member_proba(held_out))
+            for whole, proba in zip((plain, corrected, *alone), found, strict=True):
+                whole[out] = to_numpy(proba)
 
         map_threads(fit_without, parts, n_jobs)
         self._stage.mixture = self._stage.label_mixture = None  # of no use to queries
@@ -364,7 +381,8 @@ def choose_scales(
     if n_labels < Y.shape[1]:
         by_frequency = np.argsort(Y.sum(axis=0, dtype=np.intp), kind="stable")
         some = by_frequency[np.linspace(0, Y.shape[1] - 1, n_labels).astype(np.intp)]
-        scores, Y = [s[:, some] for s in scores], Y[:, some]
+        scores, Y = [take(s, some, axis=1) for s in scores], Y[:, some]
+    scores = [to_numpy(s) for s in scores]  # few
 
     def scales(scale: str) -> list[str]:
         return ["none" if known else scale for known in log_odds]
@@ -397,12 +415,12 @@ def _fit_curves(
     scale: str,
     start: SlopeCalibration | None = None,
     weight: Array | None = None,
-    place: Place = HOST,
 ) -> SlopeCalibration:
-    scores, targets, weight = condense(place.put(scores), targets, weight)
+    scores, targets, weight = condense(scores, targets, weight)
+    targets = to_numpy(targets)
     return SlopeCalibration(_PRECISION[scale], scale).fit(scores, targets, weight, start=start)
 
 
 def _log_odds(calibration: SlopeCalibration, scores: Array) -> Array:
     """Log odds of calibrated scores, bounded."""
-    return np.clip(calibration.log_odds(scores), -BOUND, BOUND)
+    return clip(calibration.log_odds(scores), -BOUND, BOUND)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelkin._utils.array_api import HOST, Place, namespace_and_device, to_device_of
+from labelkin._utils.array_api import namespace_and_device, to_device_of
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
@@ -43,7 +43,6 @@ def fit_member_weights(
     seed: int,
     sample_weight: Array | None = None,
     n_jobs: int = 1,
-    place: Place = HOST,
 ) -> tuple[Array, Mixture]:
     """Learn one weight per member, shrunk towards equal ones.
 
@@ -58,8 +57,8 @@ def fit_member_weights(
 
     Parameters
     ----------
-    log_odds : ndarray of shape (n_members, n_samples, n_labels)
-        Out-of-sample log odds.
+    log_odds : array of shape (n_members, n_samples, n_labels)
+        Out-of-sample log odds, on the host or on a device; other arrays are on the host.
     Y : ndarray of shape (n_samples, n_labels)
         The labels.
     mixture : list of (Candidate, float) or None
@@ -72,8 +71,6 @@ def fit_member_weights(
         Weights of the rows in all losses.
     n_jobs : int
         Number of threads.
-    place : Place
-        Where they are computed; all arrays are on the host.
 
     Returns
     -------
@@ -88,7 +85,8 @@ def fit_member_weights(
         return np.full(m, 1 / m), [(Candidate(tuple(range(m)), np.inf), 1.0)]
     rng = np.random.RandomState(seed)
     rows = rng.permutation(n)[: max(2 * FOLDS, max_entries // int(varies.sum()))]
-    A, y = place.put(log_odds[:, rows][:, :, varies]), Y[rows][:, varies].astype(np.float64)
+    A = take(take(log_odds, rows, axis=1), np.flatnonzero(varies), axis=2)
+    y = Y[rows][:, varies].astype(np.float64)
     weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
     if mixture is None:
         mixture = _compare(A, y, weight, rng, n_jobs)
