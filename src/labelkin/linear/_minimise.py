@@ -74,6 +74,7 @@ def minimise(
         `max_iter`.
     """
     variance = columns.variance()
+    largest = float(namespace_and_device(coef)[0].max(columns.square)) ** 0.5
     batch = _Batch.start(rows, coef, intercept, C)
     n_iter = np.full(coef.shape[1], max_iter)
     done = stuck = np.zeros(coef.shape[1], dtype=bool)
@@ -81,7 +82,7 @@ def minimise(
     for iteration in range(max_iter):
         sums = batch.rows.sums()
         gradient = _gradient(batch, sums, columns)
-        now = _converged(batch, sums, gradient, columns, tol) | stuck | done
+        now = _converged(batch, sums, gradient, columns.total, largest, tol) | stuck | done
         n_iter[batch.labels[now & ~done]] = iteration
         done = now
         if done.mean() >= _LEAVING or stuck.any():
@@ -156,16 +157,19 @@ def _gradient(batch: _Batch, sums: Sums, columns: Moments) -> Array:
 
 
 def _converged(
-    batch: _Batch, sums: Sums, gradient: Array, columns: Moments, tol: float
+    batch: _Batch, sums: Sums, gradient: Array, total: float, largest: float, tol: float
 ) -> np.ndarray:
-    """Return which labels have converged, on the host; what is below rounding is zero."""
+    """Return which labels have converged, on the host; what is below rounding is zero.
+
+    `total` is the sum of the weights, `largest` the largest root mean square of a column.
+    """
     xp, _ = namespace_and_device(gradient)
     eps = float(xp.finfo(gradient.dtype).eps)
     length = xp.sqrt(column_dots(gradient, gradient))
-    rounding = 20 * eps * float(xp.max(columns.square)) ** 0.5 * batch.C * sums.d
+    rounding = 20 * eps * largest * batch.C * sums.d
     e = xp.abs(sums.e)
     near = ((1 + tol) * length <= 2 * tol * xp.sqrt(batch.square)) | (length <= rounding)
-    return to_numpy(near & ((e <= tol * sums.d) | (e <= 4 * eps * columns.total)))
+    return to_numpy(near & ((e <= tol * sums.d) | (e <= 4 * eps * total)))
 
 
 class _Step(NamedTuple):
@@ -223,13 +227,15 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
         batch.rows = line(share if trial else None)
         slope = linear + share * square + batch.C * batch.rows.slope() / share
         falls = slope <= allowed  # False for NaN
-        if bool(xp.all(falls)):
+        # The host waits for the device once per trial.
+        fell, flat = to_numpy(xp.stack([falls, descent >= 0]))
+        if fell.all():
             break
         ratio = descent / (descent - slope)
         ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
         ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
         share = xp.where(falls, share, share * ratio)
-    if not bool(xp.all(falls)):  # set, since NaN times 0 is NaN
+    if not fell.all():  # set, since NaN times 0 is NaN
         share = xp.where(falls, share, xp.zeros_like(share))
         batch.step = xp.where(falls, batch.step, xp.zeros_like(batch.step))
         batch.shift = xp.where(falls, batch.shift, xp.zeros_like(batch.shift))
@@ -241,9 +247,9 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
     batch.along_step = share * linear + batch.step_square
     batch.coef += batch.step
     batch.intercept = batch.intercept + batch.shift
-    if not bool(xp.all(falls)):
+    if not fell.all():
         batch.rows = batch.rows.at(batch.coef, batch.intercept, batch.step, batch.shift)
-    return to_numpy(~falls | (descent >= 0))
+    return ~fell | flat
 
 
 def _minimum(
