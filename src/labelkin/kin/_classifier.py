@@ -194,11 +194,11 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
     With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels of more
-    than 1,000 rows (and up to about 49,000), projections in front of them, logistic regression and
-    topics are then computed on the device of X, in double precision where the host uses it, and
-    trees on the host at the same time. The model is that of the host up to rounding, and its arrays
-    are on the host; predictions are on the device of X. Large texts, which are dense there, become
-    sparse on the host.
+    than 1,000 rows (and up to about 49,000), projections in front of them, logistic regression,
+    topics and the combination of the members are then computed on the device of X, and trees on the
+    host at the same time. The model is that of the host up to rounding, and its arrays are on the
+    host; predictions are on the device of X. Large texts, which are dense there, become sparse on
+    the host, and the model is that of sparse rows.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
