@@ -11,8 +11,9 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KinEnsembleClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.kin._correction import LabelCorrection
+from labelkin.kin._member_curves import smooth_targets
 from labelkin.kin._sample_weight import repeat_rows
-from labelkin.kin._stacking import Stage, smooth_targets
+from labelkin.kin._stacking import Stage
 from labelkin.kin._trees import TreesLearner
 from labelkin.kin._weights import Candidate
 from labelkin.linear._learner import LogisticLearner

@@ -396,6 +396,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
         progress = FitProgress(self, "learners", len(learners), self.verbose)
+        n_threads = effective_n_threads(self.n_jobs)
         scores: list[Any] = [None] * len(learners)
 
         def fit(number: int, **where: Place) -> None:
@@ -410,7 +411,6 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
                 fit(number, place=place)
 
         def fit_on_host() -> None:
-            n_threads = effective_n_threads(self.n_jobs)
             n_concurrent = limits.n_concurrent(len(y), n_threads)
             # One at a time, with all threads of BLAS, where half of the threads or fewer could have
             # a learner in memory; also on Dask workers, whose memory has the blocks of one.
@@ -418,7 +418,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             if side_by_side and not any(map(is_dask, rows.values())):
                 map_threads(fit, together, n_concurrent)
             else:
-                with blas_threads(self.n_jobs):
+                with limit_blas(n_threads):
                     for number in together:
                         fit(number)
             for number in alone:

@@ -10,7 +10,8 @@ from labelkin.kernel._regression import KernelRidge
 from labelkin.kin import KinEnsembleClassifier
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._learners import PartLearner, ProjectionLearner
-from labelkin.kin._stacking import BOUND, Stacking
+from labelkin.kin._member_curves import BOUND
+from labelkin.kin._stacking import Stacking
 from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
 from labelkin.linear._learner import LogisticLearner
