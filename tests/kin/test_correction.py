@@ -1,8 +1,10 @@
 """The correction of labels by other labels."""
 
 import numpy as np
+import pytest
 from scipy.special import expit
 
+from labelkin._utils.array_api import array_api_dispatch, to_numpy
 from labelkin.kin._correction import LabelCorrection
 
 
@@ -18,3 +20,21 @@ def test_the_correction_uses_other_labels_and_leaves_noise_alone():
     assert abs(after[2] - before[2]) < 0.02
     # Applied to the same rows it changes them nearly as it does when their fold is left out.
     np.testing.assert_allclose(expit(correction.apply(odds)), expit(corrected), atol=0.02)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_device_gives_what_the_host_does(weighted):
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(0)
+    odds = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 6))
+    Y = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(int)
+    odds = 0.5 * odds + rng.normal(size=odds.shape)
+    fold_of, weight = rng.permutation(120) % 7, rng.uniform(0.5, 2, 120) if weighted else None
+    here, there = LabelCorrection(0.5), LabelCorrection(0.5)
+    ours = here.fit_scores(odds, Y, fold_of, weight)
+    with array_api_dispatch():
+        moved = xp.asarray(odds, device=xp.Device("device1"))
+        theirs = to_numpy(there.fit_scores(moved, Y, fold_of, weight))
+        queries = to_numpy(there.apply(moved))
+    np.testing.assert_allclose(theirs, ours, atol=1e-9)
+    np.testing.assert_allclose(queries, here.apply(odds), atol=1e-9)
