@@ -83,8 +83,9 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, array: Any) -> "Place":
-        """Return where an array lies."""
-        return cls(*namespace_and_device(array))
+        """Return where an array lies; the host for a device without double precision."""
+        xp, device = namespace_and_device(array)
+        return HOST if getattr(device, "type", None) == "mps" else cls(xp, device)
 
     @property
     def on_host(self) -> bool:
