@@ -10,7 +10,7 @@ from labelkin.kin import Limits
 from support.data import make_data
 
 # All kinds of learners for few rows: exact kernels by one factorisation, refined ones, topics.
-LIMITS = {"max_eigen": 20, "refined_labels": 3, "refine_rows": 40, "topics": 6}
+LIMITS = {"max_eigen": 20, "refined_labels": 3, "refine_rows": 40, "topics": 6, "device_rows": 0}
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])

@@ -15,7 +15,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController
@@ -119,11 +119,13 @@ def effective_n_threads(n_jobs: int | None) -> int:
     None: what the user set with ``joblib.parallel_config("threading", n_jobs=...)``, else the
     number of threads that BLAS uses.
     """
+    # Not `joblib.effective_n_jobs`, which counts processes: none inside a process of a pool.
+    count = ThreadingBackend().effective_n_jobs
     if n_jobs is not None:
-        return effective_n_jobs(n_jobs)
+        return count(n_jobs)
     backend, configured = get_active_backend()
     if isinstance(backend, ThreadingBackend) and not backend.nesting_level:
-        return effective_n_jobs(configured)
+        return count(configured)
     return _own_limit.get() or _blas_limit.number()
 
 

@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import Place, to_device_of, to_numpy
+from labelkin._utils.array_api import HOST, Place, to_device_of, to_numpy
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import (
@@ -193,12 +193,12 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
     constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
-    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels of more
-    than 1,000 rows (and up to about 49,000), projections in front of them, logistic regression,
+    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. From 4,000 rows
+    on, kernels (of up to about 49,000 rows), projections in front of them, logistic regression,
     topics and the combination of the members are then computed on the device of X, and trees on the
-    host at the same time. The model is that of the host up to rounding, and its arrays are on the
-    host; predictions are on the device of X. Large texts, which are dense there, become sparse on
-    the host, and the model is that of sparse rows.
+    host at the same time; with fewer rows, all on the host. The model is that of the host up to
+    rounding, and its arrays are on the host; predictions are on the device of X. Large texts, which
+    are dense there, become sparse on the host, and the model is that of sparse rows.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
@@ -282,7 +282,8 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         """
         X, y = self._validate_fit(X, y)
         limits = limits_of(self.effort)
-        in_memory, place = not is_dask(X), Place.of(X)
+        in_memory = not is_dask(X)
+        place = Place.of(X) if X.shape[0] >= limits.device_rows else HOST
         if in_memory:
             X = rows_on_host(X, limits)
         else:  # rows stay in their blocks

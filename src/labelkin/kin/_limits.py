@@ -119,6 +119,9 @@ class Limits:
     kernel_copies: int = 7
     """Arrays of the size of its kernel matrix that a learner holds during ``fit``, measured."""
 
+    device_rows: int = 4_000
+    """Rows from which on members are computed on the device of X. With fewer, several fits at the
+    same time take less time on the processors of the host."""
     dense_entries: int = 2**22
     """Sparse rows up to this size become dense: 32 MB, and faster."""
     ranked_rows: int = 10_000
