@@ -33,7 +33,7 @@ from labelkin.explain._kernels import ExplainedByKernels
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL, take
 from labelkin.kernel._explain import explain_kernel_ridge
-from labelkin.kernel._linear_part import fit_linear_part, profits_from_linear
+from labelkin.kernel._linear_part import fit_linear_part, folds_of_both, profits_from_linear
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.linear._learner import LogisticLearner
@@ -110,14 +110,15 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
         calibrated by curves that were fitted without a fifth of the samples that contains the
         sample. The scale, the width, the ridges and the slope that labels share are those of the
         whole training set. Of `loo_scores_`, the mean of the labels without the sample is replaced
-        by that of all samples before, as for a new sample. A linear part is fitted without a fifth
-        of the samples as well. With few rows and many rare labels the estimate may be pessimistic,
-        by about one point of average precision with 400 rows and 150 labels.
+        by that of all samples before, as for a new sample. With few rows and many rare labels the
+        estimate may be pessimistic, by about one point of average precision with 400 rows and 150
+        labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
         it: near 0 or 1, not confined to that range. They cannot train a second model that
         combines the scores of many labels: each is biased slightly away from the label of its
-        own sample, and that model would recover the label from the bias.
+        own sample, and that model would recover the label from the bias. Beside a linear part,
+        the model is fitted without a whole fold, a fifth of the samples, and so is the linear part.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
     width_ : float or None
@@ -261,17 +262,20 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
             if self.kernel == "precomputed":
                 rows = take(rows.T, used).T
         rng = check_random_state(self.random_state)
+        has_linear_part = self._has_linear_part(rows)
+        # Left out together; None: each sample alone.
+        fold_of = folds_of_both(rows, labels, rng, weight) if has_linear_part else None
         self._regression = self._new_regression(rows)
-        scores = self._regression.fit_scores(rows, labels, rng, weight=weight)
+        scores = self._regression.fit_scores(rows, labels, rng, fold_of, weight=weight)
         self.loo_scores_ = astype(scores, X.dtype)
         self.ridge_ = to_device_of(self._regression.ridge_, X)
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 
         scores = to_numpy(self.loo_scores_)
-        scores = restore_means(scores, labels, np.arange(len(labels)), weight=weight)
-        has_linear_part = self._has_linear_part(rows)
+        left_out = np.arange(len(labels)) if fold_of is None else fold_of
+        scores = restore_means(scores, labels, left_out, weight=weight)
         # Beside a linear part, both are on the scale of log odds.
-        scales = ("log_odds",) if has_linear_part else ("deviation", "log_odds")
+        scales = ("deviation", "log_odds") if fold_of is None else ("log_odds",)
         curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage, weight, scales)
         self.slope_, self.intercept_ = (
             to_device_of(curves.slope_, X),
@@ -279,9 +283,9 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
         )
         self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
         self._linear, self.linear_weight_ = None, 0.0
-        if has_linear_part:
+        if fold_of is not None:
             self._linear, self.linear_weight_, odds = fit_linear_part(
-                rows, labels, finite_log_odds(proba), self.slope_shrinkage, rng, weight
+                rows, labels, finite_log_odds(proba), fold_of, self.slope_shrinkage, rng, weight
             )
             proba = expit(odds)
         self.loo_proba_ = astype(to_device_of(proba, X), self.loo_scores_.dtype)

@@ -36,25 +36,35 @@ def profits_from_linear(X: Matrix) -> bool:
     return count_stored(X) < SPARSE_SHARE * n * k
 
 
+def folds_of_both(X: Matrix, Y: Array, random_state: Any, weight: Array | None = None) -> Array:
+    """Return the fold of each row in which kernel and linear part are left out together.
+
+    Their weights are learned from scores of whole folds: leave-one-out scores of the kernel depend
+    on the labels of their own rows, and are better than those of the linear part would be.
+    """
+    weights = np.ones(len(Y)) if weight is None else weight
+    return draw_folds(MemoryData(X, Y), weights, _N_FOLDS, check_random_state(random_state))
+
+
 def fit_linear_part(
     X: Matrix,
     Y: Array,
     kernel_odds: Array,
+    fold_of: Array,
     slope_shrinkage: float,
     random_state: Any,
     weight: Array | None = None,
 ) -> tuple[LogisticLearner | None, float, Array]:
     """Fit a calibrated logistic regression, and its weight beside a kernel.
 
-    `kernel_odds` are out-of-sample log odds of the rows by the kernel. Returns the regression,
-    None where it does not help, its weight in the mean of both log odds, which has the least log
-    loss, and that mean, out-of-sample.
+    `kernel_odds` are log odds of the rows by a kernel without their fold, `fold_of`. Returns the
+    regression, None where it does not help, its weight in the mean of both log odds, which has the
+    least log loss, and that mean, out-of-sample.
     """
-    rng = check_random_state(random_state)
+    seed = check_random_state(random_state).randint(2**31 - 1)
     weights = np.ones(len(Y)) if weight is None else weight
-    fold_of = draw_folds(MemoryData(X, Y), weights, _N_FOLDS, rng)
     learner = LogisticLearner(_N_FOLDS, search_rows=_SEARCH_ROWS)
-    odds = learner.fit_scores(X, Y, rng.randint(2**31 - 1), fold_of, weight=weight)
+    odds = learner.fit_scores(X, Y, seed, fold_of, weight=weight)
     odds = restore_means(odds, Y, fold_of, log_odds=True, weight=weight)
     curves, proba = fit_better_curves(odds, Y, slope_shrinkage, weight, scales=("none",))
     learner.stretch(curves.slope_, curves.intercept_)
