@@ -1,6 +1,6 @@
-"""Kin on large made-up tables: seconds, memory and accuracy.
+"""Kin on large synthetic tables: seconds, memory and accuracy.
 
-    python benchmarks/large.py [--data delicious million] [--rows N] [--peer LABELS]
+    python benchmarks/large.py [--data delicious million] [--rows N] [--peer N]
 
 delicious : 16,000 rows × 500 words, 983 labels, about 19 of them per row; topics with words and
     labels of their own, as in the dataset of bookmarks of that name.
@@ -8,8 +8,8 @@ million : 1,000,000 rows × 2¹⁸ hashed words, 1,000 labels. Of the 45 words o
     its one to eight labels (20 words per label), the others to none.
 
 ``--rows`` takes fewer training rows. ``--peer`` also fits scikit-learn's
-`LogisticRegression(solver="liblinear")` with the C of Kin's logistic regression to so many labels,
-evenly spaced, and prints its seconds for all labels, as if each took the mean time.
+`LogisticRegression(solver="liblinear")`, with the C of Kin's logistic regression, to N evenly
+spaced labels, and prints its CPU seconds extrapolated to all labels.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def million(n, rng, k=2**18, q=1_000, own=20, other=30, of_labels=15):
     Y = sparse.csr_matrix((np.ones(len(drawn), np.uint8), drawn, starts), shape=(n, q))
     Y.sum_duplicates()
     Y.data[:] = 1
-    # A word of no label is the more frequent the lower its number.
+    # Words of no label with lower numbers are more frequent.
     noise = (k * rng.random((n, other)) ** 3).astype(np.int32)
     of = drawn[starts[:-1, None] + (rng.random((n, of_labels)) * per_row[:, None]).astype(int)]
     columns = np.hstack([noise, words[of, rng.integers(own, size=of.shape)].astype(np.int32)])
@@ -74,8 +74,8 @@ def measure(name, rows, n_peer):
     print(
         f"{name}, {n:,} × {X.shape[1]:,}, {Y.shape[1]:,} labels: fit {taken:.0f} s "
         f"({cpu:.0f} CPU s), peak memory with the data {peak:.1f} GB, average precision "
-        f"{found['average_precision']:.2f}, ranking loss {found['ranking_loss']:.2f}, its own "
-        f"estimate of the first {100 * model.oob_score_:.2f}",
+        f"{found['average_precision']:.2f} (out-of-sample estimate {100 * model.oob_score_:.2f}), "
+        f"ranking loss {found['ranking_loss']:.2f}",
         flush=True,
     )
     if n_peer:

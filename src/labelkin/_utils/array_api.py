@@ -83,7 +83,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, array: Any) -> "Place":
-        """Return where an array lies; the host for a device without double precision."""
+        """Return where an array lies; the host for torch's mps, which has no double precision."""
         xp, device = namespace_and_device(array)
         return HOST if getattr(device, "type", None) == "mps" else cls(xp, device)
 
@@ -93,7 +93,10 @@ class Place(NamedTuple):
         return is_numpy(self.xp)
 
     def put(self, rows: Any, dtype: str | None = None) -> Any:
-        """Return rows there: dense on a device, on the host dense or sparse as they are."""
+        """Return NumPy or SciPy rows there, dense on a device.
+
+        Arrays that are on a device already are returned as they are, also by `HOST`.
+        """
         rows = rows if dtype is None else astype(rows, dtype)
         if self.on_host or is_device_array(rows):
             return rows
@@ -101,7 +104,7 @@ class Place(NamedTuple):
             return from_numpy(rows, *self)
         if self.xp.__name__.rpartition(".")[2] not in ("torch", "cupy"):
             return from_numpy(rows.toarray(), *self)
-        # The standard assigns no values at indices; zeros are not sent.
+        # Only the nonzero values are copied to the device; the array API has no such assignment.
         entries = rows.tocoo()
         row, column, values = (from_numpy(a, *self) for a in (entries.row, entries.col, rows.data))
         dense = self.xp.zeros(rows.shape, dtype=values.dtype, device=self.device)
@@ -138,7 +141,7 @@ def asinh(array: Any) -> Any:
 
 
 def clip(array: Any, low: Any, high: Any) -> Any:
-    """Return an array within bounds; NumPy's own function takes one pass."""
+    """Return an array within bounds; NumPy's arrays by its own function, which takes one pass."""
     xp, _ = namespace_and_device(array)
     return np.clip(array, low, high) if is_numpy(xp) else xp.clip(array, low, high)
 

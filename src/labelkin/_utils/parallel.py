@@ -119,7 +119,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
     None: what the user set with ``joblib.parallel_config("threading", n_jobs=...)``, else the
     number of threads that BLAS uses.
     """
-    # Not `joblib.effective_n_jobs`, which counts processes: none inside a process of a pool.
+    # `joblib.effective_n_jobs` counts processes, and returns 1 inside a worker process.
     count = ThreadingBackend().effective_n_jobs
     if n_jobs is not None:
         return count(n_jobs)

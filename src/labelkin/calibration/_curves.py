@@ -185,11 +185,10 @@ def fit_better_curves(
     sample_weight: Array | None = None,
     scales: tuple[str, ...] = ("deviation", "log_odds"),
 ) -> tuple[SlopeCalibration, Array]:
-    """Fit curves straight in the score or on the log-odds scale, by their held-out log loss.
+    """Fit curves on each of `scales`, see `SlopeCalibration`; return the best by held-out log loss.
 
     A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
-    guide where scores separate the few positives of a rare label. A tie goes to the first of
-    `scales`: straight curves.
+    guide where scores separate the few positives of a rare label. A tie goes to the first scale.
     Also returned are the probabilities of each sample, (n, q), by curves of the same scale, with
     the same shared slope, fitted without its fifth.
     """
@@ -309,7 +308,7 @@ def _evaluate(
     """Return the negative log likelihood of each column, and its derivatives.
 
     These are the first ones by slope and intercept, then the second ones: by the slope, by both,
-    by the intercept. They are added up over blocks of rows that stay in the cache.
+    by the intercept. On the host they are added up over blocks of rows that stay in the cache.
     """
     total = np.zeros((6, S.shape[1]))
     slope, intercept = (to_device_of(values, S) for values in (slope, intercept))
@@ -333,7 +332,7 @@ def _evaluate_rows(
     sum_of_both = 1 + small
     loss = xp.log(sum_of_both)
     size += odds
-    size *= 0.5  # log odds above 0
+    size *= 0.5  # the log odds, or 0 if they are negative
     loss += size
     loss -= T * odds
     rarer = small

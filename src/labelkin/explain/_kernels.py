@@ -31,8 +31,9 @@ _SHOWN_COLUMNS = 5
 class KernelExplanation(PrintedTables):
     """What members, training samples and features add to each label, for one sample.
 
-    ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. A kernel ridge
-    regression by itself is a single member, its linear part another one. Three sums are exact:
+    ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. The members
+    of a kernel ridge regression are its kernel and, if there is one, its linear part. Three sums
+    are exact:
 
     - ``member_effects.sum(axis=0) + intercept + correction`` are the log odds of `probability`;
     - ``row_effects.sum(axis=0) + row_intercept`` is the mean score, by their weights, of members
@@ -264,8 +265,8 @@ class ExplainedByKernels:
         Returns
         -------
         KernelExplanation
-            Print it, plot it, or read its arrays. Kernel ridge by itself is a single member, its
-            linear part another one.
+            Print it, plot it, or read its arrays. The members of kernel ridge are its kernel
+            and, if there is one, its linear part.
         """
         return self._explain(x, feature_names, max_features)
 

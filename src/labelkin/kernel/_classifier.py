@@ -64,8 +64,9 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     features. Beyond `max_exact` samples the kernel is approximated from `n_landmarks` of them
     (Nyström).
 
-    On many sparse rows, such as texts, the model has a linear part (see `linear`): the mean, by a
-    weight, of the log odds of the kernel and of a logistic regression.
+    With many rows of mostly zeros, such as texts, the model has a linear part, a logistic
+    regression (see `linear`). Log odds are then the weighted mean of those of the kernel and of the
+    logistic regression.
 
     Parameters
     ----------
@@ -96,9 +97,10 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     n_landmarks : int, default=2000
         Number of samples, drawn at random, from which it is then approximated.
     linear : bool or "auto", default="auto"
-        Whether log odds are the mean of those of the kernel and of a logistic regression of all
-        labels, by the weight with the least out-of-sample log loss. ``"auto"``: with an RBF or
-        Laplacian kernel and more than 6,000 samples whose values are mostly zero.
+        Whether log odds are the weighted mean of those of the kernel and of a logistic regression
+        of all labels, with the weight of the least out-of-sample log loss. ``"auto"``: with an RBF
+        or Laplacian kernel, more than 6,000 samples and less than 10 % of the values nonzero, in
+        sparse or dense X that is not on a device.
     random_state : int, RandomState instance or None, default=None
         Source of the landmarks, of the rows on which the width is sought, and of the folds of the
         linear part.
@@ -110,15 +112,17 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
         calibrated by curves that were fitted without a fifth of the samples that contains the
         sample. The scale, the width, the ridges and the slope that labels share are those of the
         whole training set. Of `loo_scores_`, the mean of the labels without the sample is replaced
-        by that of all samples before, as for a new sample. With few rows and many rare labels the
-        estimate may be pessimistic, by about one point of average precision with 400 rows and 150
-        labels.
+        by that of all samples before, as for a new sample. With a linear part, the weighted mean
+        of the log odds of both, fitted without the sample's fold. With few rows and many rare
+        labels the estimate may be pessimistic, by about one point of average precision with 400
+        rows and 150 labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
         it: near 0 or 1, not confined to that range. They cannot train a second model that
         combines the scores of many labels: each is biased slightly away from the label of its
-        own sample, and that model would recover the label from the bias. Beside a linear part,
-        the model is fitted without a whole fold, a fifth of the samples, and so is the linear part.
+        own sample, and that model would recover the label from the bias. Where a linear part is
+        fitted, even if its weight is then 0, these are scores of the kernel fitted without the
+        sample's fold, one of five.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
     width_ : float or None
@@ -248,7 +252,10 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
         if self.linear is True and (self.kernel == "precomputed" or is_device_array(X)):
-            raise ValueError("linear=True needs features in the memory of the host; choose 'auto'.")
+            raise ValueError(
+                "linear=True needs features in a NumPy array or a SciPy matrix, neither "
+                'kernel="precomputed" nor arrays on a device; use linear="auto".'
+            )
         weight = check_weight(sample_weight, n)
         # For explanations
         self._typical = to_device_of(typical_values(X), X)

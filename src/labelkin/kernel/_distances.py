@@ -73,8 +73,8 @@ def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
 def _manhattan_on_device(Q: Any, X: Any) -> Any:
     """Return sums of absolute differences of queries to rows.
 
-    They are Σ|x| but for columns in which some query of a block has a value: of texts a few hundred
-    of thousands.
+    A column in which all queries of a block are zero adds |x|, which is summed once. Differences
+    are computed for the other columns: for texts, a few hundred among thousands.
     """
     xp, _ = get_namespace(X)
     lengths, found = xp.sum(xp.abs(X), axis=1), []

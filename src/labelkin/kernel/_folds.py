@@ -54,7 +54,7 @@ def fold_scores(
     fold_of: Array,
     n_jobs: int,
 ) -> Array:
-    """Return the scores of each fold without it, from sums over its rows, and the rows of V.
+    """Return the scores of each fold without it, computed from sums over the rows of the fold.
 
     `rotated` are the targets in the directions of V, `kept` the share of each direction that a
     ridge keeps; label l has the ridge `place[l]`.
@@ -156,7 +156,7 @@ def _scores(V: Array, fold_of: Array, numbers: Array, coefs: list[Array]) -> Arr
 
 
 def map_jobs(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int) -> list[Any]:
-    """Map in threads of one BLAS thread each, or in this one with all threads of BLAS."""
+    """Map in threads with one BLAS thread each; one: in the calling thread, with those it has."""
     if n_jobs > 1:
         return map_threads(function, items, n_jobs)
     return [function(item) for item in items]

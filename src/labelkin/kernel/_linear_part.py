@@ -37,10 +37,10 @@ def profits_from_linear(X: Matrix) -> bool:
 
 
 def folds_of_both(X: Matrix, Y: Array, random_state: Any, weight: Array | None = None) -> Array:
-    """Return the fold of each row in which kernel and linear part are left out together.
+    """Return the fold of each row; kernel and linear part are both scored without it.
 
-    Their weights are learned from scores of whole folds: leave-one-out scores of the kernel depend
-    on the labels of their own rows, and are better than those of the linear part would be.
+    The weight of the linear part is learned from these scores. With leave-one-out scores the kernel
+    would have an advantage: they come from more rows, and depend on the row's own label.
     """
     weights = np.ones(len(Y)) if weight is None else weight
     return draw_folds(MemoryData(X, Y), weights, _N_FOLDS, check_random_state(random_state))

@@ -68,9 +68,10 @@ def fit_ridge(
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
-    coefficients and intercepts: scores of queries are columns @ coef + intercept. Folds, 0, 1, ...,
-    take n · r · (rows of a fold) of time for each distinct ridge; those of a kernel matrix take
-    NumPy arrays. `n_jobs` are threads for folds of features.
+    coefficients and intercepts: scores of queries are columns @ coef + intercept. Leaving out
+    folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix, which
+    is then a NumPy array; for features n · r² in all, and r³ per fold and distinct ridge in
+    `n_jobs` threads.
     """
     mean, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.

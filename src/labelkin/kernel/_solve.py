@@ -88,7 +88,7 @@ def least_ridge(K: Array, weight: Array | None = None) -> float:
 
 
 def diagonal(A: Array) -> Array:
-    """Return the diagonal of a matrix on the host."""
+    """Return the diagonal of a matrix, which may be on a device, as an ndarray."""
     xp, _ = namespace_and_device(A)
     return A.diagonal() if is_numpy(xp) else to_numpy(xp.linalg.diagonal(A))
 
@@ -103,7 +103,9 @@ def _groups(fold_of: Array) -> list[Array]:
 
 
 def _solve_and_invert(A: Array, target: Array) -> tuple[Array, Array]:
-    """Return A⁻¹ times a target on the host, and L⁻¹ of A = L Lᵀ, which may overwrite A.
+    """Return A⁻¹ · target and L⁻¹ of A = L Lᵀ, both where A lies; they may overwrite A.
+
+    The target is an ndarray.
 
     A block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
     """
@@ -122,7 +124,7 @@ def _solve_and_invert(A: Array, target: Array) -> tuple[Array, Array]:
 
 
 def add_to_diagonal(A: Array, values: Array) -> Array:
-    """Add values on the host to the diagonal of a matrix; NumPy arrays are overwritten."""
+    """Add an ndarray to the diagonal of a matrix; NumPy arrays are overwritten."""
     xp, device = namespace_and_device(A)
     if is_numpy(xp):
         A[np.diag_indices(len(A))] += values

@@ -193,12 +193,13 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
     constant in training keeps its prior, (1 + samples with it) / (2 + samples).
 
-    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. From 4,000 rows
-    on, kernels (of up to about 49,000 rows), projections in front of them, logistic regression,
-    topics and the combination of the members are then computed on the device of X, and trees on the
-    host at the same time; with fewer rows, all on the host. The model is that of the host up to
-    rounding, and its arrays are on the host; predictions are on the device of X. Large texts, which
-    are dense there, become sparse on the host, and the model is that of sparse rows.
+    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. With 4,000 rows
+    or more, logistic regression, topics and the combination of the members are then computed on the
+    device of X, and so are kernels of up to about 49,000 rows and projections of up to 10,600 rows.
+    Everything else, and everything on torch's mps, is computed on the host. The model is that of
+    the host up to rounding, and its arrays are on the host: ``predict`` copies the rows there, and
+    returns its result on the device of X. Large texts, which are dense on a device, become sparse
+    on the host, and the model is that of sparse rows.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
@@ -413,8 +414,9 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
 
         def fit_on_host() -> None:
             n_concurrent = limits.n_concurrent(len(y), n_threads)
-            # One at a time, with all threads of BLAS, where half of the threads or fewer could have
-            # a learner in memory; also on Dask workers, whose memory has the blocks of one.
+            # Where memory holds learners for half of the threads at most, they are fitted one
+            # after another with all threads of BLAS (with one, while another thread uses a device);
+            # also with Dask, where each worker holds the blocks of one learner.
             side_by_side = n_concurrent > max(1, n_threads // 2)
             if side_by_side and not any(map(is_dask, rows.values())):
                 map_threads(fit, together, n_concurrent)
@@ -425,7 +427,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
             for number in alone:
                 fit(number)
 
-        # Some learners use all threads by themselves; the others are fitted side by side.
+        # Learners on the device, those on the host with threads of their own, and the rest.
         on_device, alone, together = [], [], []
         for number, (learner, _) in enumerate(learners):
             if not place.on_host and getattr(learner, "on_device", False):

@@ -27,7 +27,7 @@ def condense(
     for all columns. A logistic loss is linear in the target, and scores inside a block hardly
     differ, so that curves fitted to the blocks are those of all rows: with 7,800 rows and 363
     labels in a sixth of the time. Weighted rows stay as they are: sorted by score, the blocks of
-    the columns would differ in weight. Scores and targets may be on a device, their points too.
+    the columns would differ in weight. Of scores and targets on a device, the points are there too.
     """
     n, q = scores.shape
     if n * q <= _MAX_ENTRIES or n <= 4 * _EDGE or weight is not None:

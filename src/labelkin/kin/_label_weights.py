@@ -28,7 +28,7 @@ SHARE = 0.5
 # With this many rows the applied share is halved, since a label's weights are learned from its own
 # few positives.
 _FEW_ROWS = 200
-# Labels that are fitted together, at most: their arrays take some tens of megabytes.
+# Labels that are fitted together on the host, at most: an array takes 64 · members · rows numbers.
 _LABELS = 64
 # Newton's method begins next to the optimum.
 _STEPS, _TOL = 4, 1e-3

@@ -86,7 +86,7 @@ def choose_scales(
         by_frequency = np.argsort(Y.sum(axis=0, dtype=np.intp), kind="stable")
         some = by_frequency[np.linspace(0, Y.shape[1] - 1, n_labels).astype(np.intp)]
         scores, Y = [take(s, some, axis=1) for s in scores], Y[:, some]
-    scores = [to_numpy(s) for s in scores]  # few
+    scores = [to_numpy(s) for s in scores]  # about _SCALE_ENTRIES values at most
 
     def scales(scale: str) -> list[str]:
         return ["none" if known else scale for known in log_odds]

@@ -199,7 +199,7 @@ def leading_directions(rows: Matrix, size: int, n_iter: int, seed: int, place: P
         return TruncatedSVD(size, n_iter=n_iter, random_state=seed).fit(rows).components_
     from sklearn.utils.extmath import randomized_svd, svd_flip
 
-    # As TruncatedSVD does it.
+    # As TruncatedSVD, but with QR: the array API has no LU.
     found = randomized_svd(
         place.put(rows),
         size,
@@ -246,7 +246,7 @@ def stored_values(X: Any) -> int:
 
 
 def rows_on_host(X: Any, limits: Limits) -> Matrix:
-    """Return rows in memory or on a device as they are on the host; large texts are CSR then."""
+    """Return the rows on the host; large texts from a device become CSR matrices."""
     n, k = X.shape
     if not is_device_array(X) or n * k <= limits.dense_entries:
         return to_numpy(X)

@@ -1,4 +1,4 @@
-"""Logistic regression as a part of larger models: leave-fold-out log odds, few digits."""
+"""Logistic regression as a part of larger models: with leave-fold-out log odds, to few digits."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _SEARCH_GROUPS = 5
 # Labels are fitted in blocks for which columns · labels is at most this, on Dask workers with the
 # rows of a worker's block: it bounds the memory beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
-# Of more sparse columns than these, the weights of a batch of labels exceed the cache.
+# With more sparse columns than this, the weights of a batch of labels exceed the cache.
 _CACHED_COLUMNS = 2**16
 
 
