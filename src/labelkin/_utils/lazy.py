@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -59,7 +60,11 @@ def rarely_used_deferred() -> Iterator[None]:
     """
     import numpy  # noqa: F401  (its own modules are attributes of it as well)
 
-    placeholders = {name: _DeferredModule(name) for name in _RARELY_USED if name not in sys.modules}
+    placeholders = {
+        name: _DeferredModule(name)
+        for name in _RARELY_USED
+        if name not in sys.modules and ("." in name or find_spec(name))
+    }
     sys.modules.update(placeholders)
     for placeholder in placeholders.values():
         placeholder.become_attribute()
@@ -114,6 +119,10 @@ class _DeferredModule(ModuleType):
             delattr(sys.modules[package], name)
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute == "__version__":
+            from importlib.metadata import version
+
+            return version(self.__name__)
         if attribute.startswith("__"):  # the import system's own
             raise AttributeError(attribute)
         return _DeferredAttribute(self, attribute)

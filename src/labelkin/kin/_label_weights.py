@@ -109,7 +109,7 @@ def fit_label_weights(
 
 def _by_label(log_odds: Array, shared: Array, labels: Array) -> _Odds:
     xp, _ = namespace_and_device(log_odds)
-    differences = ascontiguousarray(xp.permute_dims(take(log_odds, labels, axis=2), (2, 0, 1)))
+    differences = ascontiguousarray(xp.moveaxis(take(log_odds, labels, axis=2), 2, 0))
     mean = to_device_of(shared, differences) @ differences
     differences -= mean[:, None, :]
     return _Odds(mean, differences)
