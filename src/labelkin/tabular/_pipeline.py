@@ -89,7 +89,11 @@ def _column_transformer(schema: Schema) -> Any:
         parts.append(
             (f"text {name}", Pipeline([("strings", StringConverter()), ("tfidf", words)]), name)
         )
-    return ColumnTransformer(parts, verbose_feature_names_out=False)
+    transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
+    if getattr(transformer, "force_int_remainder_cols", None) is True:
+        # Before scikit-learn 1.7, the default stores a list of a private class.
+        transformer.set_params(force_int_remainder_cols=False)
+    return transformer
 
 
 def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
