@@ -74,3 +74,17 @@ def _label_matrix(predicted: Any) -> np.ndarray:
     labels = to_numpy(predicted)
     labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
     return labels.reshape(len(labels), -1).astype(np.uint8)
+
+
+def label_thresholds(estimator: Any, n_labels: int) -> np.ndarray:
+    """Return the score above which a fitted estimator predicts each label.
+
+    It is 0 for one without probabilities, and NaN where label sets are not decided by a threshold.
+    """
+    steps = getattr(estimator, "steps", None)
+    final = steps[-1][1] if steps else estimator
+    found = getattr(getattr(final, "decision_", None), "thresholds_", None)
+    if found is not None:
+        return np.asarray(found, dtype=float)
+    is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
+    return np.full(n_labels, 0.0 if is_margin else 0.5)

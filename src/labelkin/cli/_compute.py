@@ -66,22 +66,6 @@ def predict(model: Any, X: Any, device: str | None) -> "tuple[np.ndarray, np.nda
     return labels, scores.reshape(labels.shape)  # the scores of one label may have one dimension
 
 
-def thresholds(model: Any, n_labels: int) -> "np.ndarray":
-    """Return the score above which a fitted model predicts each label.
-
-    It is 0 for a model without probabilities, and NaN where label sets are not decided by a
-    threshold.
-    """
-    import numpy as np
-
-    final = last_step(model)
-    found = getattr(getattr(final, "decision_", None), "thresholds_", None)
-    if found is not None:
-        return np.asarray(found, dtype=float)
-    is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
-    return np.full(n_labels, 0.0 if is_margin else 0.5)
-
-
 def _predict_on_device(pipeline: Any, X: Any, device: str) -> "tuple[np.ndarray, np.ndarray]":
     import numpy as np
 

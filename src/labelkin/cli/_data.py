@@ -220,7 +220,9 @@ class SavedModel(FittedModel):
                 f"{expected}."
             )
         if decision is None:
-            return labels, scores, _compute.thresholds(self.model, expected)
+            from labelkin._utils.scoring import label_thresholds
+
+            return labels, scores, label_thresholds(self.model, expected)
         stored = self.info.details.get("decisions")
         labels, thresholds = decision.apply(scores, self.labels.names, stored)
         return labels, scores, thresholds

@@ -4,7 +4,6 @@ from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._frames import predict_frame
 from labelkin.tabular._kinds import ColumnOptions
 from labelkin.tabular._labels import LabelColumns, join_names
-from labelkin.tabular._occlusion import occlude, words_as_written
 from labelkin.tabular._pipeline import (
     StringConverter,
     columns_by_place,
@@ -32,10 +31,8 @@ __all__ = [
     "fit_pipeline",
     "join_names",
     "make_pipeline",
-    "occlude",
     "parse_raw_table",
     "predict_frame",
     "read_raw_table",
     "table_of_records",
-    "words_as_written",
 ]
