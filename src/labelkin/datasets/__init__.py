@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from labelkin.datasets._describe import Description, describe
     from labelkin.datasets._digit_scenes import load_digit_scenes
     from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
+    from labelkin.datasets._tables import RawTable, parse_table, read_table
     from labelkin.datasets.formats._arff import read_arff, write_arff
     from labelkin.datasets.formats._csv import read_csv, write_csv
     from labelkin.datasets.formats._dispatch import read, write
@@ -27,6 +28,7 @@ __all__ = [
     "DatasetInfo",
     "Description",
     "FormatError",
+    "RawTable",
     "SourceFile",
     "data_home_path",
     "dataset_info",
@@ -35,6 +37,7 @@ __all__ = [
     "find_dataset",
     "load_dataset",
     "load_digit_scenes",
+    "parse_table",
     "plot_label_cooccurrence",
     "plot_label_set_sizes",
     "read",
@@ -43,6 +46,7 @@ __all__ = [
     "read_libsvm",
     "read_npz",
     "read_parquet",
+    "read_table",
     "save_plots",
     "write",
     "write_arff",
@@ -57,6 +61,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "DatasetInfo": "registry._known",
         "Description": "_describe",
+        "RawTable": "_tables",
         "SourceFile": "registry._known",
         "data_home_path": "registry._load",
         "dataset_info": "registry._known",
@@ -65,6 +70,7 @@ __getattr__, __dir__ = lazy_exports(
         "find_dataset": "registry._load",
         "load_dataset": "registry._load",
         "load_digit_scenes": "_digit_scenes",
+        "parse_table": "_tables",
         "plot_label_cooccurrence": "_plots",
         "plot_label_set_sizes": "_plots",
         "read": "formats._dispatch",
@@ -73,6 +79,7 @@ __getattr__, __dir__ = lazy_exports(
         "read_libsvm": "formats._libsvm",
         "read_npz": "formats._npz",
         "read_parquet": "formats._parquet",
+        "read_table": "_tables",
         "save_plots": "_plots",
         "write": "formats._dispatch",
         "write_arff": "formats._arff",
