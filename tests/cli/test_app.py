@@ -75,12 +75,12 @@ def test_commands_load_only_what_they_need(tmp_path):
     (tmp_path / "here.csv").write_text("x,kind,words,a,b\n" + rows + ",,,0,0\n")
     fit = "fit here.csv --labels a,b --model mlknn --set n_neighbors=3 --quiet"
     loaded = loaded_by(fit.split(), tmp_path)
-    assert "labelkin.registry" in loaded
+    assert "labelkin.methods" in loaded
     unused = {"labelkin.experiments", "labelkin.onnx", "matplotlib"}
     assert not loaded & unused
     loaded = loaded_by(["predict", "model.skops", "here.csv"], tmp_path)
     assert "labelkin.neighbors" in loaded
-    unused |= {"labelkin.registry", "labelkin.kin", "labelkin.ensemble", "pandas", "skops"}
+    unused |= {"labelkin.methods", "labelkin.kin", "labelkin.ensemble", "pandas", "skops"}
     unused |= {f"labelkin.datasets.formats._{name}" for name in ("arff", "libsvm", "npz")}
     assert not loaded & unused
 
@@ -130,7 +130,7 @@ def test_predict_loads_no_more_than_its_model_needs(tmp_path):
     loaded = loaded_by(["predict", str(model), str(films)], tmp_path)
     assert "sklearn" in loaded
     assert not loaded & {"skops", "matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
-    others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.registry.")
+    others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.methods.")
     assert not [name for name in loaded if name.startswith(others)]
 
 
