@@ -111,7 +111,7 @@ def test_predict_loads_no_more_than_its_model_needs(tmp_path):
     loaded = loaded_by(["predict", str(model), str(films)], tmp_path)
     assert "sklearn" in loaded
     assert not loaded & {"skops", "matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
-    others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.registry.")
+    others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.methods.")
     assert not [name for name in loaded if name.startswith(others)]
 
 
