@@ -89,7 +89,7 @@ def read_table(
     labels: Labels | None = None,
     n_features: int | None = None,
 ) -> RawTable:
-    """Read a table with columns of any kind; needs the ``data`` extra.
+    r"""Read a table with columns of any kind; needs the ``data`` extra.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def read_table(
     >>> from labelkin.datasets import read_table
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "films.csv"
-    ...     _ = path.write_text("length;tags\\n97,5;drama|crime\\n121,0;comedy\\n")
+    ...     _ = path.write_text("length;tags\n97,5;drama|crime\n121,0;comedy\n")
     ...     table = read_table(path)
     >>> table.data
        length         tags

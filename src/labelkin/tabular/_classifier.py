@@ -16,7 +16,6 @@ from labelkin._utils.labels import label_names
 from labelkin._utils.optional import import_optional
 from labelkin._utils.scoring import labels_and_scores
 from labelkin.datasets import RawTable
-from labelkin.kin import KinEnsembleClassifier
 from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_on_device, predict_on_device
 from labelkin.tabular._labels import LabelColumns
@@ -128,6 +127,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "device": [None, str],
     }
 
+    label_names_: np.ndarray
+
     def __init__(
         self,
         estimator: Any = None,
@@ -183,11 +184,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         else:
             self.pipeline_ = fit_on_device(pipeline, table, target, self.device)
         vars(self.estimator_).pop("_callback", None)
+        if not hasattr(self, "label_names_"):
+            self.label_columns_ = LabelColumns(_names_of(self.estimator_))
         return self
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options = {
+        options: dict[str, Any] = {
             "missing": self.missing,
             "scale": self.scale,
             "max_words": self.max_words,
@@ -202,27 +205,34 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 columns=self.columns,
                 **options,
             )
-            features, target, found = training.X, training.y, training.labels
-            self.schema_ = training.schema
+            features, target, schema = training.X, training.y, training.schema
+            found: LabelColumns | None = training.labels
         else:
             target, found = _read_target(y, self.separator)
-            self.schema_ = self.columns
-            if not isinstance(self.columns, Schema):
-                named = {*found.columns} & {*(table.names or ())} if found is not None else ()
-                self.schema_ = Schema.find(table, named, self.columns, **options)
-            features = self.schema_.read(table)
+            if isinstance(self.columns, Schema):
+                schema = self.columns
+            else:
+                named = () if found is None else {*found.columns} & {*(table.names or ())}
+                schema = Schema.find(table, named, self.columns, **options)
+            features = schema.read(table)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
+        self.schema_ = schema
         self.guesses_ = [guess.text for guess in table.guesses]
-        self.label_columns_ = found
-        vars(self).pop("label_names_", None)
+        if hasattr(self, "label_names_"):
+            del self.label_names_
         if found is not None:
+            self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
             target = import_optional("pandas").DataFrame(target, columns=list(found.names))
         return features, target
 
     def _base(self) -> Any:
-        return KinEnsembleClassifier(random_state=0) if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        from labelkin.kin import KinEnsembleClassifier  # only where it is used
+
+        return KinEnsembleClassifier(random_state=0)
 
     def _make_estimator(self) -> Any:
         """Return a copy of the classifier; the function that shows progress is copied with it."""
@@ -244,9 +254,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         else:
             found.schema_ = Schema(None, n_features=int(model.n_features_in_))
         found.pipeline_, found.guesses_ = model, []
-        names = label_names(model) if names is None else names
-        found.label_columns_ = LabelColumns(tuple(names))
-        found.label_names_ = np.array(names, dtype=object)
+        found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
+        if names is not None:
+            found.label_names_ = np.array(names, dtype=object)
         return found
 
     @property
@@ -255,7 +265,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return self.pipeline_.steps[-1][1] if hasattr(self.pipeline_, "steps") else self.pipeline_
 
     @property
-    def columns_(self) -> dict[str, str] | None:
+    def columns_(self) -> Mapping[str, str] | None:
         """The columns that are used, with their kinds."""
         return self.schema_.columns
 
@@ -290,7 +300,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if found is not None:
             return np.asarray(found, dtype=float)
         is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
-        return np.full(len(label_names(self)), 0.0 if is_margin else 0.5)
+        return np.full(len(self.label_columns_.names), 0.0 if is_margin else 0.5)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label set of each row.
@@ -381,6 +391,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _names_of(model: Any) -> tuple[str, ...]:
+    """Return the names of the labels of a model, or y1, y2 and so on."""
+    if hasattr(model, "label_names_") or getattr(model, "_one_target", False):
+        return tuple(label_names(model))
+    return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
 
 
 def _validated(X: Any) -> Any:

@@ -16,9 +16,7 @@ _MAX_NUMBERS = 50_000_000
 _MAX_UNKNOWN = 100
 
 
-def table_of_records(
-    rows: Sequence[Any], schema: Schema, *, source: str = "rows"
-) -> RawTable:
+def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
     """Return rows, each a mapping of columns to values, as a table that `Schema.read` takes.
 
     A column that a row lacks is missing there, as is None. For a schema of a matrix, a row may also

@@ -94,8 +94,9 @@ def find_training_data(
     if not table.n_rows:
         raise FormatError(table.source, "it has no rows")
     notes: list[str] = []
-    found = labels
-    if not isinstance(found, LabelColumns):
+    if isinstance(labels, LabelColumns):
+        found = labels
+    else:
         if labels is not None and label_column is not None:
             raise ArgumentError(
                 "labels= and label_column= exclude each other; give one of them.",
