@@ -4,6 +4,7 @@ from labelkin._utils.files import FormatError
 from labelkin.datasets._describe import Description, describe
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
+from labelkin.datasets._tables import RawTable, parse_table, read_table
 from labelkin.datasets.formats._arff import read_arff, write_arff
 from labelkin.datasets.formats._csv import read_csv, write_csv
 from labelkin.datasets.formats._dispatch import read, write
@@ -22,6 +23,7 @@ __all__ = [
     "DatasetInfo",
     "Description",
     "FormatError",
+    "RawTable",
     "SourceFile",
     "data_home_path",
     "dataset_info",
@@ -30,6 +32,7 @@ __all__ = [
     "find_dataset",
     "load_dataset",
     "load_digit_scenes",
+    "parse_table",
     "plot_label_cooccurrence",
     "plot_label_set_sizes",
     "read",
@@ -38,6 +41,7 @@ __all__ = [
     "read_libsvm",
     "read_npz",
     "read_parquet",
+    "read_table",
     "save_plots",
     "write",
     "write_arff",
