@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import Tags, check_array
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
 from labelkin._utils.scoring import labels_and_scores
 from labelkin.datasets import RawTable
@@ -179,7 +179,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         table, target = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator())
         if self.device in (None, "cpu"):
-            weights = {} if sample_weight is None else {"classifier__sample_weight": sample_weight}
+            weights = {}
+            if sample_weight is not None:
+                if not has_fit_parameter(pipeline[-1], "sample_weight"):
+                    raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
+                weights["classifier__sample_weight"] = sample_weight
             self.pipeline_ = fit_pipeline(pipeline, table, target, **weights)
         else:
             self.pipeline_ = fit_on_device(pipeline, table, target, self.device)
@@ -197,6 +201,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         }
         table = as_table(_validated(X))
         if y is None:
+            if table.is_matrix and table.target is None and table.names is None:
+                check_target_given(self, y)
             training = find_training_data(
                 table,
                 self.labels if labels is None else labels,
@@ -348,9 +354,16 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         return self._predict("decision_function", X)
 
+    def _read(self, X: Any) -> Any:
+        """Return new rows as the pipeline takes them."""
+        check_is_fitted(self)
+        X = _validated(X)
+        if not hasattr(X, "columns") and not isinstance(X, RawTable):
+            _check_n_features(self, X, reset=False)
+        return self.schema_.read(X)
+
     def _predict(self, method: str, X: Any) -> Any:
-        check_is_fitted(self, "pipeline_")
-        features = self.schema_.read(_validated(X))
+        features = self._read(X)
         if self.device in (None, "cpu"):
             return getattr(self.pipeline_, method)(features)
         labels, scores = predict_on_device(self.pipeline_, features, self.device)
@@ -372,8 +385,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels : ndarray of int of shape (n_samples, n_labels)
         scores : ndarray of shape (n_samples, n_labels)
         """
-        check_is_fitted(self, "pipeline_")
-        features = self.schema_.read(_validated(X))
+        features = self._read(X)
         if self.device not in (None, "cpu"):
             return predict_on_device(self.pipeline_, features, self.device)
         labels, scores = labels_and_scores(self.pipeline_, features)
