@@ -151,7 +151,7 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.skops")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
     X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
-    names, _, rows = without_cells(X, find_vectorizers(saved.model), None, 400)
+    names, _, rows = without_cells(X, find_vectorizers(saved.classifier), None, 400)
     assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
     assert rows["plot"][0] == text.replace(" unknown", "")
     assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labelkin.cli._compute import last_step
-
 if TYPE_CHECKING:
+    from labelkin import TableClassifier
     from labelkin.cli._decisions import Decision
-    from labelkin.registry import Method
+    from labelkin.methods import Method
+    from labelkin.tabular import TrainingData
 
 DEFAULT = "kin"
 """The method of commands without ``--model``."""
@@ -23,7 +23,7 @@ _CONSTANTS = {"true": True, "false": False, "none": None}
 
 def complete(incomplete: str) -> list[str]:
     """Complete a method's name in the shell."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
@@ -55,6 +55,44 @@ class Candidate:
             return classifier
         return self.decision.wrap(classifier, label_names, self.seed)
 
+    def make_model(self, training: "TrainingData", fold: int = 0) -> "TableClassifier":
+        """Return an unfitted classifier of the columns and labels of a table."""
+        from labelkin import TableClassifier
+
+        return TableClassifier(
+            self.make(training.labels.names, fold),
+            labels=training.labels,
+            columns=training.schema,
+            device=self.device,
+        )
+
+
+def last_step(model: Any) -> Any:
+    """Return the classifier of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def check_device(device: str | None, decision: object = None) -> None:
+    """Refuse a device that cannot be used, before anything is read.
+
+    `decision` is given if it is learned with the classifier, which is done on the processor.
+    """
+    if device in (None, "cpu"):
+        return
+    if decision is not None:
+        raise ValueError(
+            f"--device {device}: with --decide or --threshold models are fitted on the processor; "
+            "leave out one of them, or decide when predicting."
+        )
+    import numpy as np
+
+    from labelkin._utils.array_api import move_to_device
+
+    try:
+        move_to_device(np.zeros((1, 1)), None, str(device))
+    except ValueError as error:
+        raise ValueError(f"--device {device}: {error}") from None
+
 
 def find_candidates(
     names: list[str],
@@ -66,7 +104,7 @@ def find_candidates(
     importable: bool = False,
 ) -> list[Candidate]:
     """Return the methods to compare; wrong names and settings are refused."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     if "auto" in names:
         if settings:
@@ -89,7 +127,7 @@ def find_candidates(
 def _find_method(name: str, importable: bool) -> "Method":
     """Return a method by its name or, if `importable`, by ``module:factory``."""
     from labelkin._utils.names import did_you_mean
-    from labelkin.registry import METHODS, user_method
+    from labelkin.methods import METHODS, user_method
 
     if name in METHODS:
         return METHODS[name]

@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin.cli import _compute
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
-    TrainingData,
     check_data_file,
     check_model_file,
     load_saved_model,
@@ -19,7 +18,7 @@ from labelkin.cli._data import (
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._methods import DEFAULT, find_candidates, parse_settings
+from labelkin.cli._methods import DEFAULT, check_device, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -33,7 +32,7 @@ from labelkin.cli._output import (
 if TYPE_CHECKING:
     from labelkin.cli._methods import Candidate
     from labelkin.evaluation import Evaluation
-    from labelkin.tabular import Schema
+    from labelkin.tabular import Schema, TrainingData
 
 EXAMPLES = """Examples:
 
@@ -130,7 +129,7 @@ def command(
     check_data_file(data or source)
     names = _parse_metrics(metrics)
     decision = parse_decision(deciding)
-    _compute.check_device(choice.device, decision if data is None else None)
+    check_device(choice.device, decision if data is None else None)
     if report is not None:
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
     if data is None and source.suffix.lower() == ".skops":
@@ -160,7 +159,7 @@ def command(
     shown.next = _fit_command(context, source, found.best)
     shown.write_page(
         found,
-        Path(training.table.path),
+        Path(training.source),
         training.schema,
         facts["guesses"],
         hidden=quiet or as_json,
@@ -169,7 +168,7 @@ def command(
 
 
 def compare_candidates(
-    training: TrainingData,
+    training: "TrainingData",
     candidates: "Sequence[Candidate]",
     choice: options.MethodOptions,
     *,
@@ -179,26 +178,18 @@ def compare_candidates(
 ) -> "Evaluation":
     """Cross-validate methods on a table, with a progress bar unless `hidden`."""
     from labelkin.evaluation import compare
-    from labelkin.tabular import make_pipeline
-
-    names = training.labels.names
-
-    def maker(candidate: "Candidate") -> Any:
-        return lambda fold: make_pipeline(training.schema, candidate.make(names, fold))
 
     n_folds = folds * settings.get("repeats", 1)
     with progress_bar("", len(candidates) * n_folds, hidden=hidden) as update:
         return compare(
-            {one.name: maker(one) for one in candidates},
+            {one.name: partial(one.make_model, training) for one in candidates},
             training.X,
             training.y,
             folds=folds,
-            label_names=names,
+            label_names=training.labels.names,
             titles={one.name: one.title for one in candidates},
             seconds=choice.seconds if choice.model == "auto" else None,
             random_state=choice.seed,
-            fit=lambda model, X, y: _compute.fit(model, X, y, names, choice.device),
-            predict=lambda model, X: _compute.predict(model, X, choice.device),
             progress=update,
             **settings,
         )
@@ -296,11 +287,11 @@ def _evaluate_model(
     """Evaluate a fitted model on a data file."""
     from labelkin.evaluation import evaluate_model
 
-    saved, notes = load_saved_model(path), shown.notes
+    saved, notes = load_saved_model(path, device=device), shown.notes
     table = saved.read(data, reading)
     y = saved.labels.read(table, notes.pending)
     X = saved.schema.read(table, notes.pending)
-    print_guesses(table, notes, options.ReadingOptions)
+    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
         verb = "is" if seen == 1 else "are"
@@ -313,13 +304,13 @@ def _evaluate_model(
     notes.pending += remarks
     notes.flush()
     found = evaluate_model(
-        saved.model,
+        saved.classifier,
         X,
         y,
         metrics=metrics,
         label_names=saved.labels.names,
         title=path.name,
-        predictions=saved.predict(X, device, decision),
+        predictions=saved.predict(X, decision),
     )
     details = saved.info.details
     versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
@@ -337,7 +328,7 @@ def _evaluate_model(
 
 def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     """Return the command that fits the best method as it was evaluated; None for a user's own."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     if best not in METHODS:
         return None

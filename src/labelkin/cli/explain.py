@@ -69,7 +69,7 @@ def command(
     saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
     notes = Notes(quiet or as_json)
-    print_guesses(table, notes, options.ReadingOptions)
+    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     X = saved.schema.read(table, [])
@@ -104,8 +104,10 @@ def explain_row(
         names = saved.schema.names or [f"feature {j + 1}" for j in range(X.shape[1])]
         if not sparse.issparse(X):
             background = X if len(X) > 1 else np.zeros_like(X)
-    found = explain(saved.model, one, background=background, training=training, feature_names=names)
-    labels, scores, _ = saved.predict(one, None, decision)
+    found = explain(
+        saved.classifier, one, background=background, training=training, feature_names=names
+    )
+    labels, scores, _ = saved.predict(one, decision)
     return replace(
         found,
         label_names=list(saved.labels.names),

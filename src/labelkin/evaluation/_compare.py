@@ -16,13 +16,15 @@ from labelkin.evaluation._evaluation import Evaluation, MethodResults
 from labelkin.evaluation._figures import PEOPLE_METRICS
 from labelkin.metrics import METRICS
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+from labelkin.tabular import TableClassifier, find_training_data
 
 
 def compare(
     estimators: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
+    labels: Any = None,
     folds: int = 5,
     repeats: int = 1,
     stratified: bool = True,
@@ -32,8 +34,6 @@ def compare(
     seconds: float | None = None,
     keep_models: bool = True,
     random_state: int = 0,
-    fit: Callable[[Any, Any, Any], Any] | None = None,
-    predict: Callable[[Any, Any], tuple[Any, Any]] = labels_and_scores,
     progress: Callable[..., None] = lambda **_: None,
 ) -> Evaluation:
     """Cross-validate classifiers, all on the same folds.
@@ -44,9 +44,12 @@ def compare(
         Multi-label classifiers or pipelines by their names. A function of the number of a fold
         that returns an unfitted classifier may take the place of an estimator.
     X : array-like, sparse matrix, DataFrame or list, of n_samples rows
-        Samples, as the estimators take them.
-    y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        Samples, as the estimators take them; or, without y, a table that holds labels too, as
+        `labelkin.TableClassifier` takes it: estimators then get its columns as features.
+    y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels), optional
         0 and 1, one column per label.
+    labels : str, list of str or int, optional
+        Where a table holds its labels, as in `labelkin.TableClassifier`.
     folds : int, default=5
         Number of folds.
     repeats : int, default=1
@@ -66,10 +69,6 @@ def compare(
         Whether the models of the folds are kept, for a report that explains their mistakes.
     random_state : int, default=0
         Seed of the folds.
-    fit : callable, optional
-        ``fit(estimator, X, y)`` replaces the estimator's own ``fit``.
-    predict : callable, optional
-        ``predict(estimator, X)`` returns labels and scores, both of shape (n_samples, n_labels).
     progress : callable, optional
         Called before each fit with ``completed``, the number of fits so far, and ``description``.
 
@@ -91,19 +90,27 @@ def compare(
     """
     if not isinstance(estimators, Mapping):
         estimators = {type(estimators).__name__: estimators}
-    labels, names = _label_matrix(y, label_names)
-    if folds > len(labels):
+    if y is None:
+        training = find_training_data(X, labels)
+        X, y, label_names = training.X, training.y, training.labels.names
+        table: dict[str, Any] = {"labels": training.labels, "columns": training.schema}
+        estimators = {
+            name: one if isinstance(one, TableClassifier) else TableClassifier(one, **table)
+            for name, one in estimators.items()
+        }
+    target, names = _label_matrix(y, label_names)
+    if folds > len(target):
         raise ValueError(
-            f"folds={folds}: the data has only {len(labels)} rows; choose at most that many folds."
+            f"folds={folds}: the data has only {len(target)} rows; choose at most that many folds."
         )
     splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
     splits = splitter(n_splits=folds, n_repeats=repeats, random_state=random_state)
     found = Evaluation(
         X=X,
-        y=labels,
+        y=target,
         label_names=names,
         metrics=_check_metrics(metrics),
-        splits=list(splits.split(labels, labels)),
+        splits=list(splits.split(target, target)),
         folds=folds,
         settings={"folds": folds, "repeats": repeats, "stratified": stratified}
         | {"seed": random_state},
@@ -114,13 +121,9 @@ def compare(
         make = estimators[name]
         model = clone(make) if hasattr(make, "fit") else make(number)
         part = _safe_indexing(X, rows)
-        if fit is not None:
-            fit(model, part, labels[rows])
-        else:
-            model.fit(part, y.iloc[rows] if hasattr(y, "iloc") else labels[rows])
-        return model
+        return model.fit(part, y.iloc[rows] if hasattr(y, "iloc") else target[rows])
 
-    found.fit_part, found.predict = fit_part, predict
+    found.fit_part = fit_part
     started, done = time.perf_counter(), 0
     for number, (train, test) in enumerate(found.splits):
         began = time.perf_counter()
@@ -134,9 +137,9 @@ def compare(
             start = time.perf_counter()
             model = fit_part(name, number, train)
             fitted = time.perf_counter()
-            predictions = predict(model, _safe_indexing(X, test))
+            predictions = labels_and_scores(model, _safe_indexing(X, test))
             taken = {"fit_s": fitted - start, "predict_s": time.perf_counter() - fitted}
-            results.add(labels[test], *predictions, model, found.metrics, taken)
+            results.add(target[test], *predictions, model, found.metrics, taken)
             if not keep_models:
                 results.models.clear()
             done += 1

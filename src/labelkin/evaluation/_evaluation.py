@@ -90,7 +90,6 @@ class Evaluation:
     results: dict[str, MethodResults] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
-    predict: Callable[[Any, Any], tuple[Any, Any]] | None = None
 
     @property
     def best(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from labelkin._utils.scoring import labels_and_scores
 from labelkin.base import Array
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> Growth
     A part holds the first of the training rows in a random order, so that larger parts contain
     the smaller ones. None for a model that is already fitted.
     """
-    if found.fit_part is None or found.predict is None:
+    if found.fit_part is None:
         return None
     best = found.results[found.best].labels
     splits = found.splits[: min(found.folds, len(best), MOST_FOLDS)]
@@ -112,7 +113,7 @@ def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> Growth
             progress(completed=number * len(sizes) + done, description="learning curve")
             try:
                 model = found.fit_part(found.best, number, order[:size])
-                here.append(_count(y, found.predict(model, X)[0]))
+                here.append(_count(y, labels_and_scores(model, X)[0]))
             except ValueError:  # too few rows for this method or its decision
                 here.append(np.full((len(test), 3), -1))
         counts.append(np.stack([*here, _count(y, best[number])], axis=1))

@@ -86,6 +86,8 @@ def explain(
     check_is_fitted(model)
     is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
     row = [str(np.asarray(x).item())] if is_text else as_one_row(x)
+    if hasattr(model, "schema_"):  # a TableClassifier
+        row = model.schema_.read(row)
     is_frame = hasattr(row, "iloc")
     if (count := row.shape[0] if hasattr(row, "shape") else len(row)) != 1:
         raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
@@ -166,10 +168,12 @@ def _split(model: Any) -> tuple[list[Any], Any]:
         if hasattr(model, "steps"):
             steps += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
             model = model.steps[-1][1]
+        elif hasattr(model, "pipeline_"):
+            model = model.pipeline_
         elif hasattr(model, "explain"):
             return steps, model
         else:
-            for name in ("pipeline_", "best_estimator_", "estimator_"):
+            for name in ("best_estimator_", "estimator_"):
                 if hasattr(model, name):
                     model = getattr(model, name)
                     break
