@@ -257,8 +257,11 @@ def test_python_writes_the_same_page(pages, tmp_path):
     for heading in ("Would more rows help?", "The worst mistakes", "Likely labelling errors"):
         assert heading in page.text
     shown = read(tmp_path / "python.html")
-    row, words = re.search(r"row (\d+)</span> (.*?)</p>", shown)[1:]
+    row, words = re.search(r"row (\d+)</span> (.*?)</p>", shown).groups()
     assert words == " ".join(X[int(row) - 1].split())
+    table = compare(MultiLabelLogisticRegression(), films, labels=labels, folds=2)
+    assert table.label_names == tuple(labels)
+    assert table.results["MultiLabelLogisticRegression"].figures["micro_f1"][0] > 0.5
     alone = evaluate_model(model.fit(X[:100], films[labels][:100]), X[100:], films[labels][100:])
     assert set(alone.results) == {"Pipeline"}
     assert alone.label_names == tuple(labels)

