@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from labelkin.methods import to_dense
 from labelkin.onnx._convert import transform
 from labelkin.onnx._graph import Graph, Tensor
 from labelkin.projection._base import LinearProjection
-from labelkin.registry import to_dense
 from labelkin.tabular import RobustLogScaler
 
 
