@@ -90,7 +90,8 @@ class LabelSets:
             return row[similar], column[similar]
         cannot_link = left[:, None] != right
         cannot_link[row[similar], column[similar]] = False
-        return np.nonzero(cannot_link)
+        row, column = np.nonzero(cannot_link)
+        return row, column
 
 
 def label_rows(Y: Any) -> sparse.csr_array:
