@@ -20,9 +20,7 @@ from labelkin.neighbors._counts import (
     likely_labels,
     look_up,
     make_counts,
-    sum_labels,
 )
-from labelkin.neighbors._device import query_jointly
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -280,21 +278,6 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         return explain_by_neighbors([(self, row)], [1.0])
-
-    @staticmethod
-    def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
-        """Return the probabilities of models fitted to the same labels, (S, n, q), on a device.
-
-        None where the distances would be too large together.
-        """
-        neighbors = query_jointly([model._counts.search for model in models], queries)
-        if neighbors is None:
-            return None
-        xp, _ = namespace_and_device(neighbors)
-        S, m, k = neighbors.shape
-        sums = sum_labels(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
-        posteriors = xp.stack([model._posterior.T for model in models])
-        return take_along_axis(posteriors, xp.reshape(sums, (S, m, -1)), axis=1)
 
 
 def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:
