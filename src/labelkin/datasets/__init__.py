@@ -11,13 +11,13 @@ from labelkin.datasets.formats._dispatch import read, write
 from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
 from labelkin.datasets.formats._npz import read_npz, write_npz
 from labelkin.datasets.formats._parquet import read_parquet, write_parquet
-from labelkin.datasets.registry._known import (
+from labelkin.datasets.known._catalogue import (
     DatasetInfo,
     SourceFile,
     dataset_info,
     dataset_names,
 )
-from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
+from labelkin.datasets.known._load import data_home_path, find_dataset, load_dataset
 
 __all__ = [
     "DatasetInfo",

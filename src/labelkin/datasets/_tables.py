@@ -24,8 +24,8 @@ from labelkin.datasets.formats._csv import parse_csv_table
 from labelkin.datasets.formats._dispatch import format_of, read
 from labelkin.datasets.formats._libsvm import read_libsvm
 from labelkin.datasets.formats._parquet import read_parquet_table
-from labelkin.datasets.registry._known import dataset_names
-from labelkin.datasets.registry._load import load_dataset
+from labelkin.datasets.known._catalogue import dataset_names
+from labelkin.datasets.known._load import load_dataset
 
 SCENES = "digit-scenes"
 """Name of the bundled dataset in experiments and on the command line."""
