@@ -236,7 +236,7 @@ def check_model_file(path: Path) -> None:
 
 def _format_of(path: Path) -> str | None:
     """Return the name of a file's format, or None if its suffix is unknown."""
-    from labelkin.datasets.formats._dispatch import format_of
+    from labelkin.datasets._files import format_of
 
     try:
         return format_of(path)
