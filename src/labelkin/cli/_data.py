@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelkin import TableClassifier
-    from labelkin._utils.guesses import Guess
     from labelkin.datasets import RawTable
+    from labelkin.datasets.formats._raw_table import Guess
     from labelkin.persistence import ModelInfo
     from labelkin.tabular import LabelColumns, Schema, TrainingData
 

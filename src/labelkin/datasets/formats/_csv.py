@@ -21,7 +21,6 @@ from labelkin._utils.files import (
     shorten,
     strip_compression,
 )
-from labelkin._utils.guesses import Guess
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, check_unique
@@ -35,7 +34,7 @@ from labelkin.datasets.formats._dialect import (
     parse_number,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import RawTable, bunch_of_table
+from labelkin.datasets.formats._raw_table import Guess, RawTable, bunch_of_table
 
 _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]

@@ -10,13 +10,20 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.guesses import Guess
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, find_features, find_labels
 from labelkin.datasets.formats._content import make_bunch
 
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What was guessed about a file, in a few words, and the arguments that override it, if any."""
+
+    text: str
+    arguments: tuple[str, ...]
 
 
 @dataclass
