@@ -263,10 +263,6 @@ def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
     return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())
 
 
-def _usual_delimiter(path: str | Path) -> str:
-    return "\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ","
-
-
 def write_csv(
     path: str | Path,
     data: Any,
@@ -284,35 +280,22 @@ def write_csv(
         `read_csv` to read the file back.
 
     """
+    pandas = import_optional("pandas")
     content = check_content(path, data, target, feature_names, label_names)
     names = content.feature_names + content.label_names
     if any("\0" in name for name in names):
         raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
+    # csv leaves a carriage return unquoted, which readers take for the end of a line.
+    quoting = csv.QUOTE_ALL if any("\r" in name for name in names) else csv.QUOTE_MINIMAL
     with open_for_writing(path) as file:
-        # csv leaves a carriage return unquoted, which readers take for the end of a line.
-        delimiter = _usual_delimiter(path)
-        quote_all = any("\r" in name for name in names)
-        file.write(_csv_text([names], delimiter, quote_all))
-        for first in range(0, content.target.shape[0], _ROWS):
+        for first in range(0, max(content.target.shape[0], 1), _ROWS):
             features, labels = content.rows(first, first + _ROWS)
-            file.write(
-                _csv_text(
-                    [
-                        [number_text(value, missing="") for value in row] + label_row
-                        for row, label_row in zip(features.tolist(), labels.tolist(), strict=True)
-                    ],
-                    delimiter,
-                ),
+            pandas.DataFrame(np.hstack([features, labels]), columns=names).to_csv(
+                file,
+                sep="\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ",",
+                header=first == 0,
+                index=False,
+                float_format=number_text,
+                quoting=quoting,
+                lineterminator="\n",
             )
-
-
-def _csv_text(rows: Iterable[list[Any]], delimiter: str, quote_all: bool = False) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL,
-    )
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8")
