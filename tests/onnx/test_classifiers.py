@@ -309,8 +309,9 @@ def test_what_cannot_be_exported(scenes):
         to_onnx(MLkNNClassifier())
 
 
-def test_too_large():
-    graph = Graph(max_bytes=1000)
+def test_too_large(monkeypatch):
+    monkeypatch.setattr("labelkin.onnx._graph._LIMIT", 1000)
+    graph = Graph()
     graph.constant(np.zeros(100))
     graph.constant(np.zeros(100))  # stored once
     with pytest.raises(ValueError, match="at most 2 GB"):
