@@ -21,7 +21,7 @@ from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.runner import run
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
-from labelkin.registry import Method
+from labelkin.methods import Method
 
 
 class Nothing:

@@ -48,7 +48,7 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
             "explain": "Explanations",
             "persistence": "Saving and loading",
             "onnx": "ONNX",
-            "registry": "Methods by name",
+            "methods": "Methods by name",
         },
     ),
     ("experiments", "Experiments"): (

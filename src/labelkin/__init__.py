@@ -4,9 +4,8 @@ The public names load on first use, so that ``import labelkin`` and the command 
 ``--help`` do not pay for estimators they never touch.
 """
 
-from typing import TYPE_CHECKING
-
-from labelkin._utils.lazy import lazy_exports
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelkin.decisions import DecisionClassifier
@@ -71,4 +70,12 @@ _HOME = {
     "VPCMEClassifier": "ensemble",
 }
 
-__getattr__, __dir__ = lazy_exports(__name__, _HOME)
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"labelkin.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

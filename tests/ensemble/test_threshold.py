@@ -349,7 +349,7 @@ def test_verbose_tells_the_choice(capsys):
 
 def test_auto_as_a_variant_of_a_method():
     from labelkin.experiments.run.variants import check_method, parse_variant
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     name = "vpcme@threshold=auto@bag=0.6@size=2"
     check_method(name, METHODS)

@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
 
 from labelkin.cli import main
-from labelkin.evaluation import EvaluationPage, Method, Mistake, OutOfSample
+from labelkin.evaluation import EvaluationPage, MethodFigures, Mistake, OutOfSample
 from support.browser import (
     js,
     open_page,
@@ -228,7 +228,7 @@ def test_pages_of_large_data_stay_small():
         headline="Large",
         notes=[],
         metrics=[("Micro F1, %", "")],
-        methods=[Method("Kin", ["80.0 ± 1.0"], is_best=True)],
+        methods=[MethodFigures("Kin", ["80.0 ± 1.0"], is_best=True)],
         found=found,
         labels=figures,
         mistakes=[mistake] * 100,

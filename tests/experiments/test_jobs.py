@@ -9,8 +9,8 @@ from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.experiments.run.jobs import Job, execute
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
+from labelkin.methods import METHODS, Method
 from labelkin.metrics import PAPER_METRICS, evaluate
-from labelkin.registry import METHODS, Method
 from support.data import make_data
 
 X, Y = make_data(n=80, q=3)

@@ -9,8 +9,8 @@ import pytest
 
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import find_source
+from labelkin.methods import METHODS
 from labelkin.metrics import average_precision
-from labelkin.registry import METHODS
 from support.data import DATA, needs_data
 
 FOLD = 1  # of the first repeat: rounding moves it most

@@ -9,7 +9,7 @@ from labelkin.experiments.run.runner import run
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.views import View
-from labelkin.registry import METHODS, Method, user_method
+from labelkin.methods import METHODS, Method, user_method
 from support.data import make_data
 from support.experiments import figures, write_own_methods
 

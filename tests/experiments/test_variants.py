@@ -6,7 +6,7 @@ from labelkin._utils.names import did_you_mean
 from labelkin.experiments.run.groups import GROUPS, find_group
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.variants import Variant, check_method, parse_variant
-from labelkin.registry import METHODS
+from labelkin.methods import METHODS
 
 
 def test_parse():

@@ -5,7 +5,7 @@ import pytest
 from labelkin.experiments.run.jobs import Job, Outcome, failed
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.views import LiveView, PlainView, RunStatus, format_seconds
-from labelkin.registry import METHODS
+from labelkin.methods import METHODS
 
 CELLS = list(Protocol(2, 2).cells(["yeast", "scene"], ["mlknn", "vpcme"]))
 

@@ -152,13 +152,13 @@ def test_export_command(films, capsys):
 
 def transformed(step, columns):
     """What the graph makes of columns, each (n, 1)."""
-    from labelkin.onnx._convert import transform
+    from labelkin.onnx._convert import convert
     from labelkin.onnx._graph import Tensor
 
     inputs = {f"c{i}": np.asarray(column).reshape(-1, 1) for i, column in enumerate(columns)}
     graph = Graph()
     table = [Tensor(graph, name, column.dtype) for name, column in inputs.items()]
-    found = transform(step, table if len(columns) > 1 else table[0])
+    found = convert(step, table if len(columns) > 1 else table[0])
     exported = graph.model([(t, ["N", 1]) for t in table], {"out": (found, ["N", None])}, {})
     return open_session(exported).run(["out"], inputs)[0]
 

@@ -149,7 +149,7 @@ FORMATS = ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d %H:%M", "%d.%m.%y %H:%M
 def test_dates(form):
     from datetime import datetime, timedelta
 
-    from labelkin.onnx._convert import transform
+    from labelkin.onnx._convert import convert
     from labelkin.tabular._dates import DateEncoder, find_day_first
 
     start = datetime(1972, 1, 1, 9, 5)
@@ -159,7 +159,7 @@ def test_dates(form):
     step = DateEncoder(bool(find_day_first(written))).fit(cells)
     graph = Graph()
     rows = Tensor(graph, "X", object)
-    found = transform(step, rows)
+    found = convert(step, rows)
     exported = graph.model([(rows, ["N", 2])], {"out": (found, ["N", None])}, {})
     for given in (cells, cells[:1]):
         np.testing.assert_array_equal(run(exported, given)[0], step.transform(given))

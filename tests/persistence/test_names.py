@@ -22,9 +22,9 @@ from labelkin import (
     VPCMEClassifier,
 )
 from labelkin.kin import Limits
+from labelkin.methods import METHODS
 from labelkin.persistence import load_model, save_model
 from labelkin.persistence._names import PARTS
-from labelkin.registry import METHODS
 from support.data import make_data
 from support.estimators import NAMES, make
 from support.model_files import places, read_schema, refused, rewritten

@@ -15,9 +15,9 @@ from labelkin import (
 )
 from labelkin.constraints import label_similarity
 from labelkin.datasets import describe, load_digit_scenes
+from labelkin.methods import METHODS, Method
 from labelkin.metrics import evaluate, hamming_loss
 from labelkin.model_selection import IterativeStratifiedKFold, train_test_split
-from labelkin.registry import METHODS, Method
 
 
 def measure(threshold: float, seed: int) -> dict[str, float]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin._utils.lazy import rarely_used_deferred
 from labelkin.cli import _compute
 from labelkin.cli._decisions import Decision
 from labelkin.cli._fingerprint import count_known_rows, fingerprint
@@ -243,11 +242,10 @@ def load_saved_model(path: Path, expected_sha256: str | None = None) -> SavedMod
 
     With `expected_sha256`, a file of another digest is refused.
     """
-    with rarely_used_deferred():
-        from labelkin.persistence import load_model, model_info
+    from labelkin.persistence import load_model, model_info
 
-        info = model_info(path)
-        model = load_model(path, expected_sha256=expected_sha256)
+    info = model_info(path)
+    model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
     return describe_model(model, info, path)

@@ -9,7 +9,7 @@ from labelkin.cli._compute import last_step
 
 if TYPE_CHECKING:
     from labelkin.cli._decisions import Decision
-    from labelkin.registry import Method
+    from labelkin.methods import Method
 
 DEFAULT = "kin"
 """The method of commands without ``--model``."""
@@ -23,7 +23,7 @@ _CONSTANTS = {"true": True, "false": False, "none": None}
 
 def complete(incomplete: str) -> list[str]:
     """Complete a method's name in the shell."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
 
@@ -66,7 +66,7 @@ def find_candidates(
     importable: bool = False,
 ) -> list[Candidate]:
     """Return the methods to compare; wrong names and settings are refused."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     if "auto" in names:
         if settings:
@@ -89,7 +89,7 @@ def find_candidates(
 def _find_method(name: str, importable: bool) -> "Method":
     """Return a method by its name or, if `importable`, by ``module:factory``."""
     from labelkin._utils.names import did_you_mean
-    from labelkin.registry import METHODS, user_method
+    from labelkin.methods import METHODS, user_method
 
     if name in METHODS:
         return METHODS[name]

@@ -13,7 +13,7 @@ from labelkin.cli._find_reasons import FoldMistakes, describe_rows, explain_mist
 from labelkin.cli._findings import Findings
 from labelkin.cli._methods import Candidate
 from labelkin.cli._output import plural, progress_bar
-from labelkin.evaluation import EvaluationPage, Growth, Method, Mistake
+from labelkin.evaluation import EvaluationPage, Growth, MethodFigures, Mistake
 from labelkin.metrics import METRICS
 
 
@@ -102,7 +102,7 @@ def _write(
     a learning curve the page shows `growth_note`.
     """
     methods = [
-        Method(
+        MethodFigures(
             one.title,
             [format_summary(summarise(one.figures[key]), METRICS[key]) for key in metrics],
             is_best=name == found.best,

@@ -9,7 +9,7 @@ from labelkin.cli._data import SavedModel
 from labelkin.cli._decisions import Decision
 from labelkin.cli._find_reasons import find_reasons
 from labelkin.cli._predictions import Predictions
-from labelkin.registry import METHODS
+from labelkin.methods import METHODS
 from labelkin.serve import BadRows, Deadline
 from labelkin.tabular import RawTable, table_of_records
 

@@ -260,7 +260,7 @@ def _evaluate_model(
 
 def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     """Return the command that fits the best method as it was evaluated; None for a user's own."""
-    from labelkin.registry import METHODS
+    from labelkin.methods import METHODS
 
     if best not in METHODS:
         return None

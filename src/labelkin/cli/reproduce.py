@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from labelkin.experiments.run.sources import Source
     from labelkin.experiments.run.store import Store
     from labelkin.experiments.run.views import View
+    from labelkin.methods import Method
     from labelkin.metrics import Metric
-    from labelkin.registry import Method
 
 
 def command(
@@ -233,7 +233,7 @@ def _confirm_revision(plan: "Plan", path: Path) -> None:
 def _parse_methods(texts: list[str]) -> "dict[str, Method]":
     """Return the user's methods by name."""
     from labelkin.experiments.run.peers import COMPARED
-    from labelkin.registry import user_method
+    from labelkin.methods import user_method
 
     methods: dict[str, Method] = {}
     for text in texts:

@@ -2,14 +2,14 @@
 
 from labelkin.evaluation._growth import Growth, fit_growth
 from labelkin.evaluation._mistakes import Mistake, worst_rows
-from labelkin.evaluation._page import FEW_ROWS, EvaluationPage, Method
+from labelkin.evaluation._page import FEW_ROWS, EvaluationPage, MethodFigures
 from labelkin.evaluation._predictions import OutOfSample
 
 __all__ = [
     "FEW_ROWS",
     "EvaluationPage",
     "Growth",
-    "Method",
+    "MethodFigures",
     "Mistake",
     "OutOfSample",
     "fit_growth",

@@ -27,7 +27,7 @@ FEW_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodFigures:
     """One method's figures of all metrics, as they are shown."""
 
     title: str
@@ -47,7 +47,7 @@ class EvaluationPage:
     headline: str  # the result in one sentence
     notes: list[str]  # remarks about the data and the figures, one sentence each
     metrics: list[tuple[str, str]]  # titles and meanings, the most important first
-    methods: list[Method]
+    methods: list[MethodFigures]
     found: OutOfSample  # predictions of the best method
     labels: Sequence[dict[str, Any]]
     mistakes: list[Mistake]  # the largest first

@@ -45,7 +45,7 @@ from labelkin.metrics._ranking import (
     one_error,
     ranking_loss,
 )
-from labelkin.metrics._registry import (
+from labelkin.metrics._table import (
     METRICS,
     PAPER_METRICS,
     SCORERS,

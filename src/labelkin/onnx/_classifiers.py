@@ -17,12 +17,12 @@ from labelkin.linear import MultiLabelLogisticRegression
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
-from labelkin.onnx._convert import Prediction, classify, transform
+from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Tensor, hstack, total
 from labelkin.onnx._regressions import log_odds, regress, regress_linearly
 
 
-@classify.register
+@convert.register
 def _mlknn(model: MLkNNClassifier, rows: Tensor) -> Prediction:
     counts = _neighbor_counts(model._counts, rows)
     # P(l | c) of label l and count c is at index l(k + 1) + c.
@@ -31,7 +31,7 @@ def _mlknn(model: MLkNNClassifier, rows: Tensor) -> Prediction:
     return at_half((counts + starts).take_from(posterior.ravel()))
 
 
-@classify.register
+@convert.register
 def _iblr(model: IBLRClassifier, rows: Tensor) -> Prediction:
     counts = _neighbor_counts(model._counts, rows).astype(np.float64)
     inputs = counts / max(1, model._counts.n_neighbors)
@@ -68,7 +68,7 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
     return nearest.take_from(labels.astype(np.uint8)).astype(np.int64).sum(1)
 
 
-@classify.register
+@convert.register
 def _kernel_ridge(model: KernelRidgeLOOClassifier, rows: Tensor) -> Prediction:
     scores = regress(model._regression, rows)
     odds = log_odds(scores, model.slope_, model.intercept_, model.share_)
@@ -77,17 +77,17 @@ def _kernel_ridge(model: KernelRidgeLOOClassifier, rows: Tensor) -> Prediction:
     return at_half(odds.op("Sigmoid"))
 
 
-@classify.register
+@convert.register
 def _logistic(model: MultiLabelLogisticRegression, rows: Tensor) -> Prediction:
     product = rows.promote(np.float64) @ rows.graph.matrix(model.coef_.T)
     return at_half((product + model.intercept_).op("Sigmoid"))
 
 
-@classify.register(VPCMEClassifier)
-@classify.register(BaggingVPCPClassifier)
+@convert.register(VPCMEClassifier)
+@convert.register(BaggingVPCPClassifier)
 def _vpcme(model: Any, rows: Tensor) -> Prediction:
     members = [
-        classify(estimator, transform(projection, rows))
+        convert(estimator, convert(projection, rows))
         for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
     ]
     prediction = at_half(_mean([member.probabilities for member in members], model.vote_weights_))
@@ -108,9 +108,9 @@ def _mean(parts: list[Tensor], weights: Array) -> Tensor:
     return total(weighted) / sum(weights.tolist())
 
 
-@classify.register
+@convert.register
 def _decision(model: DecisionClassifier, rows: Any) -> Prediction:
-    return decide(model.decision_, classify(model.estimator_, rows).probabilities)
+    return decide(model.decision_, convert(model.estimator_, rows).probabilities)
 
 
 def decide(decision: LabelDecision, scores: Tensor) -> Prediction:

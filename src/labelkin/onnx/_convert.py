@@ -1,9 +1,8 @@
-"""The tables of converters: for each class, the function that adds its prediction to a graph.
+"""The table of converters: for each class, the function that adds its output to a graph.
 
-`classify` and `transform` dispatch on the class of a fitted model or transformer. To export
-another classifier, register a function that takes the model and the samples and returns a
-`Prediction`; the classifier can then also be a member of an ensemble or the last step of a
-pipeline.
+`convert` dispatches on the class of a fitted transformer or classifier. To export another class,
+register a function that takes the fitted object and the samples, and returns the samples
+transformed or a `Prediction`; it can then be a step of a pipeline or a member of an ensemble.
 """
 
 from functools import singledispatch
@@ -23,43 +22,27 @@ class Prediction(NamedTuple):
 
 
 @singledispatch
-def classify(model: Any, rows: Any) -> Prediction:
-    """Add the prediction of a fitted classifier for the rows."""
-    raise ValueError(
-        f"{type(model).__name__} cannot be exported to ONNX; these can: {_names(classify)}."
-    )
+def convert(model: Any, rows: Any) -> Any:
+    """Add the output of a fitted transformer or classifier.
 
-
-@singledispatch
-def transform(step: Any, rows: Any) -> Tensor:
-    """Add the output of a fitted transformer.
-
-    Rows with columns of several types are a list of tensors, one per column.
+    Rows are a tensor; with columns of several types, a list of tensors, one per column.
     """
+    known = {"BaseSearchCV": "GridSearchCV", "LinearProjection": "PairwiseConstraintProjection"}
+    hidden = ("object", "str", "NoneType")
+    names = [kind.__name__ for kind in convert.registry if kind.__name__ not in hidden]
     raise ValueError(
-        f"The pipeline's step {type(step).__name__} cannot be exported to ONNX; these can: "
-        f"{_names(transform)}."
+        f"{type(model).__name__} cannot be exported to ONNX; these can: "
+        f"{', '.join(sorted(known.get(name, name) for name in names))}."
     )
 
 
-def _names(function: Any) -> str:
-    known = {"BaseSearchCV": "GridSearchCV", "LinearProjection": "PairwiseConstraintProjection"}
-    names = [known.get(kind.__name__, kind.__name__) for kind in function.registry]
-    return ", ".join(sorted(name for name in names if name not in ("object", "str", "NoneType")))
-
-
-@classify.register
-def _pipeline(model: Pipeline, rows: Any) -> Prediction:
-    return classify(model.steps[-1][1], _apply_steps(model[:-1], rows))
-
-
-@classify.register
-def _search(model: BaseSearchCV, rows: Any) -> Prediction:
-    return classify(model.best_estimator_, rows)
-
-
-@transform.register
-def _apply_steps(step: Pipeline, rows: Any) -> Any:
-    for _, inner in step.steps:
-        rows = transform(inner, rows)
+@convert.register
+def _pipeline(model: Pipeline, rows: Any) -> Any:
+    for _, step in model.steps:
+        rows = convert(step, rows)
     return rows
+
+
+@convert.register
+def _search(model: BaseSearchCV, rows: Any) -> Prediction:
+    return convert(model.best_estimator_, rows)

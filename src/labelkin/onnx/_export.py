@@ -16,7 +16,7 @@ from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
-from labelkin.onnx._convert import Prediction, classify
+from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
 from labelkin.onnx._transformers import reads_strings
 
@@ -63,7 +63,8 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        Opset 17, or 20 with texts. Its size is that of ``SerializeToString()``.
+        Opset 17, or 20 with texts; with trees, set 5 of ``ai.onnx.ml``. Its size is that of
+        ``SerializeToString()``.
 
     Notes
     -----
@@ -108,7 +109,7 @@ def to_onnx(
         features = getattr(model, "feature_names_in_", None)
     inputs = _inputs(model, Graph(), dtype, features)
     columns = [tensor for tensor, _ in inputs]
-    prediction = classify(model, columns[0] if columns[0].name == "X" else columns)
+    prediction = convert(model, columns[0] if columns[0].name == "X" else columns)
     lists = {"label_names": label_names(final) if names is None else names}
     lists |= {} if features is None else {"feature_names": features}
     metadata = {

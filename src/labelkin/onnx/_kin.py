@@ -15,7 +15,7 @@ from labelkin.kin._trees import LabelTreesLearner, TreesLearner
 from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
 from labelkin.linear._learner import LogisticLearner
 from labelkin.onnx._classifiers import decide
-from labelkin.onnx._convert import Prediction, classify
+from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Tensor, hstack, total
 from labelkin.onnx._regressions import log_odds, mean_of_trees, regress, regress_linearly
 
@@ -24,7 +24,7 @@ from labelkin.onnx._regressions import log_odds, mean_of_trees, regress, regress
 _EQUAL = 1e-13
 
 
-@classify.register
+@convert.register
 def _kin(model: KinEnsembleClassifier, rows: Tensor) -> Prediction:
     rows = rows.promote(np.float64)
     views = {name: _view_rows(view, rows) for name, view in model.views_.items()}

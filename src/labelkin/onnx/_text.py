@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
-from labelkin.onnx._convert import transform
+from labelkin.onnx._convert import convert
 from labelkin.onnx._graph import Tensor, hstack
 from labelkin.tabular._dates import DateEncoder
 
@@ -25,7 +25,7 @@ _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
 _PAD = "\x01"  # after the last word of a text; not a character of words
 
 
-@transform.register
+@convert.register
 def _count_vectorizer(step: CountVectorizer, rows: Tensor) -> Tensor:
     _check(step)
     texts = _with_another(rows, "one")
@@ -41,7 +41,7 @@ def _count_vectorizer(step: CountVectorizer, rows: Tensor) -> Tensor:
     return counts.astype(step.dtype if np.dtype(step.dtype).kind == "f" else np.float64)
 
 
-@transform.register
+@convert.register
 def _tfidf_transformer(step: TfidfTransformer, rows: Tensor) -> Tensor:
     if step.sublinear_tf:
         rows = (rows > 0).choose(rows.at_least(1).op("Log") + 1, 0)
@@ -50,9 +50,9 @@ def _tfidf_transformer(step: TfidfTransformer, rows: Tensor) -> Tensor:
     return rows if step.norm is None else rows.unit_rows(step.norm)
 
 
-@transform.register
+@convert.register
 def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
-    return transform(step._tfidf, _count_vectorizer(step, rows))
+    return convert(step._tfidf, _count_vectorizer(step, rows))
 
 
 def _with_another(rows: Tensor, text: str) -> Tensor:
@@ -159,7 +159,7 @@ def _join(parts: Tensor) -> Tensor:
 _DAYS_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
 
 
-@transform.register
+@convert.register
 def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
     """Add year, month, weekday and hour of each column; NaN where a date is missing."""
     # A date begins with three numbers; hour and minute may follow. The last text, which is

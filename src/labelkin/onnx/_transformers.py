@@ -19,10 +19,10 @@ from sklearn.preprocessing import (
 
 from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
-from labelkin.onnx._convert import transform
+from labelkin.methods import to_dense
+from labelkin.onnx._convert import convert
 from labelkin.onnx._graph import Tensor, hstack
 from labelkin.projection._base import LinearProjection
-from labelkin.registry import to_dense
 from labelkin.tabular import RobustLogScaler
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
@@ -30,51 +30,51 @@ from labelkin.tabular._pipeline import StringConverter
 # -------------------------------------------------------------------------------- numbers
 
 
-@transform.register(str)
-@transform.register(type(None))
-@transform.register(StringConverter)
+@convert.register(str)
+@convert.register(type(None))
+@convert.register(StringConverter)
 def _passthrough(step: Any, rows: Any) -> Any:
     return rows  # strings are empty where missing, as `StringConverter` makes them
 
 
-@transform.register
+@convert.register
 def _function(step: FunctionTransformer, rows: Tensor) -> Tensor:
     if step.func not in (None, to_dense):
         raise ValueError("A FunctionTransformer with a function cannot be exported to ONNX.")
     return rows
 
 
-@transform.register
+@convert.register
 def _projection(step: LinearProjection, rows: Tensor) -> Tensor:
     return rows.promote(step.components_.dtype) @ step.components_.T
 
 
-@transform.register
+@convert.register
 def _standard_scaler(step: StandardScaler, rows: Tensor) -> Tensor:
     rows = rows - step.mean_ if step.with_mean else rows
     return rows / step.scale_ if step.with_std else rows
 
 
-@transform.register
+@convert.register
 def _min_max_scaler(step: MinMaxScaler, rows: Tensor) -> Tensor:
     rows = rows * step.scale_ + step.min_
     low, high = step.feature_range
     return rows.at_least(low).at_most(high) if step.clip else rows
 
 
-@transform.register
+@convert.register
 def _max_abs_scaler(step: MaxAbsScaler, rows: Tensor) -> Tensor:
     rows = rows / step.scale_
     return rows.at_least(-1).at_most(1) if getattr(step, "clip", False) else rows
 
 
-@transform.register
+@convert.register
 def _robust_log_scaler(step: RobustLogScaler, rows: Tensor) -> Tensor:
     z = (rows.at_least(step.data_min_).at_most(step.data_max_) - step.center_) / step.scale_
     return z.op("Sign") * (z.op("Abs") + 1).op("Log")
 
 
-@transform.register
+@convert.register
 def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
     if rows.dtype == object or step.statistics_.dtype == object:
         raise ValueError(
@@ -94,7 +94,7 @@ def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
 # ----------------------------------------------------------------------------- categories
 
 
-@transform.register
+@convert.register
 def _one_hot_encoder(step: OneHotEncoder, rows: Any) -> Tensor:
     parts = []
     for number, width in enumerate(step._n_features_outs):
@@ -157,12 +157,12 @@ def _place_of_number(column: Tensor, categories: Array, places: Array, unknown: 
 # --------------------------------------------------------------------------------- tables
 
 
-@transform.register
+@convert.register
 def _column_transformer(step: ColumnTransformer, rows: Any) -> Tensor:
     weights = step.transformer_weights or {}
     parts = []
     for name, branch, places in _branches(step):
-        part = transform(branch, _take(rows, places))
+        part = convert(branch, _take(rows, places))
         parts.append(part if weights.get(name) is None else part * weights[name])
     return hstack(parts)
 

@@ -44,7 +44,7 @@ PARTS = {
     "neighbors.NeighborCounts": "labelkin.neighbors._counts.NeighborCounts",
     "persistence.PackedTrees": "labelkin.persistence._packing.PackedTrees",
     "persistence.PackedWords": "labelkin.persistence._packing.PackedWords",
-    "registry.to_dense": "labelkin.registry.to_dense",
+    "registry.to_dense": "labelkin.methods.to_dense",
     "tabular.DateEncoder": "labelkin.tabular._dates.DateEncoder",
     "tabular.RobustLogScaler": "labelkin.tabular._scaling.RobustLogScaler",
     "tabular.StringConverter": "labelkin.tabular._pipeline.StringConverter",

@@ -51,7 +51,7 @@ _SPARSE = {
 _TYPES = {
     "DTypeNode": {"numpy.dtype"},
     "DictNode": {"builtins.dict"},
-    "FunctionNode": {"labelkin.registry.to_dense"},
+    "FunctionNode": {"labelkin.methods.to_dense"},
     "JsonNode": {"builtins.str"},
     "ListNode": {"builtins.list"},
     "NdArrayNode": {"numpy.ndarray", *_SCALARS},

@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.lazy import imports_refused
 from labelkin._utils.optional import import_optional
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
@@ -128,8 +127,8 @@ def fit_pipeline(pipeline: Any, X: Any, y: np.ndarray, label_names: Sequence[str
 def columns_by_place(pipeline: Any, names: Iterable[str]) -> Iterator[Any]:
     """Yield a fitted pipeline that takes an array, whose columns have these names.
 
-    scikit-learn finds columns by name in a DataFrame only. Inside the context it neither warns
-    of an array without names nor imports pandas, which it does to compare a value with its NA.
+    scikit-learn finds columns by name in a DataFrame only. Inside the context it does not
+    warn of an array without names.
     """
     places = {name: place for place, name in enumerate(names)}
     (step, features), *others = pipeline.steps
@@ -139,6 +138,6 @@ def columns_by_place(pipeline: Any, names: Iterable[str]) -> Iterator[Any]:
         for name, part, of in features.transformers_
     ]
     found.steps = [(step, by_place), *others]
-    with imports_refused("pandas"), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         yield found

@@ -13,7 +13,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.distributed import constant, large_graphs
 from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
 from labelkin.experiments.run.workers import WORKER_DIED, Task, bound_blas
-from labelkin.registry import ImportedFactory
+from labelkin.methods import ImportedFactory
 
 
 def run_on_cluster(

@@ -14,8 +14,8 @@ from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.variants import parse_variant
+from labelkin.methods import Method
 from labelkin.metrics import evaluate
-from labelkin.registry import Method
 
 
 @dataclass(frozen=True)

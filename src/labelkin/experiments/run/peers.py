@@ -24,8 +24,8 @@ from sklearn.utils import check_random_state
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
+from labelkin.methods import METHODS, Method, behind_dense_rows
 from labelkin.metrics import average_precision, get_scorer
-from labelkin.registry import METHODS, Method, behind_dense_rows
 from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
 
 INNER_FOLDS = 3

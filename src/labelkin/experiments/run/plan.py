@@ -10,7 +10,7 @@ from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.variants import check_method, parse_variant
 from labelkin.experiments.run.workers import Task
-from labelkin.registry import Method
+from labelkin.methods import Method
 
 
 @dataclass(frozen=True)

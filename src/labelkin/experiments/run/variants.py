@@ -21,8 +21,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from labelkin._utils.names import did_you_mean
+from labelkin.methods import ImportedFactory, Method, behind_dense_rows
 from labelkin.neighbors import MLkNNClassifier
-from labelkin.registry import ImportedFactory, Method, behind_dense_rows
 from labelkin.transformation import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
 

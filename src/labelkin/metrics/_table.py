@@ -54,7 +54,7 @@ class Metric:
         return self.function(y_true, prediction)
 
 
-def _registry() -> dict[str, Metric]:
+def _all_metrics() -> dict[str, Metric]:
     paper, up, down = True, True, False
     tied: dict[str, Any] = {"has_ties": True}
     metrics = [
@@ -98,7 +98,7 @@ def _registry() -> dict[str, Metric]:
     return {metric.name: metric for metric in metrics}
 
 
-METRICS: dict[str, Metric] = _registry()
+METRICS: dict[str, Metric] = _all_metrics()
 """Every metric by name; the paper's seven come first, in its order."""
 
 PAPER_METRICS: tuple[str, ...] = tuple(name for name, m in METRICS.items() if m.in_paper)

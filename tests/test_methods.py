@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelkin.registry import METHODS, ImportedFactory, behind_dense_rows, user_method
+from labelkin.methods import METHODS, ImportedFactory, behind_dense_rows, user_method
 from support.data import make_data
 
 
