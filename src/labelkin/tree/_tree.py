@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,27 @@ class C45Tree:
     children_left: NDArray[np.int32]
     children_right: NDArray[np.int32]
     value: NDArray[np.float64]
+
+    @classmethod
+    def from_nodes(
+        cls,
+        feature: NDArray[np.int32],
+        threshold: NDArray[np.float64],
+        left: NDArray[np.int32],
+        right: NDArray[np.int32],
+        value: NDArray[np.float64],
+        kept: NDArray[np.bool_],
+    ) -> Self:
+        """Return the tree of the nodes that are kept of a pruned tree."""
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        leaf = left[kept] < 0
+        return cls(
+            feature=np.where(leaf, np.int32(-2), feature[kept]),
+            threshold=np.where(leaf, -2.0, threshold[kept]),
+            children_left=np.where(leaf, np.int32(-1), number[left[kept]]),
+            children_right=np.where(leaf, np.int32(-1), number[right[kept]]),
+            value=value[kept],
+        )
 
     @property
     def node_count(self) -> int:
