@@ -477,7 +477,7 @@ def test_many_classes():
 
 def test_deep_tree():
     # Every split takes two samples off one end: hundreds of levels.
-    n = 1200
+    n = 500
     X = np.tril(np.ones((n // 2, n // 2)))[np.arange(n) // 2]
     y = np.arange(n) // 2 % 2
     tree = C45TreeClassifier(nominal_features="binary", pruning=False, collapse=False)

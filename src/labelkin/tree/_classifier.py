@@ -203,7 +203,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             confidence,
             float(ndtri(1 - confidence)),
         )
-        self.tree_ = C45Tree.from_nodes(*nodes, value, kept)
+        self.tree_ = C45Tree.from_nodes(nodes, value, kept)
         # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
@@ -231,7 +231,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                     f"{n_features - 1}."
                 )
             mask[chosen] = True
-        refused = [j for j in np.flatnonzero(mask) if len(np.unique(matrix.column(j))) > 2]
+        nominal = np.flatnonzero(mask).tolist()
+        refused = [j for j in nominal if len(np.unique(matrix.column(j))) > 2]
         if refused:
             raise ValueError(
                 f"nominal_features includes column {refused[0]}, which has more than two values: "

@@ -34,15 +34,10 @@ class C45Tree:
 
     @classmethod
     def from_nodes(
-        cls,
-        feature: NDArray[np.int32],
-        threshold: NDArray[np.float64],
-        left: NDArray[np.int32],
-        right: NDArray[np.int32],
-        value: NDArray[np.float64],
-        kept: NDArray[np.bool_],
+        cls, nodes: tuple[Any, Any, Any, Any], value: NDArray[Any], kept: NDArray[np.bool_]
     ) -> Self:
-        """Return the tree of the nodes that are kept of a pruned tree."""
+        """Return the tree of those nodes of a pruned tree that are kept."""
+        feature, threshold, left, right = nodes
         number = np.cumsum(kept, dtype=np.int32) - 1
         leaf = left[kept] < 0
         return cls(
