@@ -175,7 +175,7 @@ def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_
         coefs = [without(products[i, ...], sums[i, ...]) for i in range(len(batch))]
         found = rows.collect(_fold_scores, [fold], [batch, coefs])
         scores[np.isin(fold_of, batch)] = np.concatenate(found)
-    return scores + fit.mean
+    return match(scores + fit.mean, whole)
 
 
 def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
