@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from labelkin.linear import MultiLabelLogisticRegression
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import MDDM, PairwiseConstraintProjection, SelectByConstraints
+    from labelkin.tabular import TableClassifier
     from labelkin.transformation import (
         AdaBoostPDTClassifier,
         BinaryRelevanceClassifier,
@@ -45,6 +46,7 @@ __all__ = [
     "PairwiseConstraintProjection",
     "RAkELClassifier",
     "SelectByConstraints",
+    "TableClassifier",
     "VPCMEClassifier",
 ]
 
@@ -67,6 +69,7 @@ _HOME = {
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "transformation",
     "SelectByConstraints": "projection",
+    "TableClassifier": "tabular",
     "VPCMEClassifier": "ensemble",
 }
 

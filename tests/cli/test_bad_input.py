@@ -143,8 +143,7 @@ predict dates.skops baddate.csv                     # 'soon' in row 2, not a dat
 fit posts.csv --text bodi --label-column tags       # could be meant: body
 fit posts.csv --text tags --label-column tags       # is a label
 fit posts.csv --text body --label-column tags --separator ''  # at least one character
-fit posts.csv --text body --text body --label-column tags     # twice
-fit posts.csv --text body --category body --label-column tags # twice
+fit posts.csv --text body --category body --label-column tags # two purposes
 fit posts.csv --text body --ignore body --label-column tags   # two
 fit posts.csv --ignore body --label-column tags     # no feature column is left
 fit notags.csv --text body --label-column tags      # lists no label at all

@@ -1,6 +1,6 @@
 """Names and texts in messages: mistyped ones, and long ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -18,3 +18,13 @@ def abbreviate(text: str, most: int) -> str:
     ('labels', 'featu…')
     """
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def join_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few names for a message, and how many more there are.
+
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
