@@ -22,7 +22,7 @@ from labelkin.ensemble._explain import explain_ensemble
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
 from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
-from labelkin.explain import Explanation
+from labelkin.explain import ExplainMixin
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
@@ -31,7 +31,7 @@ from labelkin.projection._pairwise import warn_if_missing
 from labelkin.rows import Place, to_device_of, to_numpy
 
 
-class ConstraintEnsemble(MultiLabelClassifier):
+class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     """Members in constraint projections that vote.
 
     A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.
@@ -268,20 +268,7 @@ class ConstraintEnsemble(MultiLabelClassifier):
         for proba, votes in self._stages(self._member_outputs(X)):
             yield self._as_target(to_device_of(self._decide(proba, votes), X))
 
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Return the training samples and votes on which the prediction for one sample rests.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-
-        Returns
-        -------
-        Explanation
-            Print it, or read its arrays.
-        """
-        return explain_ensemble(self, x)
+    _explain_row = explain_ensemble
 
     @property
     def feature_importances_(self) -> Array:
