@@ -128,32 +128,13 @@ class SavedModel:
         """Read a table for this model; the columns `keep` are read as they are written."""
         from labelkin.datasets import read_table
 
-        strings = self._strings(keep)
+        strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
         return read_table(
             data,
-            **_read_options(reading, strings, self._decimal),
+            **_read_options(reading, strings, self.schema.decimal_comma),
             ignore={*self.schema.ignored} - strings,
             n_features=self.schema.n_features or None if _format_of(data) == "libsvm" else None,
         )
-
-    def parse(self, content: bytes, source: str) -> "RawTable":
-        """Return the content of a CSV file as `read` does; errors name it by `source`."""
-        from labelkin.datasets import parse_table
-
-        return parse_table(content, source, as_strings=self._strings(), decimal=self._decimal)
-
-    def _strings(self, keep: Iterable[str] = ()) -> set[str]:
-        """Return the columns that are read as they are written."""
-        kinds = "category", "text", "date", "day_first_date"
-        return {*self.schema.of_kind(*kinds), *keep, *filter(None, [self.labels.column])}
-
-    @property
-    def _decimal(self) -> str | None:
-        """A comma, if it is the decimal mark of the training data.
-
-        A file in which it does not occur reads the same with either.
-        """
-        return "," if self.schema.decimal == "," else None
 
     def predict(
         self, X: Any, decision: Decision | None = None
@@ -172,9 +153,23 @@ class SavedModel:
             )
         if decision is None:
             return labels, scores, self.classifier.thresholds_
-        stored = self.info.details.get("decisions")
-        labels, thresholds = decision.apply(scores, self.labels.names, stored)
+        labels, thresholds = self._apply(decision, scores)
         return labels, scores, thresholds
+
+    def _apply(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+        return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
+
+    def decide(self, decision: Decision, scores: "np.ndarray") -> "np.ndarray":
+        """Return the label sets of scores, by another decision than the model's own."""
+        return self._apply(decision, scores)[0]
+
+    @property
+    def method(self) -> str:
+        """The name of the method in print, or of the class of a model from Python."""
+        from labelkin.methods import METHODS
+
+        name = self.info.details.get("model")
+        return METHODS[name].title if name in METHODS else type(self.classifier.estimator_).__name__
 
     @contextmanager
     def checked(self) -> Iterator[None]:

@@ -127,6 +127,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "device": [None, str],
     }
 
+    feature_names_in_: np.ndarray
     label_names_: np.ndarray
 
     def __init__(
@@ -190,6 +191,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         vars(self.estimator_).pop("_callback", None)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
+        self.classes_ = getattr(self.estimator_, "classes_", None)
         return self
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
@@ -223,7 +225,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             features = schema.read(table)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
-        self.schema_ = schema
+        self._set_schema(schema)
         self.guesses_ = [guess.text for guess in table.guesses]
         if hasattr(self, "label_names_"):
             del self.label_names_
@@ -232,6 +234,16 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_names_ = np.array(found.names, dtype=object)
             target = import_optional("pandas").DataFrame(target, columns=list(found.names))
         return features, target
+
+    def _set_schema(self, schema: Schema) -> None:
+        """Set the attributes that describe the columns."""
+        self.schema_, self.columns_ = schema, schema.columns
+        names = schema.feature_names
+        self.n_features_in_ = schema.n_features if names is None else len(names)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _base(self) -> Any:
         if self.estimator is not None:
@@ -256,9 +268,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
         if columns is not None:
-            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
+            found._set_schema(Schema(dict.fromkeys(map(str, columns), "raw")))
         else:
-            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
+            found._set_schema(Schema(None, n_features=int(model.n_features_in_)))
         found.pipeline_, found.guesses_ = model, []
         found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
         if names is not None:
@@ -269,30 +281,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     def estimator_(self) -> Any:
         """The fitted classifier."""
         return self.pipeline_.steps[-1][1] if hasattr(self.pipeline_, "steps") else self.pipeline_
-
-    @property
-    def columns_(self) -> Mapping[str, str] | None:
-        """The columns that are used, with their kinds."""
-        return self.schema_.columns
-
-    @property
-    def classes_(self) -> Any:
-        """The classes of each label."""
-        return self.estimator_.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns that are used."""
-        names = self.schema_.feature_names
-        return self.schema_.n_features if names is None else len(names)
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns that are used."""
-        names = self.schema_.feature_names
-        if names is None:
-            raise AttributeError("The columns have no names.")
-        return np.array(names, dtype=object)
 
     @property
     def thresholds_(self) -> np.ndarray:
