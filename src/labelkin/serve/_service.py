@@ -132,8 +132,10 @@ class Service:
     def explain(self, rows: Any, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row, counted from 0."""
         one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
-        is_dense = isinstance(rows, np.ndarray)
-        found = self.model.explain(one, background=rows if is_dense else None)
+        background = None
+        if isinstance(rows, np.ndarray):
+            background = rows if len(rows) > 1 else np.zeros_like(rows)
+        found = self.model.explain(one, background=background)
         if self.decide is not None:
             found = replace(found, predicted=self._predict(one)[0][0].astype(bool))
         shown = replace(found, first_row=1).to_dict()
