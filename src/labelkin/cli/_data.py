@@ -1,15 +1,13 @@
 """Data files as commands read them: training data, and model files with their input."""
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
 from labelkin.cli._decisions import Decision
-from labelkin.cli._fingerprint import count_known_rows
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes
 
@@ -21,29 +19,6 @@ if TYPE_CHECKING:
     from labelkin.datasets import RawTable
     from labelkin.persistence import ModelInfo
     from labelkin.tabular import LabelColumns, Schema, TrainingData
-
-
-# What a model file says about its input and its labels.
-_SCHEMA = {
-    "columns": (None, {str: str}),
-    "names": (None, [str]),
-    "n_features": int,
-    "missing": {"impute", "refuse"},
-    "scale": str,
-    "max_words": int,
-    "gaps": bool,
-    "ignored": [str],
-    "decimal": {".", ","},
-}
-_LABELS = {"names": [str], "column": (None, str), "separator": str}
-# What `fit` records about a model; a model saved from Python may have further details.
-_DETAILS = {
-    "model": str,
-    "rows": int,
-    "fingerprint": [str],
-    "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
-    str: object,
-}
 
 
 def read_training_data(
@@ -173,7 +148,7 @@ class SavedModel:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Name the model file in errors that a model from `fit` cannot cause."""
+        """Name the model file in errors that only a damaged one causes."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
@@ -183,6 +158,8 @@ class SavedModel:
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""
+        from labelkin.evaluation import count_known_rows
+
         return count_known_rows(X, self.info.details.get("fingerprint"))
 
 
@@ -194,23 +171,19 @@ def load_saved_model(
     With `expected_sha256`, a file of another digest is refused.
     """
     from labelkin import TableClassifier
-    from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
-    from labelkin.tabular._kinds import check_kinds
+    from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
     model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
-    try:
-        check_json(info.details, _DETAILS)
-        if not isinstance(model, TableClassifier):
-            model = TableClassifier.around(model, info.label_names)
-        for part, form in ((model.schema_, _SCHEMA), (model.label_columns_, _LABELS)):
-            check_json(json.loads(json.dumps(asdict(part))), form)
-        check_kinds(model.columns_ or {})
-    except (AttributeError, TypeError, ValueError):
-        raise ValueError(f"{path}: the model's description of its input is damaged.") from None
+    if not isinstance(model, TableClassifier):
+        model = TableClassifier.around(model, info.label_names)
+    elif not isinstance(model.schema_, Schema) or not isinstance(
+        model.label_columns_, LabelColumns
+    ):
+        raise ValueError(f"{path}: the model's description of its input is damaged.")
     return SavedModel(model.set_params(device=device), path, info)
 
 

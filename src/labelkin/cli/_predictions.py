@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -37,8 +36,8 @@ class Predictions:
     kept: dict[str, list[Any]]
     """Columns to write before the labels, by name: the identifier first."""
     names: list[str]
-    labels: np.ndarray
-    scores: np.ndarray
+    labels: "np.ndarray"
+    scores: "np.ndarray"
     proba: bool = False
     top: int = 0
     separator: str = ";"
@@ -50,11 +49,12 @@ class Predictions:
 
     def _confidence(self) -> list[float]:
         """Return how sure the model is of the label it is least sure of, predicted or not."""
-        sure = np.where(self.labels, self.scores, 1 - self.scores).min(axis=1)
+        present = self.labels.astype(bool)
+        sure = (self.scores * present + (1 - self.scores) * ~present).min(axis=1)
         return [round(float(p), 4) for p in sure]
 
-    def _most_likely(self) -> np.ndarray:
-        return np.argsort(-self.scores, axis=1, kind="stable")[:, : self.top]
+    def _most_likely(self) -> "np.ndarray":
+        return (-self.scores).argsort(axis=1, kind="stable")[:, : self.top]
 
     def frame(self) -> "pd.DataFrame":
         """Return one row per row; a column that is no label gets a "_" if a label has its name."""
@@ -67,7 +67,7 @@ class Predictions:
         columns["confidence"] = self._confidence()
         for rank, labels in enumerate(self._most_likely().T, start=1):
             columns[f"label_{rank}"] = [self.names[j] for j in labels]
-            columns[f"probability_{rank}"] = scores[np.arange(len(labels)), labels].tolist()
+            columns[f"probability_{rank}"] = [row[j] for row, j in zip(scores, labels, strict=True)]
         own = self.names if self.proba or self.per_label else []
         found: dict[str, Any] = {}
         for name, cells in columns.items():

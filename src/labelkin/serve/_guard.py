@@ -8,7 +8,6 @@ another page sends.
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -71,8 +70,14 @@ class Guard:
         return None
 
     def _is_known(self, host: str) -> bool:
+        """Return whether a host, with its port or without, is a known name or an address."""
+        name, _, port = host.rpartition(":")
+        name = name if name and port.isdigit() else host
+        if name.startswith("[") and name.endswith("]"):
+            name = name[1:-1]
+        if name.lower().rstrip(".") in self._hosts:
+            return True
         try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-            return name in self._hosts or bool(ip_address(name))
-        except ValueError:  # neither a name nor an address
+            return bool(ip_address(name))
+        except ValueError:
             return False
