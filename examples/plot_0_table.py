@@ -78,7 +78,7 @@ models = {
 }
 for model in models.values():
     model.fit(X_train, y_train)
-models["Kin"].pipeline_  # a notebook shows the steps
+models["Kin"]  # a notebook shows its parameters
 
 # %%
 # Evaluate
