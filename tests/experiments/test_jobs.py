@@ -6,9 +6,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.experiments.run.jobs import Job, execute
+from labelkin.experiments.run import jobs
+from labelkin.experiments.run.jobs import Job, Task
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.sources import Dataset
 from labelkin.methods import METHODS, Method
 from labelkin.metrics import PAPER_METRICS, evaluate
 from support.data import make_data
@@ -21,6 +23,10 @@ TRAIN = np.setdiff1d(np.arange(80), TEST)
 def job(*names, method=None):
     base = names[0].partition("@")[0]
     return Job(tuple(Cell("d", name, 0, 0) for name in names), method or METHODS[base])
+
+
+def execute(job, X, Y, test):
+    return jobs.execute(Task(job, Dataset("d", X, Y), test))
 
 
 def own(make):
@@ -136,10 +142,3 @@ def test_peak_memory_is_what_the_cell_adds():
     with PeakMemory() as small:
         pass
     assert small.megabytes < 5
-
-
-def test_no_figure_when_cells_share_the_process():
-    with PeakMemory() as outer, PeakMemory() as inner:
-        pass
-    assert outer.megabytes is None
-    assert inner.megabytes is None

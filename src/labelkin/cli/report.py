@@ -24,7 +24,7 @@ def command(
     as Markdown, LaTeX and CSV, and the figures as PNG and SVG.
     """
     from labelkin.experiments.report.page import write_report
-    from labelkin.experiments.report.results import read_results
+    from labelkin.experiments.run.results import read_results
 
     recorded = read_results(results)
     frame = recorded.results

@@ -4,21 +4,22 @@ Each dataset is sent to the scheduler once, as a task that gives it to the worke
 dies, the scheduler gives its jobs to others, and runs that task again if no worker has the data.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from importlib import metadata
 from typing import Any
 
 import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin.distributed import constant, large_graphs
-from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
-from labelkin.experiments.run.workers import WORKER_DIED, Task, bound_blas
+from labelkin.experiments.run.jobs import Job, Outcome, Task, failed
+from labelkin.experiments.run.sources import Dataset
+from labelkin.experiments.run.workers import WORKER_DIED, execute_alone
 from labelkin.methods import ImportedFactory
 
 
 def run_on_cluster(
     tasks: Iterable[Task], address: str, *, timeout: float = 10
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Run tasks on the Dask cluster of a scheduler; yield each outcome as soon as there is one."""
     distributed = import_optional("distributed", "cluster")
     try:
@@ -49,9 +50,8 @@ def _check_versions(client: Any, address: str) -> None:
         )
 
 
-def _execute(job: Job, data: tuple[Any, Any], test: Any) -> Outcome:
-    bound_blas()
-    return execute(job, *data, test)
+def _execute(job: Job, data: Dataset, test: Any) -> Outcome:
+    return execute_alone(Task(job, data, test))
 
 
 def _outcomes(client: Any, distributed: Any, tasks: list[Task]) -> Iterator[Outcome]:
@@ -59,23 +59,23 @@ def _outcomes(client: Any, distributed: Any, tasks: list[Task]) -> Iterator[Outc
     for file in {make.file for make in factories if isinstance(make, ImportedFactory)} - {None}:
         client.upload_file(str(file))
     data: dict[str, Any] = {}
-    pending: dict[Any, Task] = {}
+    pending: dict[Any, Job] = {}
     with large_graphs():
-        for task in tasks:
-            name = task.job.dataset
-            if name not in data:
-                data[name] = client.compute(constant((task.X, task.Y)))
-            pending[client.submit(_execute, task.job, data[name], task.test, pure=False)] = task
+        for job, dataset, test in tasks:
+            if job.dataset not in data:
+                data[job.dataset] = client.compute(constant(dataset))
+            future = client.submit(_execute, job, data[job.dataset], test, pure=False)
+            pending[future] = job
     # Outcomes are fetched side by side: one that is lost with its worker, and computed again,
     # does not hold up the others.
     for future, outcome in distributed.as_completed(
         pending, loop=client.loop, with_results=True, raise_errors=False
     ):
-        task = pending.pop(future)
+        job = pending.pop(future)
         if isinstance(outcome, Outcome):
             yield outcome
             continue
         error = outcome[1] if isinstance(outcome, tuple) else outcome  # of the task, or cancelled
         if not isinstance(error, distributed.KilledWorker):
             raise error
-        yield failed(task.job, WORKER_DIED)
+        yield failed(job, WORKER_DIED)

@@ -3,16 +3,19 @@
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from labelkin._utils.scoring import labels_and_scores
-from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.sources import Dataset
+from labelkin.experiments.run.store import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
@@ -30,14 +33,16 @@ class Job:
         """Name of the dataset."""
         return self.cells[0].dataset
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The ensemble sizes to evaluate; empty: the whole classifier."""
-        return tuple(s for cell in self.cells if (s := parse_variant(cell.method).size))
+
+class Task(NamedTuple):
+    """A job with its data, and the rows that are predicted."""
+
+    job: Job
+    data: Dataset
+    test: np.ndarray
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The results of a job: one row per cell."""
 
     job: Job
@@ -51,21 +56,27 @@ def failed(job: Job, error: str, peak_mb: float | None = None, trace: str | None
     return Outcome(job, tuple({**vars(cell), **row} for cell in job.cells))
 
 
-def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
-    """Fit on all rows but `test`, predict those, and evaluate the seven metrics.
+def execute(task: Task, with_memory: bool = True) -> Outcome:
+    """Fit on all rows but those of the test, predict those, and evaluate the seven metrics.
 
     An error of the method becomes the outcome. A missing package is raised: once it is
-    installed, the cell would not fail.
+    installed, the cell would not fail. `with_memory`: measure the peak memory of the process.
     """
+    job, data, test = task
     # Indexing copies, so that no method can change the rows of another; asarray drops joblib's
     # memory maps, which some methods cannot use.
-    X, Y = X if sparse.issparse(X) else np.asarray(X), np.asarray(Y)
+    X = np.asarray(data.X) if isinstance(data.X, np.ndarray) else data.X
+    Y = np.asarray(data.Y)
     train = np.delete(np.arange(len(Y)), test)
-    parts = X[train], Y[train], X[test], Y[test]
-    figures, trace, error = [], None, None
-    with PeakMemory() as memory:
+    memory = PeakMemory()
+    with memory if with_memory else nullcontext():
         try:
-            figures = list(_evaluate(job, *parts))
+            X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+            if data.preparation is not None:
+                preparation = clone(data.preparation)
+                X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
+            figures = list(_evaluate(job, X_train, Y[train], X_test, Y[test]))
+            error = None
         except ImportError:
             raise
         except Exception as caught:
@@ -82,8 +93,9 @@ def _evaluate(
     job: Job, X_train: Any, Y_train: np.ndarray, X_test: Any, Y_test: np.ndarray
 ) -> Iterator[dict[str, Any]]:
     """Yield metrics and seconds for each cell of the job."""
-    first, sizes = job.cells[0], job.sizes
-    model = parse_variant(first.method).make(job.method, first.seed, max(sizes, default=None))
+    variants = [parse_variant(cell.method) for cell in job.cells]
+    sizes = [variant.size for variant in variants if variant.size is not None]
+    model = variants[0].make(job.method, job.cells[0].seed, max(sizes, default=None))
     fit_seconds = _fit(model, X_train, Y_train)
     if not sizes:
         started = time.perf_counter()

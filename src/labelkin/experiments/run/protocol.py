@@ -6,7 +6,7 @@ repeat share them and tests are paired; the whole cell decides the classifier's 
 can therefore be computed alone, in any order and on any machine, with the same result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,11 @@ class Cell:
     method: str
     repeat: int
     fold: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Cell":
+        """Return the cell that a row of the results is about."""
+        return cls(row["dataset"], row["method"], row["repeat"], row["fold"])
 
     @property
     def seed(self) -> int:

@@ -5,27 +5,17 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
+from labelkin.experiments.run.jobs import Job, Outcome, Task, execute, failed
 
 WORKER_DIED = "the worker process died: out of memory, or killed"
-
-
-class Task(NamedTuple):
-    """A job with its data."""
-
-    job: Job
-    X: Any
-    Y: np.ndarray
-    test: np.ndarray
 
 
 def run_here(
@@ -34,7 +24,7 @@ def run_here(
     *,
     threads: bool = False,
     started: Callable[[Job], None] = lambda job: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Run tasks on this machine; yield each outcome as soon as there is one.
 
     BLAS gets one thread in every case, so that figures do not depend on the number of jobs. A
@@ -50,13 +40,14 @@ def run_here(
     with warnings.catch_warnings():
         # Those of the methods, and joblib's about jobs that an interrupt cuts off.
         warnings.simplefilter("ignore")
-        if not threads and n_jobs > 1:
+        if n_jobs > 1 and not threads:
             yield from _run_in_processes(reported(), n_jobs)
             return
-        how: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
-        run = Parallel(n_jobs, backend="threading", pre_dispatch=n_jobs, **how)
+        run = Parallel(
+            n_jobs, "threading", "generator_unordered", pre_dispatch=n_jobs, batch_size=1
+        )
         with threadpool_limits(1):
-            yield from run(delayed(execute)(*task) for task in reported())
+            yield from run(delayed(execute)(task, n_jobs == 1) for task in reported())
 
 
 def _run_in_processes(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
@@ -71,7 +62,7 @@ def _run_in_processes(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
     def calls() -> Iterator[Any]:
         for task in tasks:
             unfinished[task.job] = task
-            yield delayed(_execute_in_worker)(*task)
+            yield delayed(execute_alone)(task)
 
     exhausted = False
     while not exhausted:
@@ -83,18 +74,13 @@ def _run_in_processes(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
                     yield outcome
             exhausted = True
         except BrokenProcessPool:
-            for task in list(unfinished.values()):
-                yield _run_alone(task)
+            for job, task in list(unfinished.items()):
+                try:
+                    with _worker_processes():
+                        yield Parallel(2)([delayed(execute_alone)(task)])[0]
+                except BrokenProcessPool:
+                    yield failed(job, WORKER_DIED)
             unfinished.clear()
-
-
-def _run_alone(task: Task) -> Outcome:
-    """Run one task in a process of its own; if that dies, the task has failed."""
-    try:
-        with _worker_processes():
-            return Parallel(2)([delayed(_execute_in_worker)(*task)])[0]
-    except BrokenProcessPool:
-        return failed(task.job, WORKER_DIED)
 
 
 def _worker_processes() -> parallel_config:
@@ -116,14 +102,15 @@ def _follow_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _execute_in_worker(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
-    bound_blas()
+def execute_alone(task: Task) -> Outcome:
+    """Execute a task in a process that runs nothing else."""
+    _bound_blas()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return execute(job, X, Y, test)
+        return execute(task)
 
 
 @cache
-def bound_blas() -> None:
+def _bound_blas() -> None:
     """Bound BLAS and OpenMP to one thread for the life of the process."""
     threadpool_limits(1)

@@ -1,31 +1,28 @@
-"""Results of experiments as a DataFrame: one row per cell.
+"""Results of experiments as a DataFrame, one row per cell, from a store or a text file.
 
-Columns are ``dataset, method, repeat, fold``, the metrics as fractions, ``fit_s, predict_s,
-peak_mb``, ``status``, ``error`` and ``revision``. They come from a store or from a
-``results.csv``.
+Columns are :data:`~labelkin.experiments.run.store.COLUMNS`. Text files are a ``results.csv``, as
+``labelkin report`` writes it, or JSON lines (``.jsonl``) with one object of the same columns per
+cell.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from labelkin._utils.optional import import_optional
-from labelkin.experiments.report.measures import COSTS, MEASURES
-from labelkin.experiments.run.columns import BY_INDEX, COLUMNS
-from labelkin.experiments.run.store import Store
+import pandas as pd
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-_CELL = ["dataset", "method", "repeat", "fold"]
+from labelkin._utils.files import reason
+from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, Store
+from labelkin.metrics import PAPER_METRICS
 
 
 @dataclass(frozen=True)
 class Recorded:
     """Results with what a store recorded beside them; a CSV has the results alone."""
 
-    results: "DataFrame"
+    results: pd.DataFrame
     environment: Mapping[str, Any] = field(default_factory=dict)
     commands: Sequence[str] = ()
     """The command lines that were run."""
@@ -34,12 +31,12 @@ class Recorded:
 
 
 def read_results(path: Path | str) -> Recorded:
-    """Read results from a store of ``labelkin reproduce``, or a CSV with one row per cell."""
+    """Read results from a store of ``labelkin reproduce``, or a text file with a row per cell."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
-    if path.suffix.lower() == ".csv":
-        return Recorded(_read_csv(path))
+    if is_text(path):
+        return Recorded(_read_text(path))
     with path.open("rb") as file:
         if file.read(15) != b"SQLite format 3":
             raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
@@ -53,11 +50,18 @@ def read_results(path: Path | str) -> Recorded:
         )
 
 
-def _read_csv(path: Path) -> "DataFrame":
-    pd = import_optional("pandas", "report")
+def is_text(path: Path) -> bool:
+    """Return whether a file of results is a text file by its name; else it is a store."""
+    return path.suffix.lower() in (".csv", ".jsonl")
+
+
+def _read_text(path: Path) -> pd.DataFrame:
     # Before pandas 3 the last digit is exact only with this option.
     exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
     try:
+        if path.suffix.lower() == ".jsonl":
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            return pd.DataFrame([dict(json.loads(line)) for line in lines if line.strip()])
         return pd.read_csv(
             path,
             # Only an empty field is a gap: a dataset may be called NA, or 01.
@@ -66,49 +70,48 @@ def _read_csv(path: Path) -> "DataFrame":
             na_values=[""],
             **exact,
         )
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        reason = str(error).strip().rstrip(".")
-        raise ValueError(f"{path} cannot be read as a CSV of results: {reason}.") from None
+    except (TypeError, ValueError, RecursionError) as error:  # pandas' own are ValueErrors
+        raise ValueError(f"{path} cannot be read as results: {reason(error)}.") from None
 
 
-def check_results(frame: "DataFrame") -> "DataFrame":
+def check_results(frame: pd.DataFrame) -> pd.DataFrame:
     """Return results with all columns and in a fixed order, or raise an error.
 
     Only the columns of the cell and one metric are required.
     """
-    absent = [name for name in _CELL if name not in frame]
-    if absent:
+    cell = list(CELL)
+    if absent := [name for name in cell if name not in frame]:
         raise ValueError(
             f"the results have no column {', '.join(map(repr, absent))}; needed are "
-            f"{', '.join(_CELL)} and at least one metric."
+            f"{', '.join(cell)} and at least one metric."
         )
     if frame.empty:
         raise ValueError("the results hold no cell: run labelkin reproduce first.")
-    if not any(name in frame for name in MEASURES):
-        raise ValueError(f"the results have no metric; known are {', '.join(MEASURES)}.")
-    pd = import_optional("pandas", "report")
-    lacking = frame[_CELL].isna().any(axis=1).to_numpy()
+    if not any(name in frame for name in PAPER_METRICS):
+        raise ValueError(f"the results have no metric; known are {', '.join(PAPER_METRICS)}.")
+    lacking = frame[cell].isna().any(axis=1).to_numpy()
     if lacking.any():
         row = int(lacking.argmax()) + 1
         raise ValueError(f"row {row} of the results lacks its dataset, method, repeat or fold.")
-    for name in ("repeat", "fold"):
+    numbers = {"repeat": "int64", "fold": "int64"}
+    for name in numbers:
         found = pd.to_numeric(frame[name], errors="coerce")
-        if not ((found >= 0) & (found % 1 == 0)).all():
+        if not ((found >= 0) & (found % 1 == 0) & (found < 2**31)).all():
             raise ValueError(f"the results hold a {name} that is not a whole number from 0.")
-    numbers = [*MEASURES, *BY_INDEX, *COSTS]
-    absent = [name for name in (*numbers, "error", "revision") if name not in frame]
-    frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str})
-    if "status" not in frame:
+    absent = [name for name in COLUMNS if name not in frame]
+    frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str, **numbers})
+    if "status" in absent:
         frame["status"] = "ok"
     frame["error"] = frame["error"].astype(object).where(frame["error"].notna(), "").astype(str)
-    for name in numbers:
+    for name in FIGURES:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype(float)
     # A failed cell has no figures, whatever is written beside it.
-    frame.loc[frame["status"] != "ok", numbers] = float("nan")
-    twice = frame[frame.duplicated(_CELL)]
+    frame.loc[frame["status"] != "ok", list(FIGURES)] = float("nan")
+    twice = frame[frame.duplicated(cell)]
     if len(twice):
-        cell = ", ".join(f"{name} {twice.iloc[0][name]}" for name in _CELL)
-        raise ValueError(f"the results hold a cell more than once ({cell}): keep one row per cell.")
-    known = [name for name in COLUMNS if name in frame]
-    frame = frame[[*known, *(name for name in frame if name not in known)]]
-    return frame.sort_values(_CELL, kind="stable", ignore_index=True)
+        words = ", ".join(f"{name} {twice.iloc[0][name]}" for name in cell)
+        raise ValueError(
+            f"the results hold a cell more than once ({words}): keep one row per cell."
+        )
+    frame = frame[[*COLUMNS, *(name for name in frame if name not in COLUMNS)]]
+    return frame.sort_values(cell, kind="stable", ignore_index=True)
