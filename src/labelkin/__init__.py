@@ -4,9 +4,8 @@ The public names load on first use, so that ``import labelkin`` and the command 
 ``--help`` do not pay for estimators they never touch.
 """
 
-from typing import TYPE_CHECKING
-
-from labelkin._utils.lazy import lazy_exports
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelkin.decisions import DecisionClassifier
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from labelkin.linear import MultiLabelLogisticRegression
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import MDDM, PairwiseConstraintProjection, SelectByConstraints
+    from labelkin.tabular import TableClassifier
     from labelkin.transformation import (
         AdaBoostPDTClassifier,
         BinaryRelevanceClassifier,
@@ -46,6 +46,7 @@ __all__ = [
     "PairwiseConstraintProjection",
     "RAkELClassifier",
     "SelectByConstraints",
+    "TableClassifier",
     "VPCMEClassifier",
 ]
 
@@ -68,7 +69,16 @@ _HOME = {
     "PairwiseConstraintProjection": "projection",
     "RAkELClassifier": "transformation",
     "SelectByConstraints": "projection",
+    "TableClassifier": "tabular",
     "VPCMEClassifier": "ensemble",
 }
 
-__getattr__, __dir__ = lazy_exports(__name__, _HOME)
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"labelkin.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -39,19 +39,25 @@ except ImportError:  # before scikit-learn 1.9
             )
 
 
-from labelkin._utils.array_api import (
+from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.labels import as_target, check_labels, check_target_given
+from labelkin.rows import (
+    DaskRows,
+    Labels,
+    Rows,
+    as_rows,
     astype,
+    compute,
+    is_dask,
     is_device_array,
-    is_numpy,
+    namespace,
     namespace_and_device,
     to_device_of,
     to_numpy,
+    with_known_length,
 )
-from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import as_target, check_labels, check_target_given
-from labelkin.distributed import compute, map_predict, validate_fit
 
-Array = Any  # of NumPy, or of another library on its device: see `labelkin._utils.array_api`
+Array = Any  # of NumPy, or of another library on its device: see `labelkin.rows`
 Matrix = Any  # a dense array or a SciPy CSR matrix
 
 MAX_SEED = np.iinfo(np.int32).max
@@ -59,8 +65,8 @@ MAX_SEED = np.iinfo(np.int32).max
 
 def floats(X: Any) -> tuple[Any, Any]:
     """Return the dtypes that samples may have; others are converted to the first."""
-    xp, _ = namespace_and_device(X)
-    return (np.float64, np.float32) if is_numpy(xp) else (xp.float64, xp.float32)
+    xp = namespace(X)
+    return xp.float64, xp.float32
 
 
 # Squares of values and their sums over rows and columns need room below the largest number of a
@@ -100,7 +106,7 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
     values = X.data if sparse.issparse(X) else X
     if 0 in values.shape:
         return
-    xp, _ = namespace_and_device(X)
+    xp = namespace(X)
     info = xp.finfo(X.dtype)
     high = min(float(info.max) ** 0.5 / _ROOM, _MAX_VALUE)
     largest = max(float(xp.max(values)), -float(xp.min(values)))
@@ -169,11 +175,6 @@ def label_set_matrix(Y: Any) -> Array:
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
 
 
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask array, or its rows in blocks on Dask workers."""
-    return hasattr(X, "__dask_graph__") or hasattr(X, "row_blocks")
-
-
 def check_weight(sample_weight: Any, n_samples: int) -> Array | None:
     """Return the weights of the samples as an ndarray of floats; None if there are none."""
     if sample_weight is None:
@@ -223,8 +224,9 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _one_target: bool
     # Name of a fitted array in the namespace of the training data; None: always NumPy.
     _fitted_array: str | None = None
-    # Whether Dask arrays stay on their workers in fit; else they are brought into memory.
-    _supports_dask = False
+    # What ``fit`` needs of the rows: "rows in memory", into which Dask arrays are brought; None:
+    # it works with the rows where they are.
+    _needs: str | None = "rows in memory"
     # Whether values are squared; a meta-estimator leaves that to its base.
     _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
@@ -234,13 +236,20 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """Whether sparse labels are never made dense as a whole."""
         return False
 
+    def _validate(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, Labels]:
+        """Validate training data; set the attributes that describe them."""
+        X, y = self._validate_fit(X, y)
+        rows = as_rows(X)
+        labels = label_matrix(y, keep_sparse=self._keeps_sparse_labels()) if is_dask(y) else y
+        return rows, Labels(labels, check_weight(sample_weight, len(rows)))
+
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
-        """Validate training data; set the attributes that describe them; return X and (n, q) y.
+        """Do the same; return X and (n, q) y as matrices, or on Dask.
 
         X stays on its device; y is on the host, where pairs are drawn.
         """
-        if is_dask(X) and self._supports_dask:
-            return validate_fit(self, X, Y)
+        if is_dask(X) and self._needs is None:
+            return self._validate_blocks(X, Y)
         X = self._validate_numbers(X)
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
@@ -258,6 +267,27 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels
+
+    def _validate_blocks(self, X: Any, y: Any) -> tuple[DaskRows, Any]:
+        """Validate training data on Dask, whose values are checked when they are computed."""
+        rows = X if isinstance(X, DaskRows) else DaskRows.from_dask(X)
+        check_target_given(self, y)
+        for name in ("label_names_", "feature_names_in_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if 0 in rows.shape:
+            raise ValueError(f"X is empty: its shape is {rows.shape}.")
+        if hasattr(y, "columns"):
+            self.label_names_ = np.asarray(y.columns, dtype=object)
+        labels = with_known_length(y)
+        if len(labels.shape) == 1:
+            self.n_features_in_, self._one_target, self._sparse_labels = rows.shape[1], True, False
+            labels = self._validate_one_target(np.asarray(labels))
+        else:
+            self._set_shapes(rows, labels)
+            self._sparse_labels = False
+        check_consistent_length(rows, labels)
+        return rows, labels
 
     def _set_shapes(self, X: Matrix, Y: Array) -> None:
         """Set the fitted attributes that follow from validated X and the label matrix Y."""
@@ -305,16 +335,14 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         last = len(self.classes_) - 1
         if is_device_array(labels) and self.classes_.dtype.kind in "biuf":
             classes = to_device_of(self.classes_, labels)
-            return namespace_and_device(labels)[0].where(
-                astype(labels[:, 0], "bool"), classes[last], classes[0]
-            )
+            return namespace(labels).where(astype(labels[:, 0], "bool"), classes[last], classes[0])
         return self.classes_[np.minimum(to_numpy(labels)[:, 0], last).astype(int)]
 
     def _as_proba(self, proba: Array) -> Array:
         """Turn (n, q) probabilities into the form that was fitted."""
         if not self._one_target:
             return proba
-        xp, _ = namespace_and_device(proba)
+        xp = namespace(proba)
         if len(self.classes_) == 1:
             return xp.ones_like(proba)
         return xp.stack([1 - proba[:, 0], proba[:, 0]], axis=1)
@@ -333,7 +361,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _predict_dask(self, X: Any, method: str) -> Any:
         """Return what ``predict`` or ``predict_proba`` gives for a Dask array, lazily."""
-        return map_predict(self, X, method)
+        return DaskRows.of_queries(self, X).predict(self, method)
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probability of each label.

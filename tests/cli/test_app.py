@@ -66,25 +66,6 @@ for line in sys.argv[1:]:
     subprocess.run([sys.executable, "-c", code, *LIGHT], cwd=tmp_path, check=True)
 
 
-def test_commands_load_only_what_they_need(tmp_path):
-    pytest.importorskip("pyarrow")
-    pytest.importorskip("skops")
-    rows = "".join(
-        f"{i / 7},{'pqr'[i % 3]},the row {i},{i % 2},{i % 3 == 0:d}\n" for i in range(12)
-    )
-    (tmp_path / "here.csv").write_text("x,kind,words,a,b\n" + rows + ",,,0,0\n")
-    fit = "fit here.csv --labels a,b --model mlknn --set n_neighbors=3 --quiet"
-    loaded = loaded_by(fit.split(), tmp_path)
-    assert "labelkin.methods" in loaded
-    unused = {"labelkin.experiments", "labelkin.onnx", "matplotlib"}
-    assert not loaded & unused
-    loaded = loaded_by(["predict", "model.skops", "here.csv"], tmp_path)
-    assert "labelkin.neighbors" in loaded
-    unused |= {"labelkin.methods", "labelkin.kin", "labelkin.ensemble", "pandas", "skops"}
-    unused |= {f"labelkin.datasets.formats._{name}" for name in ("arff", "libsvm", "npz")}
-    assert not loaded & unused
-
-
 def test_demo(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--samples", "200", "--out", str(out)]) == 0

@@ -143,8 +143,7 @@ predict dates.skops baddate.csv                     # 'soon' in row 2, not a dat
 fit posts.csv --text bodi --label-column tags       # could be meant: body
 fit posts.csv --text tags --label-column tags       # is a label
 fit posts.csv --text body --label-column tags --separator ''  # at least one character
-fit posts.csv --text body --text body --label-column tags     # twice
-fit posts.csv --text body --category body --label-column tags # twice
+fit posts.csv --text body --category body --label-column tags # two purposes
 fit posts.csv --text body --ignore body --label-column tags   # two
 fit posts.csv --ignore body --label-column tags     # no feature column is left
 fit notags.csv --text body --label-column tags      # lists no label at all
@@ -219,7 +218,7 @@ fit unlabelled.csv --labels a,b                     # no row has any label
 fit hole.csv --labels a,b --ignore z                # no feature column is left
 fit missing.csv --labels a,b --missing refuse       # column 'x' has no value in 1 of 3 rows
 fit infinite.csv --labels a,b                       # infinite value in row 1
-fit dates.csv --labels a,b --number z               # not numbers
+fit dates.csv --labels a,b --number z               # not a number
 fit onlylabels.csv --labels a,b                     # no feature column is left
 fit onlylabels.csv --labels -2                      # leaves a feature
 fit slip.csv --labels a,b                           # mostly numbers but holds 'about 33' in row 34

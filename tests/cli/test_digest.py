@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from labelkin.cli import main
-from labelkin.persistence import model_info
+from labelkin.persistence import load_model, model_info, save_model
 from support.model_files import rewritten
 from support.tables import write_films
 
@@ -64,12 +64,6 @@ def test_fit_reports_it(fitted, tmp_path, capsys):
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": {"columns": "plot"}},
-        {"schema": {"columns": {"plot": ["text"]}}},
-        {"schema": {"columns": {"plot": "sound"}}},
-        {"labels": []},
-        {"labels": {"separator": 7}},
-        {"ignore": [["id"]]},
         {"rows": "many"},
         {"fingerprint": [[1]]},
         {"decisions": {"f1": {"thresholds": ["high"]}}},
@@ -81,6 +75,24 @@ def test_an_altered_description_is_refused(change, fitted, tmp_path, capsys):
     altered = tmp_path / "m.skops"
     shutil.copy(model, altered)
     rewritten(altered, head={"details": {**model_info(model).details, **change}})
+    assert main(["predict", str(altered), str(films)]) == 2
+    assert "m.skops: the model's description of its input is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("schema_", {"columns": {"plot": "sound"}}),
+        ("schema_", {"columns": "plot"}),
+        ("label_columns_", {"separator": 7}),
+    ],
+)
+def test_altered_columns_are_refused(part, change, fitted, tmp_path, capsys):
+    model, films = fitted
+    altered = tmp_path / "m.skops"
+    loaded = load_model(model)
+    vars(getattr(loaded, part)).update(change)
+    save_model(loaded, altered)
     assert main(["predict", str(altered), str(films)]) == 2
     assert "m.skops: the model's description of its input is damaged" in capsys.readouterr().err
 

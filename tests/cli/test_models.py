@@ -87,7 +87,7 @@ def test_the_loaded_pipeline_takes_raw_rows(here):
     proba = model.predict_proba(pd.read_csv("new.csv"))
     written = np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=float)
     np.testing.assert_allclose(written, proba, atol=1e-6)
-    assert list(model[-1].label_names_) == LABELS
+    assert list(model.label_names_) == LABELS
     info = model_info("model.skops")
     assert info.label_names == LABELS
     assert info.details["model"] == "mlknn"
@@ -279,7 +279,9 @@ def test_categories_keep_leading_zeros_and_unknown_ones_pass(here):
     rows += [[f"0{i % 3}", i / 7, int(i % 3 == 0), int(i % 2)] for i in range(30)]
     (here / "z.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
     ok("fit", "z.csv", "--labels", "a,b", "--category", "zip", *FAST)
-    encoder = load_model("model.skops")["features"].named_transformers_["category"]["encode"]
+    encoder = (
+        load_model("model.skops").pipeline_["features"].named_transformers_["category"]["encode"]
+    )
     assert list(encoder.categories_[0]) == ["00", "01", "02"]
     (here / "new.csv").write_text("zip,x\n99,1\n,2\n")
     ok("predict", "model.skops", "new.csv", "--out", "p.csv")

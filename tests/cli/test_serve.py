@@ -150,7 +150,7 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.skops")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
     X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
-    names, rows = _without_cells(saved.model, saved.schema, X)
+    names, rows = _without_cells(saved.classifier.pipeline_, saved.schema, X)
     assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
     assert rows["plot"][0] == text.replace(" unknown", "")
     assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")

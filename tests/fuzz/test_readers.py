@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelkin.datasets import write
+from labelkin.datasets import read_table, write
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import Store
-from labelkin.tabular import read_raw_table
+from labelkin.tabular._columns import column_kind, column_lists, column_strings
 from support.damaged import SMALL, cpu_limit, outcome
 from support.mutations import inputs
 
@@ -103,9 +103,10 @@ def test_tables_of_text(tmp_path):
     corpus.append(corpus[0].replace(b"two", b"t\xe9o"))
 
     def read_columns(path):
-        table = read_raw_table(str(path))
+        table = read_table(path)
         for name in table.names:
-            table.lists(name) if table.kind(name) == "list" else table.strings(name)
+            is_list = column_kind(table, name) == "list"
+            column_lists(table, name) if is_list else column_strings(table, name)
 
     assert_read_or_named(path, corpus, read_columns, 400)
 

@@ -8,6 +8,7 @@ from labelkin._utils.array_api import Place, array_api_dispatch
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import distances
 from labelkin.kernel._solve import solve_ridge
+from labelkin.rows import as_rows
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
@@ -53,8 +54,8 @@ def test_a_regression_on_a_device_is_that_of_the_host(xp, data, kernel):
     here, there = (DirectKernelRidge(kernel, scale="auto", refine_rows=40) for _ in range(2))
     ours = here.fit_scores(X, Y, 0, fold_of)
     place = Place.of(xp.asarray(X))
-    theirs = there.fit_scores(X, Y, 0, fold_of, place=place)
+    theirs = there.fit_scores(as_rows(X, place), Y, 0, fold_of)
     np.testing.assert_allclose(theirs, ours, atol=1e-6)
     assert there.width_ == pytest.approx(here.width_)
     assert isinstance(there.coef_, np.ndarray)
-    np.testing.assert_allclose(there.scores(X, place=place), there.scores(X), atol=1e-12)
+    np.testing.assert_allclose(there.scores(as_rows(X, place)), there.scores(X), atol=1e-12)

@@ -9,11 +9,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from labelkin import KernelRidgeLOOClassifier
-from labelkin.distributed import MemoryBlocks
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import choose_ridges, loo_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.rows import Labels, NumpyRows
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "manhattan", "linear", "cosine"]
@@ -41,7 +41,7 @@ def test_weights_are_repetitions(data, kernel, scale, form, k):
     if k > 4:
         X = np.hstack([X] + [X**2 % 3] * 19)
     weighted, repeated = ridge(kernel, scale=scale), ridge(kernel, scale=scale)
-    scores = weighted.fit_scores(form(X), Y, weight=weight)
+    scores = weighted.fit_scores(form(X), Labels(Y, weight))
     # Copies are left out together.
     expected = repeated.fit_scores(form(X[again]), Y[again], fold_of=again)
     np.testing.assert_allclose(weighted.ridge_, repeated.ridge_)
@@ -57,7 +57,7 @@ def test_folds_are_left_out_with_their_weights(data):
     X, Y, weight, again = data
     fold_of = np.arange(50) % 5
     weighted, repeated = ridge("rbf"), ridge("rbf")
-    scores = weighted.fit_scores(X, Y, fold_of=fold_of, weight=weight)
+    scores = weighted.fit_scores(X, Labels(Y, weight), fold_of=fold_of)
     expected = repeated.fit_scores(X[again], Y[again], fold_of=fold_of[again])
     np.testing.assert_allclose(scores[again], expected, atol=1e-7)
 
@@ -73,14 +73,14 @@ def test_one_factorisation_with_weights(data, folds):
     scores = K @ weighted[1] + weighted[2]
     np.testing.assert_allclose(scores, K[:, again] @ repeated[1] + repeated[2], atol=1e-8)
     learner = DirectKernelRidge("rbf", width=1.5)
-    assert learner.fit_scores(X, Y, 0, fold_of, weight=weight).shape == Y.shape
+    assert learner.fit_scores(X, Labels(Y, weight), 0, fold_of).shape == Y.shape
 
 
 def test_landmarks_with_weights(data):
     X, _, weight, again = data
     K, C = rbf_kernel(X[:20]), rbf_kernel(X, X[:20])
-    weighted = RidgeSpectrum.of_landmarks(K, MemoryBlocks([C[:30], C[30:]]), weight)
-    repeated = RidgeSpectrum.of_landmarks(K, MemoryBlocks([C[again]]))
+    weighted = RidgeSpectrum.of_landmarks(K, NumpyRows([C[:30], C[30:]]), weight)
+    repeated = RidgeSpectrum.of_landmarks(K, NumpyRows([C[again]]))
     np.testing.assert_allclose(weighted.values, repeated.values, rtol=1e-6)
     np.testing.assert_allclose(np.abs(weighted.mean), np.abs(repeated.mean), atol=1e-6)
     np.testing.assert_allclose(np.abs(weighted.vectors[again]), np.abs(repeated.vectors), atol=1e-6)
@@ -92,7 +92,7 @@ def test_errors_and_ridges_count_weights(data):
     ridges = np.array([0.01, 1.0, 100.0]) * spectrum.scale
     errors = loo_errors(spectrum, Y, ridges)
     learner = KernelRidge("precomputed", ridges=np.array([1.0]))
-    squares = (learner.fit_scores(rbf_kernel(X), Y, weight=weight) - Y) ** 2
+    squares = (learner.fit_scores(rbf_kernel(X), Labels(Y, weight)) - Y) ** 2
     np.testing.assert_allclose(errors[1], np.average(squares, axis=0, weights=weight))
     # Rows that hardly count do not choose the ridge: they have other labels.
     many, few = np.repeat([[1.0, 1e-6], [1e-6, 1.0]], 50, axis=1)

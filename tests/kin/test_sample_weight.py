@@ -17,6 +17,7 @@ from labelkin.kin._stacking import Stage
 from labelkin.kin._trees import TreesLearner
 from labelkin.kin._weights import Candidate
 from labelkin.linear._learner import LogisticLearner
+from labelkin.rows import Labels
 from support.data import make_data
 
 EQUAL = [(Candidate((0, 1), np.inf), 0.5), (Candidate((0, 1), 0.1), 0.5)]
@@ -89,7 +90,10 @@ def test_trees_and_logistic_regression_follow_the_weights():
     trees = TreesLearner(ExtraTreesRegressor(20, min_samples_leaf=2), n_groups=5)
     for learner, cut in ((trees, 0.5), (LogisticLearner(), 0.0)):
         for w, expected in ((weight, Y), (weight[::-1].copy(), 1 - Y)):
-            scores = learner.fit_scores(both, labels, 0, fold_of, weight=w)
+            if learner is trees:
+                scores = learner.fit_scores(both, labels, 0, fold_of, weight=w)
+            else:
+                scores = learner.fit_scores(both, Labels(labels, w), 0, fold_of)
             assert np.mean((scores[:100] > cut) == expected) > 0.75
             assert np.mean((learner.scores(X) > cut) == expected) > 0.85
 

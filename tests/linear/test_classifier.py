@@ -7,7 +7,8 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from labelkin import MultiLabelLogisticRegression
-from labelkin.linear._fit import LabelFitter, MemoryData, draw_folds
+from labelkin.linear._fit import LabelFitter, draw_folds
+from labelkin.rows import Labels, as_rows
 from support.data import make_data
 
 
@@ -149,12 +150,10 @@ def test_weights_are_repetitions(form, model):
 
 def test_out_of_fold_log_odds_are_those_of_refits():
     X, Y = noisy()
-    data = MemoryData(X, Y)
-    weight = np.ones(len(X))
-    fold = draw_folds(data, weight, 4, np.random.RandomState(0))
+    fold = draw_folds(as_rows(X), np.ones(len(X)), 4, np.random.RandomState(0))
     assert np.bincount(fold).tolist() == [30, 30, 30, 30]
-    fitter = LabelFitter(data, tol=1e-9, max_iter=100, n_jobs=1)
-    odds, _ = fitter.fit_folds(weight, fold, np.full(4, 0.7))
+    fitter = LabelFitter(as_rows(X), Labels(Y), tol=1e-9, max_iter=100, n_jobs=1)
+    odds, _ = fitter.fit_folds(fold, np.full(4, 0.7))
     for number in range(4):
         part = fold == number
         refit = exact(0.7).fit(X[~part], Y[~part])
@@ -164,13 +163,13 @@ def test_out_of_fold_log_odds_are_those_of_refits():
 def test_out_of_fold_probabilities_do_not_see_the_labels_of_their_fold():
     """Other labels in a fold change no uncalibrated probability in it."""
     X, Y = noisy()
-    data, weight = MemoryData(X, Y), np.ones(len(X))
-    fold = draw_folds(data, weight, 5, np.random.RandomState(0))
+    rows = as_rows(X)
+    fold = draw_folds(rows, np.ones(len(X)), 5, np.random.RandomState(0))
     other = Y.copy()
     other[fold == 2] = 1 - other[fold == 2]
     found = [
-        LabelFitter(MemoryData(X, y), tol=1e-3, max_iter=100, n_jobs=1).fit_folds(
-            weight, fold, np.full(4, 1.0)
+        LabelFitter(rows, Labels(y), tol=1e-3, max_iter=100, n_jobs=1).fit_folds(
+            fold, np.full(4, 1.0)
         )[0]
         for y in (Y, other)
     ]
@@ -187,28 +186,26 @@ def test_noise_is_not_predicted_out_of_fold():
 
 
 def test_equal_rows_are_in_one_fold():
-    X, Y = noisy(60)
+    X, _ = noisy(60)
     twice = np.random.RandomState(0).permutation(np.tile(np.arange(60), 2))
-    data = MemoryData(X[twice], Y[twice])
-    fold = draw_folds(data, np.ones(120), 5, np.random.RandomState(0))
+    fold = draw_folds(as_rows(X[twice]), np.ones(120), 5, np.random.RandomState(0))
     for row in range(60):
         assert len(set(fold[twice == row])) == 1
-    few = MemoryData(X[np.arange(60) % 3], Y)  # three kinds of rows: folds ignore them
+    few = as_rows(X[np.arange(60) % 3])  # three kinds of rows: folds ignore them
     assert len(set(draw_folds(few, np.ones(60), 5, np.random.RandomState(0)))) == 5
 
 
 def test_one_C_for_all_by_held_out_log_loss():
     X, Y = noisy(150, 30)
-    data, weight = MemoryData(X, Y), np.ones(150)
-    fold = draw_folds(data, weight, 5, np.random.RandomState(0))
+    fold = draw_folds(as_rows(X), np.ones(150), 5, np.random.RandomState(0))
     model = MultiLabelLogisticRegression(random_state=0, calibrate=False).fit(X, Y)
     assert len(set(model.C_)) == 1
     losses = []
     share = Y.mean(axis=0)
     unit = -(share * np.log(share) + (1 - share) * np.log1p(-share))
-    fitter = LabelFitter(data, tol=1e-3, max_iter=100, n_jobs=1)
+    fitter = LabelFitter(as_rows(X), Labels(Y), tol=1e-3, max_iter=100, n_jobs=1)
     for C in model.C_[0] * np.array([10**-0.5, 1, 10**0.5]):
-        odds, _ = fitter.fit_folds(weight, fold, np.full(4, C))
+        odds, _ = fitter.fit_folds(fold, np.full(4, C))
         loss = np.logaddexp(0, odds) - Y * odds
         losses.append((loss.mean(axis=0) / unit).mean())
     assert np.argmin(losses) == 1

@@ -6,6 +6,7 @@ _SMALL = {
     "AdaBoostPDTClassifier": {"n_estimators": 3},
     "BaggingVPCPClassifier": {"n_estimators": 3},
     "KinEnsembleClassifier": {"n_projections": 1, "n_trees": 5},
+    "TableClassifier": {"estimator": labelkin.MultiLabelLogisticRegression(random_state=0)},
     "VPCMEClassifier": {"n_estimators": 3},
 }
 

@@ -5,7 +5,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import MultiLabelLogisticRegression
-from labelkin.tabular import RobustLogScaler, Schema, make_pipeline
+from labelkin.tabular import RobustLogScaler, Schema
+from labelkin.tabular._pipeline import make_pipeline
 
 
 @parametrize_with_checks([RobustLogScaler()])
@@ -45,7 +46,7 @@ def test_a_huge_value_does_not_drive_the_labels():
     kind = rng.choice(["a", "b", "c"], 300)
     y = np.column_stack([kind == "a", (kind == "b") | (size > 1500), rng.random(300) < 0.1])
     rows = pandas.DataFrame({"size": size, "kind": kind})
-    schema = Schema({"size": "numeric", "kind": "category"}, scale="robust")
+    schema = Schema({"size": "number", "kind": "category"}, scale="robust")
     model = make_pipeline(schema, MultiLabelLogisticRegression()).fit(rows, y.astype(int))
     new = pandas.DataFrame({"size": [500.0, 1e9], "kind": ["c", "c"]})
     proba = model.predict_proba(new)

@@ -159,17 +159,6 @@ def test_label_sets_never_seen_can_be_predicted():
     assert ChainClassifier().fit(X, Y).predict([[1.0, 1.0]]).shape == (1, 2)
 
 
-def test_a_base_without_probabilities():
-    X, Y = make_data()
-    model = ChainClassifier(RidgeClassifier()).fit(X, Y)
-    proba = model.predict_proba(X)
-    assert set(np.unique(proba)) == {0.0, 1.0}
-    np.testing.assert_array_equal(model.predict(X), proba)
-
-
-# ------------------------------------------------------------------------- several chains
-
-
 def test_several_chains_are_the_mean_of_single_ones():
     X, Y = make_data(120, 5, 4)
     ensemble = ChainClassifier(n_estimators=6, random_state=3).fit(X[:80], Y[:80])

@@ -6,7 +6,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.svm import LinearSVC
 
 from labelkin.transformation import LabelPowersetClassifier
 from labelkin.transformation._powerset import LabelSetModel, distinct_label_sets
@@ -77,13 +76,6 @@ def test_a_tree_with_outcomes_at_its_nodes_predicts_as_its_classes_do():
     )
     # The tree itself is left whole.
     assert model.estimator_.predict_proba(X).shape == (200, len(model.label_sets_))
-
-
-def test_a_base_without_probabilities(data):
-    X, Y = data
-    model = LabelPowersetClassifier(LinearSVC(random_state=0)).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X))
-    assert (model.predict(X) == Y).mean() > 0.8
 
 
 def test_one_label_set(data):

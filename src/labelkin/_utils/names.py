@@ -1,6 +1,6 @@
 """Names and texts in messages: mistyped ones, long ones, and counts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -27,3 +27,13 @@ def plural(count: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def join_names(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few names for a message, and how many more there are.
+
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

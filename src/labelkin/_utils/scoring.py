@@ -1,9 +1,13 @@
-"""One (n, q) matrix of scores, or of labels, from any multi-label classifier."""
+"""Scores, probabilities and labels of any classifier: one (n, q) matrix, or a column per class.
+
+A classifier without ``predict_proba`` is ranked by its ``decision_function``.
+"""
 
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 
 from labelkin._utils.array_api import to_numpy
 
@@ -26,6 +30,51 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
             "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
         )
     return _score_matrix(estimator, scores, n_labels)
+
+
+def estimator_proba(estimator: Any, X: Any, labels: np.ndarray) -> np.ndarray:
+    """Return the probabilities of a multi-label classifier, one column per label.
+
+    Without ``predict_proba`` these are the decision values on the scale of probabilities, as
+    `squash` maps them, and without these the (n, q) labels that it predicts, which are given.
+    """
+    n_labels = labels.shape[1]
+    if hasattr(estimator, "predict_proba"):
+        return estimator_scores(estimator, X, n_labels)
+    if hasattr(estimator, "decision_function"):
+        return squash(estimator_scores(estimator, X, n_labels).reshape(-1, n_labels))
+    return labels.astype(np.float64)
+
+
+def class_proba(classifier: Any, X: Any) -> np.ndarray:
+    """Return the probabilities of a classifier of one target, one column per class.
+
+    Without ``predict_proba``, two classes get their decision values as `squash` maps them, more
+    classes the softmax of theirs; without decision values the predicted class has probability 1.
+    """
+    classes = classifier.classes_
+    if hasattr(classifier, "predict_proba"):
+        return classifier.predict_proba(X)
+    if hasattr(classifier, "decision_function"):
+        decision = np.asarray(classifier.decision_function(X), dtype=np.float64)
+        if decision.ndim == 1:
+            positive = squash(decision)
+            return np.column_stack([1 - positive, positive])
+        if decision.shape[1] == len(classes):
+            return softmax(decision, axis=1)
+    return (classifier.predict(X)[:, None] == classes).astype(np.float64)
+
+
+def squash(decision: np.ndarray) -> np.ndarray:
+    """Map decision values to (0, 1) in the same order, above one half exactly the positive ones.
+
+    The map is (1 + d / (1 + |d|)) / 2. It is not calibrated, and, unlike the logistic function,
+    does not round different large values to the same 1.
+    """
+    decision = np.asarray(decision, dtype=np.float64)
+    proba = 0.5 + 0.5 * decision / (1 + np.abs(decision))
+    below, above = np.nextafter(0.5, [0, 1])  # a value near zero must not round to one half
+    return np.where(decision > 0, np.maximum(proba, above), np.minimum(proba, below))
 
 
 def _score_matrix(estimator: Any, scores: Any, n_labels: int) -> np.ndarray:

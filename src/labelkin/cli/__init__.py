@@ -1,6 +1,5 @@
 """The command line ``labelkin``: one module per command, the underscored ones are shared."""
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -13,14 +12,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     An error is one sentence on stderr and an exit code, never a traceback.
     """
-    if argv is None:
-        # In a process of its own: imports make many objects and hardly any garbage, and to seek
-        # it as often as usual is a tenth of the time of a short command.
-        gc.set_threshold(50_000)
     with terminable() as interrupted:  # also while the commands are imported
         code = _run(sys.argv[1:] if argv is None else list(argv), interrupted)
-    if argv is None:
-        gc.freeze()  # at its end, Python would search all that was imported for garbage
     if argv is None and code == 130:
         # Python would wait for threads that still compute.
         sys.stdout.flush()

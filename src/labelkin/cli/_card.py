@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.optional import installed_version
-from labelkin.cli._compute import last_step
-from labelkin.cli._data import SavedModel, TrainingData
+from labelkin.cli._data import SavedModel
 from labelkin.cli._fingerprint import fingerprint
-from labelkin.cli._methods import Candidate, make_classifier
-from labelkin.tabular import Schema
+from labelkin.cli._methods import Candidate, last_step, make_classifier
+from labelkin.tabular import Schema, TrainingData
 
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 _COLUMNS = 100  # named at most
@@ -30,8 +29,8 @@ def card_of_folds(
         how += f", {facts['repeats']} repetitions (the curves and rows are of the first)"
     classifier = make_classifier(candidate.method, candidate.settings, candidate.seed)
     return [
-        ("data", Path(training.table.path).name),
-        *_card_of_data(training.table.path, training.X, training.schema, training.y),
+        ("data", Path(training.source).name),
+        *_card_of_data(training.source, training.X, training.schema, training.y),
         *[("read as", ", ".join(facts["guesses"]))][: bool(facts["guesses"])],
         ("method", f"{candidate.title} ({candidate.name})"),
         ("settings", _settings(classifier)),
@@ -46,7 +45,7 @@ def card_of_model(
 ) -> list[tuple[str, str]]:
     """Return the model card of a fitted model and the data it was evaluated on."""
     details = saved.info.details
-    classifier = last_step(saved.model)
+    classifier = saved.classifier.estimator_
     versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
     facts = [
         ("model", saved.path.name),

@@ -9,14 +9,12 @@ import numpy as np
 from sklearn.model_selection import RepeatedKFold
 from sklearn.utils import _safe_indexing
 
-from labelkin.cli import _compute
-from labelkin.cli._data import TrainingData
 from labelkin.cli._figures import Figures, evaluate_judged
 from labelkin.cli._methods import Candidate
 from labelkin.evaluation import Growth, fit_growth
 from labelkin.metrics import METRICS
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
-from labelkin.tabular import make_pipeline
+from labelkin.tabular import TableClassifier, TrainingData
 
 Split = tuple[np.ndarray, np.ndarray]
 """Positions of the training rows and of the test rows."""
@@ -40,9 +38,9 @@ class FoldResults:
 
 @dataclass(frozen=True)
 class FittedFold:
-    """A pipeline fitted on all rows but those of a fold, and its predictions for these."""
+    """A model fitted on all rows but those of a fold, and its predictions for these."""
 
-    pipeline: Any
+    model: TableClassifier
     X: Any
     """The rows of the fold, as the pipeline takes them."""
     test: np.ndarray
@@ -60,7 +58,7 @@ def split_rows(
     y = training.y
     if folds > len(y):
         raise ValueError(
-            f"--folds {folds}: {training.table.path} has only {len(y)} rows; choose at most that "
+            f"--folds {folds}: {training.source} has only {len(y)} rows; choose at most that "
             "many folds."
         )
     splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
@@ -102,7 +100,7 @@ def cross_validate(
                 found.figures.setdefault(key, []).append(float(value))
             found.labels.append(fold.labels)
             found.scores.append(fold.scores)
-            found.thresholds.append(_compute.thresholds(fold.pipeline, fold.labels.shape[1]))
+            found.thresholds.append(fold.model.thresholds_)
             inspect(name, number, fold)
             done += 1
         now = time.perf_counter()
@@ -117,14 +115,13 @@ def _fit_fold(
     """Fit a method on the training rows and predict the test rows."""
     train, test = split
     X_train, X_test = _safe_indexing(training.X, train), _safe_indexing(training.X, test)
-    names, device = training.labels.names, candidate.device
-    pipeline = make_pipeline(training.schema, candidate.make(names, number))
+    model = candidate.make_model(training, fold=number)
     started = time.perf_counter()
-    _compute.fit(pipeline, X_train, training.y[train], names, device)
+    model.fit(X_train, training.y[train])
     fitted = time.perf_counter()
-    labels, scores = _compute.predict(pipeline, X_test, device)
+    labels, scores = model.predict_with_scores(X_test)
     predicted = time.perf_counter()
-    return FittedFold(pipeline, X_test, test, labels, scores, fitted - started, predicted - fitted)
+    return FittedFold(model, X_test, test, labels, scores, fitted - started, predicted - fitted)
 
 
 def find_winner(results: Mapping[str, FoldResults], metric: str) -> tuple[str, str]:

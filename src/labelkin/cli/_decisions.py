@@ -130,17 +130,17 @@ def _parse_number(text: str) -> float | None:
         return None
 
 
-def learn_thresholds(pipeline: Any, y: "np.ndarray") -> dict[str, Any]:
+def learn_thresholds(classifier: Any, y: "np.ndarray") -> dict[str, Any]:
     """Return thresholds for each decision, so that it can be changed after fitting.
 
-    They rest on the out-of-sample scores of a fitted pipeline's classifier; without any, the
+    They rest on the out-of-sample scores of a fitted classifier; without any, the
     result is empty.
     """
     import numpy as np
 
     from labelkin.decisions import DECISIONS, LabelDecision
 
-    scores = _out_of_sample_scores(pipeline.steps[-1][1], y.shape)
+    scores = _out_of_sample_scores(classifier, y.shape)
     if scores is None:
         return {}
     found = {}

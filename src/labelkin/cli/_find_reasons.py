@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin._utils.names import abbreviate
-from labelkin.cli._data import FittedModel, TrainingData
 from labelkin.cli._reasons import SPOKEN_LABELS, Member, Reasons
-from labelkin.tabular import Schema, occlude, words_as_written
+from labelkin.tabular import Schema, TableClassifier, TrainingData
+from labelkin.tabular._occlusion import occlude, words_as_written
 
 if TYPE_CHECKING:
     from labelkin.cli._compare import FittedFold
@@ -50,7 +50,7 @@ def _cell(value: Any) -> str:
 
 
 def find_reasons(
-    saved: FittedModel,
+    saved: TableClassifier,
     X: Any,
     row: int,
     labels: np.ndarray,
@@ -63,21 +63,21 @@ def find_reasons(
     `labels` and `scores` are the predictions for that row, of shape (q,); `describe` returns a
     training row in words.
     """
-    explanation = _explain(saved.model, X, row)
+    explanation = _explain(saved.pipeline_, X, row)
     if hasattr(explanation, "contributions"):
-        texts = saved.schema.of_kind("text")
-        written = words_as_written(saved.model, texts, X.iloc[[row]]) if texts else {}
-        known = set(saved.schema.columns or ())
+        texts = saved.schema_.of_kind("text")
+        written = words_as_written(saved.pipeline_, texts, X.iloc[[row]]) if texts else {}
+        known = set(saved.schema_.columns or ())
         parts = [explanation.feature_names[i] for i in explanation.features]
         parts = [part if part in known else written.get(part, part) for part in parts]
         effects = explanation.contributions
         method = "log odds that each word or value adds"
     else:
-        parts, effects = occlude(saved.model, saved.schema, X, row, len(labels))
+        parts, effects = occlude(saved.pipeline_, saved.schema_, X, row, len(labels))
         method = "change of the log odds when a word or value is removed"
     ranking = np.argsort(-scores, kind="stable").tolist()
     order = [j for rank, j in enumerate(ranking) if rank < _LABELS or labels[j]]
-    names = saved.labels.names
+    names = saved.label_columns_.names
     members, speakers, near = _find_rows(explanation, order)
     return Reasons(
         title,
@@ -181,9 +181,8 @@ class FoldMistakes:
         """Add the mistakes of a method in a fold; repetitions of the folds are passed over."""
         if number >= self.folds:
             return
-        model = FittedModel(fold.pipeline, self.training.schema, self.training.labels)
         mistakes = explain_mistakes(
-            model,
+            fold.model,
             fold.X,
             self.training.y[fold.test],
             fold.labels,
@@ -199,7 +198,7 @@ class FoldMistakes:
 
 
 def explain_mistakes(
-    model: FittedModel,
+    model: TableClassifier,
     X: Any,
     y: np.ndarray,
     labels: np.ndarray,
@@ -214,9 +213,9 @@ def explain_mistakes(
     """
     from labelkin.evaluation import Mistake, worst_rows
 
-    describe = describe_rows(model.schema, X)
-    has_scores = hasattr(model.model, "predict_proba") or hasattr(model.model, "decision_function")
-    names = model.labels.names
+    describe = describe_rows(model.schema_, X)
+    has_scores = hasattr(model, "predict_proba") or hasattr(model, "decision_function")
+    names = model.label_columns_.names
     found = []
     for row, size in zip(*worst_rows(y, labels, scores, y.mean(axis=0), most), strict=True):
         given, predicted = y[row].astype(bool), labels[row].astype(bool)

@@ -9,7 +9,6 @@ import numpy as np
 import typer
 
 from labelkin.cli._compare import FoldResults, Split, find_winner
-from labelkin.cli._data import TrainingData
 from labelkin.cli._figures import (
     fold_heading,
     label_figures,
@@ -20,6 +19,7 @@ from labelkin.cli._figures import (
 from labelkin.cli._methods import Candidate
 from labelkin.cli._output import Notes, plural, print_table
 from labelkin.evaluation import FEW_ROWS, OutOfSample
+from labelkin.tabular import TrainingData
 
 # Rows of the table of labels, unless all are requested.
 _WEAKEST = 5

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labelkin.cli._compute import last_step
-
 if TYPE_CHECKING:
+    from labelkin import TableClassifier
     from labelkin.cli._decisions import Decision
     from labelkin.methods import Method
+    from labelkin.tabular import TrainingData
 
 DEFAULT = "kin"
 """The method of commands without ``--model``."""
@@ -54,6 +54,44 @@ class Candidate:
         if self.decision is None:
             return classifier
         return self.decision.wrap(classifier, label_names, self.seed)
+
+    def make_model(self, training: "TrainingData", fold: int = 0) -> "TableClassifier":
+        """Return an unfitted classifier of the columns and labels of a table."""
+        from labelkin import TableClassifier
+
+        return TableClassifier(
+            self.make(training.labels.names, fold),
+            labels=training.labels,
+            columns=training.schema,
+            device=self.device,
+        )
+
+
+def last_step(model: Any) -> Any:
+    """Return the classifier of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def check_device(device: str | None, decision: object = None) -> None:
+    """Refuse a device that cannot be used, before anything is read.
+
+    `decision` is given if it is learned with the classifier, which is done on the processor.
+    """
+    if device in (None, "cpu"):
+        return
+    if decision is not None:
+        raise ValueError(
+            f"--device {device}: with --decide or --threshold models are fitted on the processor; "
+            "leave out one of them, or decide when predicting."
+        )
+    import numpy as np
+
+    from labelkin._utils.array_api import move_to_device
+
+    try:
+        move_to_device(np.zeros((1, 1)), None, str(device))
+    except ValueError as error:
+        raise ValueError(f"--device {device}: {error}") from None
 
 
 def find_candidates(

@@ -7,7 +7,7 @@ from typing import Any
 from labelkin._utils.files import open_for_writing
 from labelkin.cli._card import card_of_folds, card_of_model
 from labelkin.cli._compare import MOST_FOLDS, PARTS, Split, measure_growth
-from labelkin.cli._data import SavedModel, TrainingData
+from labelkin.cli._data import SavedModel
 from labelkin.cli._figures import MEANINGS, format_summary, label_figures, summarise
 from labelkin.cli._find_reasons import FoldMistakes, describe_rows, explain_mistakes
 from labelkin.cli._findings import Findings
@@ -15,6 +15,7 @@ from labelkin.cli._methods import Candidate
 from labelkin.cli._output import plural, progress_bar
 from labelkin.evaluation import EvaluationPage, Growth, MethodFigures, Mistake
 from labelkin.metrics import METRICS
+from labelkin.tabular import TrainingData
 
 
 def write_fold_page(
@@ -44,7 +45,7 @@ def write_fold_page(
         path,
         found,
         metrics,
-        title=Path(training.table.path).name,
+        title=Path(training.source).name,
         how=f"in cross-validation on {len(splits)} folds",
         notes=[],
         mistakes=mistakes.of(best.name),
@@ -74,7 +75,7 @@ def write_model_page(
         title=data.name,
         how=f"on {data.name}",
         notes=notes,
-        mistakes=explain_mistakes(saved, X, once.y, once.labels, once.scores),
+        mistakes=explain_mistakes(saved.classifier, X, once.y, once.labels, once.scores),
         describe=describe_rows(saved.schema, X),
         card=card_of_model(saved, data, X, once.y, found.facts["training_rows"], command),
         growth_note="A learning curve needs models of fewer rows: labelkin evaluate on the "

@@ -9,14 +9,15 @@ from labelkin.cli._data import SavedModel
 from labelkin.cli._decisions import Decision
 from labelkin.cli._find_reasons import find_reasons
 from labelkin.cli._predictions import Predictions
+from labelkin.datasets import RawTable
 from labelkin.methods import METHODS
 from labelkin.serve import BadRows, Deadline
-from labelkin.tabular import RawTable, table_of_records
+from labelkin.tabular import table_of_records
 
 _CHUNK = 500  # rows predicted between two checks of the deadline
 _COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
-_KINDS = {"numeric": "number", "day_first_date": "date", "raw": "any"}
+_KINDS = {"day_first_date": "date", "raw": "any"}
 _CSV, _JSON = "The table", "The request"
 
 
@@ -31,7 +32,7 @@ class ModelService:
         saved, schema = self._saved, self._saved.schema
         kinds = schema.columns
         if kinds is None and schema.names is not None:
-            kinds = dict.fromkeys(schema.names, "numeric")
+            kinds = dict.fromkeys(schema.names, "number")
         values = _known_values(saved)
         columns = None
         if kinds is not None:
@@ -64,10 +65,7 @@ class ModelService:
 
     def read_records(self, rows: list[Any]) -> Any:
         """Return rows given as JSON values."""
-        decimal = self._saved.decimal_comma or "."
-        return self._read(
-            lambda: table_of_records(rows, self._saved.schema, source=_JSON, decimal=decimal)
-        )
+        return self._read(lambda: table_of_records(rows, self._saved.schema, source=_JSON))
 
     def _read(self, make: Callable[[], RawTable]) -> Any:
         try:
@@ -86,7 +84,7 @@ class ModelService:
         for first in range(0, self.count(rows), _CHUNK):
             deadline.check()
             part = rows[first : first + _CHUNK]
-            labels, scores, _ = self._saved.predict(part, None, self._decision)
+            labels, scores, _ = self._saved.predict(part, self._decision)
             numbers = list(range(first + 1, first + 1 + len(labels)))
             separator = self._saved.labels.separator
             found += Predictions(
@@ -97,8 +95,8 @@ class ModelService:
     def explain(self, rows: Any, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row."""
         one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
-        labels, scores, _ = self._saved.predict(one, None, self._decision)
-        reasons = find_reasons(self._saved, rows, number, labels[0], scores[0]).as_json()
+        labels, scores, _ = self._saved.predict(one, self._decision)
+        reasons = find_reasons(self._saved.classifier, rows, number, labels[0], scores[0]).as_json()
         return {key: reasons[key] for key in ("labels", "members", "nearest")}
 
 
@@ -107,7 +105,7 @@ def _method_of(saved: SavedModel) -> str:
     name = saved.info.details.get("model")
     if isinstance(name, str) and name in METHODS:
         return METHODS[name].title
-    return type(saved.model).__name__
+    return type(saved.classifier.estimator_).__name__
 
 
 def _known_values(saved: SavedModel) -> dict[str, list[str]]:
@@ -116,7 +114,9 @@ def _known_values(saved: SavedModel) -> dict[str, list[str]]:
     if not names:
         return {}
     try:
-        encoder = saved.model[0].named_transformers_["category"].named_steps["encode"]
+        encoder = (
+            saved.classifier.pipeline_[0].named_transformers_["category"].named_steps["encode"]
+        )
     except (TypeError, LookupError, AttributeError):  # not a pipeline that `labelkin fit` makes
         return {}
     return {

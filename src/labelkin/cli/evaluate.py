@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelkin.cli import _compute
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
     check_data_file,
@@ -15,7 +14,7 @@ from labelkin.cli._data import (
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._methods import DEFAULT, find_candidates, parse_settings
+from labelkin.cli._methods import DEFAULT, check_device, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -124,7 +123,7 @@ def command(
     check_data_file(data or source)
     names = _parse_metrics(metrics)
     decision = parse_decision(deciding)
-    _compute.check_device(choice.device, decision if data is None else None)
+    check_device(choice.device, decision if data is None else None)
     if report is not None:
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
     if data is None and source.suffix.lower() == ".skops":
@@ -223,11 +222,11 @@ def _evaluate_model(
     from labelkin.cli._page import write_model_page
     from labelkin.evaluation import OutOfSample
 
-    saved = load_saved_model(path)
+    saved = load_saved_model(path, device=device)
     rows = saved.read(data, reading)
     y = saved.labels.read(rows, notes.pending)
     X = saved.schema.read(rows, notes.pending)
-    print_guesses(rows, notes, options.ReadingOptions)
+    print_guesses(rows.source, rows.guesses, notes, options.ReadingOptions)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
         verb = "is" if seen == 1 else "are"
@@ -239,7 +238,7 @@ def _evaluate_model(
         )
     notes.pending += remarks
     notes.flush()
-    labels, scores, thresholds = saved.predict(X, device, decision)
+    labels, scores, thresholds = saved.predict(X, decision)
     figures = evaluate_judged(y, scores, labels, metrics)
     results = FoldResults(path.name, {name: [value] for name, value in figures.items()})
     names = saved.labels.names

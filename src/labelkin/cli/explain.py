@@ -73,15 +73,15 @@ def command(
     saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
     notes = Notes(quiet or as_json)
-    print_guesses(table, notes, options.ReadingOptions)
+    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     X = saved.schema.read(table, [])
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
-    labels, scores, _ = saved.predict(one, None, decision)
+    labels, scores, _ = saved.predict(one, decision)
     title = f"row {row}{_in_words(saved, X)(row - 1)}"
     describe = _describer(saved, training, reading)
-    found = find_reasons(saved, X, row - 1, labels[0], scores[0], title, describe)
+    found = find_reasons(saved.classifier, X, row - 1, labels[0], scores[0], title, describe)
     if out is not None:
         _write(found, out)
     if as_json:

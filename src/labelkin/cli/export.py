@@ -54,9 +54,9 @@ def command(
 
     saved = load_saved_model(model, expected_sha256)
     exported = to_onnx(
-        saved.model,
+        saved.classifier.pipeline_,
         dtype="float32" if float32 else "float64",
-        names=saved.info.label_names,
+        names=saved.labels.names,
         features=saved.schema.names,
     )
     raw = exported.SerializeToString()

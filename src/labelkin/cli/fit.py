@@ -4,15 +4,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin.cli import _compute
 from labelkin.cli import _options as options
-from labelkin.cli._data import TrainingData, check_data_file, read_training_data
+from labelkin.cli._data import check_data_file, read_training_data
 from labelkin.cli._decisions import learn_thresholds, parse_decision
-from labelkin.cli._methods import Candidate, find_candidates, parse_settings
+from labelkin.cli._fingerprint import fingerprint
+from labelkin.cli._methods import Candidate, check_device, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -21,6 +21,9 @@ from labelkin.cli._output import (
     progress_bar,
     shell_line,
 )
+
+if TYPE_CHECKING:
+    from labelkin.tabular import TrainingData
 
 EXAMPLES = """Examples:
 
@@ -61,10 +64,9 @@ def command(
     settings = parse_settings(choice.settings)
     decision = parse_decision(deciding)
     from labelkin.persistence import save_model
-    from labelkin.tabular import make_pipeline
 
     candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)
-    _compute.check_device(choice.device, decision)
+    check_device(choice.device, decision)
 
     # Read the table and find what its columns are.
     notes = Notes(quiet or as_json)
@@ -73,11 +75,12 @@ def command(
     if len(candidates) > 1:
         chosen = _choose(training, candidates, choice, notes)
 
-    # Put the preparation of the columns before the classifier and fit both.
-    pipeline = make_pipeline(training.schema, chosen.make(training.labels.names))
+    # Fit the preparation of the columns and the classifier.
+    model = chosen.make_model(training)
     started = time.perf_counter()
-    with _shown_progress(pipeline, f"fitting {chosen.title}", hidden=quiet or as_json):
-        _compute.fit(pipeline, training.X, training.y, training.labels.names, choice.device)
+    with _shown_progress(model.estimator, f"fitting {chosen.title}", hidden=quiet or as_json):
+        model.fit(training.X, training.y)
+    model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
 
     # Save the model with all that is needed to read new rows.
@@ -93,10 +96,11 @@ def command(
         facts["decide"] = deciding.decide or deciding.threshold
     details = {
         **facts,
-        **training.details(),
-        "decisions": learn_thresholds(pipeline, training.y),
+        "rows": len(training.y),
+        "fingerprint": fingerprint(training.X),
+        "decisions": learn_thresholds(model.estimator_, training.y),
     }
-    digest = save_model(pipeline, out, label_names=training.labels.names, details=details)
+    digest = save_model(model, out, details=details)
 
     # Report what was done.
     size = out.stat().st_size if out.is_file() else 0
@@ -110,7 +114,7 @@ def command(
 
 
 def _choose(
-    training: TrainingData,
+    training: "TrainingData",
     candidates: list[Candidate],
     choice: options.MethodOptions,
     notes: Notes,
@@ -139,9 +143,8 @@ def _choose(
 
 
 @contextmanager
-def _shown_progress(pipeline: Any, description: str, *, hidden: bool) -> Iterator[None]:
+def _shown_progress(classifier: Any, description: str, *, hidden: bool) -> Iterator[None]:
     """Show a bar that advances with each member of an ensemble."""
-    classifier = pipeline.steps[-1][1]
     total = getattr(classifier, "n_estimators", None)
     if not hasattr(classifier, "_callback") or not isinstance(total, int):
         yield
@@ -151,6 +154,4 @@ def _shown_progress(pipeline: Any, description: str, *, hidden: bool) -> Iterato
         try:
             yield
         finally:
-            # The bar is no part of the model; fitted on a device, the last step is a copy.
-            for model in (classifier, pipeline.steps[-1][1]):
-                vars(model).pop("_callback", None)
+            del classifier._callback  # it is no part of the model

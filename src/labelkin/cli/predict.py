@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin.cli import _compute
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model, print_guesses
 from labelkin.cli._decisions import parse_decision
+from labelkin.cli._methods import check_device
 from labelkin.cli._output import Notes, check_output, print_json, split_names
 from labelkin.cli._predictions import Predictions, output_format
 
 if TYPE_CHECKING:
-    from labelkin.tabular import RawTable
+    from labelkin.datasets import RawTable
 
 EXAMPLES = """Examples:
 
@@ -112,9 +112,9 @@ def command(
     check_model_file(model)
     check_data_file(data)
     decision = parse_decision(deciding)
-    _compute.check_device(device)
+    check_device(device)
 
-    saved = load_saved_model(model, expected_sha256)
+    saved = load_saved_model(model, expected_sha256, device)
     separator = separator or saved.labels.separator
     names = list(saved.labels.names)
     mixed = next((name for name in names if separator in name), None)
@@ -130,10 +130,11 @@ def command(
         ids = _columns_as_written(table, [id_column], "--id")[id_column]
     kept = _columns_as_written(table, wanted, "--keep")
     notes = Notes(quiet)
-    print_guesses(table, notes, options.ReadingOptions)
-    X = saved.schema.read(table, notes.pending, as_frame=False)
+    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
+    with saved.checked():
+        X = saved.schema.read(table, notes.pending)
     notes.flush()
-    labels, scores, _ = saved.predict(X, device, decision)
+    labels, scores, _ = saved.predict(X, decision)
     if per_label is None:
         per_label = saved.labels.column is None and not top
     predictions = Predictions(
@@ -155,15 +156,18 @@ def command(
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
     """Return columns of the input as they are written; --keep all means all of them."""
+    from labelkin.datasets.formats._columns import find_columns
+    from labelkin.tabular._columns import column_strings
+
     if not names:
         return {}
     if table.names is None:
-        raise ValueError(f"{option} {names[0]}: {table.path} has no column names.")
+        raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
     if option == "--keep" and names == ["all"] and "all" not in table.names:
         names = list(table.names)
     for name in names:
-        table.check_columns([name])
+        find_columns([name], table.names, table.source)
     return {
-        name: ["" if cell is None else cell for cell in table.strings(name)]
+        name: ["" if cell is None else cell for cell in column_strings(table, name)]
         for name in dict.fromkeys(names)
     }

@@ -133,7 +133,7 @@ def command(
     from joblib import effective_n_jobs
     from rich.console import Console
 
-    from labelkin.experiments.run.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
@@ -143,14 +143,16 @@ def command(
 
     chosen = find_group(group)
     own = _parse_methods(method or [])
-    names = split_names(datasets)
+    names, among = split_names(datasets), split_names(methods)
     if not names and not data:
         names = [QUICK_DATASET] if quick else list(chosen.datasets)
+    if not among:
+        among = [m for m in chosen.methods if names or m not in SECOND_SETTINGS]
     first, count = _parse_repeats(repeats) or (0, 1 if quick else chosen.repeats)
     seed = None if folds == 1 else chosen.seed
     plan = Plan(
         sources=find_sources(names, data or [], labels or []),
-        methods=tuple(dict.fromkeys([*(split_names(methods) or chosen.methods), *own])),
+        methods=tuple(dict.fromkeys([*among, *own])),
         registry={**COMPARED, **own},
         protocol=Protocol(count, folds or chosen.folds, stratified, seed, first_repeat=first),
         shard=_parse_shard(shard),
@@ -259,7 +261,8 @@ def _print_summary(plan: "Plan", path: Path, summary: "Summary", console: "Conso
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:
-        console.print(f"failed: {Cell.of(row)}: {row['error']}", style="red", markup=False)
+        line = f"failed: {Cell.of(row)}: {row['error']}"
+        console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")

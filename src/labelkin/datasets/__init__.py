@@ -1,32 +1,29 @@
 """Multi-label datasets: readers and writers of files, datasets known by name, descriptions."""
 
-from typing import TYPE_CHECKING
-
 from labelkin._utils.files import FormatError
-from labelkin._utils.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from labelkin.datasets._describe import Description, describe
-    from labelkin.datasets._digit_scenes import load_digit_scenes
-    from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
-    from labelkin.datasets.formats._arff import read_arff, write_arff
-    from labelkin.datasets.formats._csv import read_csv, write_csv
-    from labelkin.datasets.formats._dispatch import read, write
-    from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
-    from labelkin.datasets.formats._npz import read_npz, write_npz
-    from labelkin.datasets.formats._parquet import read_parquet, write_parquet
-    from labelkin.datasets.registry._known import (
-        DatasetInfo,
-        SourceFile,
-        dataset_info,
-        dataset_names,
-    )
-    from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
+from labelkin.datasets._describe import Description, describe
+from labelkin.datasets._digit_scenes import load_digit_scenes
+from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
+from labelkin.datasets._tables import RawTable, parse_table, read_table
+from labelkin.datasets.formats._arff import read_arff, write_arff
+from labelkin.datasets.formats._csv import read_csv, write_csv
+from labelkin.datasets.formats._dispatch import read, write
+from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
+from labelkin.datasets.formats._npz import read_npz, write_npz
+from labelkin.datasets.formats._parquet import read_parquet, write_parquet
+from labelkin.datasets.registry._known import (
+    DatasetInfo,
+    SourceFile,
+    dataset_info,
+    dataset_names,
+)
+from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
 
 __all__ = [
     "DatasetInfo",
     "Description",
     "FormatError",
+    "RawTable",
     "SourceFile",
     "data_home_path",
     "dataset_info",
@@ -35,6 +32,7 @@ __all__ = [
     "find_dataset",
     "load_dataset",
     "load_digit_scenes",
+    "parse_table",
     "plot_label_cooccurrence",
     "plot_label_set_sizes",
     "read",
@@ -43,6 +41,7 @@ __all__ = [
     "read_libsvm",
     "read_npz",
     "read_parquet",
+    "read_table",
     "save_plots",
     "write",
     "write_arff",
@@ -51,34 +50,3 @@ __all__ = [
     "write_npz",
     "write_parquet",
 ]
-
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "DatasetInfo": "registry._known",
-        "Description": "_describe",
-        "SourceFile": "registry._known",
-        "data_home_path": "registry._load",
-        "dataset_info": "registry._known",
-        "dataset_names": "registry._known",
-        "describe": "_describe",
-        "find_dataset": "registry._load",
-        "load_dataset": "registry._load",
-        "load_digit_scenes": "_digit_scenes",
-        "plot_label_cooccurrence": "_plots",
-        "plot_label_set_sizes": "_plots",
-        "read": "formats._dispatch",
-        "read_arff": "formats._arff",
-        "read_csv": "formats._csv",
-        "read_libsvm": "formats._libsvm",
-        "read_npz": "formats._npz",
-        "read_parquet": "formats._parquet",
-        "save_plots": "_plots",
-        "write": "formats._dispatch",
-        "write_arff": "formats._arff",
-        "write_csv": "formats._csv",
-        "write_libsvm": "formats._libsvm",
-        "write_npz": "formats._npz",
-        "write_parquet": "formats._parquet",
-    },
-)

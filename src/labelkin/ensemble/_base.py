@@ -42,7 +42,7 @@ class ConstraintEnsemble(MultiLabelClassifier):
     vote_weights_: Array
     calibration_: SlopeCalibration | None
     sample_weights_: Array
-    _supports_dask = True
+    _needs = None
     _fitted_array = "sample_weights_"
     # Called with the number and the training error of each member when it is trained. Set it
     # on an instance to follow a long fit; it is no parameter, and a clone does not have it.

@@ -17,7 +17,7 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
-from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin._utils.scoring import estimator_labels, estimator_proba
 from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.constraints._blocks import BlockLabelSets
@@ -295,13 +295,11 @@ def _target(estimator: Any, Y: Array) -> Array:
 
 
 def proba_and_labels(estimator: Any, Z: Matrix, n_labels: int) -> tuple[Array, Array]:
-    """Return probabilities, or labels in their place, and labels of a fitted base classifier."""
+    """Return probabilities, as `estimator_proba` does, and labels of a fitted base classifier."""
     if type(estimator) in _NEIGHBOURS:
         proba = estimator._proba(Z)
         return proba, proba > 0.5  # what predict returns, without a second neighbour search
     if is_device_array(Z):
         return estimator.predict_proba(Z), estimator.predict(Z)
-    if not hasattr(estimator, "predict_proba"):
-        labels = estimator_labels(estimator, Z)
-        return labels.astype(np.float64), labels
-    return estimator_scores(estimator, Z, n_labels), estimator_labels(estimator, Z)
+    labels = estimator_labels(estimator, Z)
+    return estimator_proba(estimator, Z, labels), labels

@@ -20,7 +20,7 @@ def typical_values(X: Any) -> Array:
     taken for the median of every feature. Of rows in blocks, a sample comes into memory.
     """
     step = -(-X.shape[0] // _MAX_ROWS)
-    X = X.take(np.arange(0, X.shape[0], step)) if is_dask(X) else X[::step, :]
+    X = X.take(np.arange(0, X.shape[0], step)).gather() if is_dask(X) else X[::step, :]
     if sparse.issparse(X):
         mean, squares = (np.asarray(part.mean(axis=0)).ravel() for part in (X, X.multiply(X)))
         return np.stack([np.zeros(X.shape[1]), np.sqrt(np.maximum(squares - mean**2, 0))])

@@ -37,6 +37,7 @@ from labelkin.kernel._linear_part import fit_linear_part, folds_of_both, profits
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.linear._learner import LogisticLearner
+from labelkin.rows import Labels, as_rows
 
 # Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
 # takes a tenth of the time.
@@ -273,8 +274,8 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
         # Left out together; None: each sample alone.
         fold_of = folds_of_both(rows, labels, rng, weight) if has_linear_part else None
         self._regression = self._new_regression(rows)
-        scores = self._regression.fit_scores(rows, labels, rng, fold_of, weight=weight)
-        self.loo_scores_ = astype(scores, X.dtype)
+        scores = self._regression.fit_scores(as_rows(rows), Labels(labels, weight), rng, fold_of)
+        self.loo_scores_ = astype(to_device_of(scores, X), X.dtype)
         self.ridge_ = to_device_of(self._regression.ridge_, X)
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import HOST, Place, astype, namespace_and_device, to_numpy
+from labelkin._utils.array_api import astype, namespace_and_device, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import SlopeCalibration, odds_losses
 from labelkin.kernel._distances import (
@@ -28,6 +28,7 @@ from labelkin.kernel._ridge import choose_ridges, interpolate_errors
 from labelkin.kernel._solve import diagonal, least_ridge, solve_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend
+from labelkin.rows import Labels, Rows, as_labels, as_rows
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
@@ -65,27 +66,27 @@ class DirectKernelRidge(KernelRidge):
 
     def fit_scores(
         self,
-        X: Matrix,
-        Y: Array,
+        rows: Rows,
+        labels: Labels,
         random_state: Any = None,
         fold_of: Array | None = None,
-        rows: Array | None = None,
-        weight: Array | None = None,
-        place: Place = HOST,
+        counted: Array | None = None,
     ) -> Array:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
-        They are computed at `place`, to which rows are moved; all results are on the host.
+        They are computed at the place of the rows; all results are on the host.
         """
+        rows, labels = as_rows(rows), as_labels(labels)
+        X, Y, weight, place = rows.gather(), labels.Y, labels.weight, rows.place
         rng = check_random_state(random_state)
         self.landmarks_ = None
-        self._search(X, Y, rng, rows, weight, place)
+        self._search(X, Y, rng, counted, weight, place)
         self.rows_: Any = _shortened(self._prepare(X, self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
             ridge = self._refine(known, Y, rng, weight)
         else:
-            ridge = self._choose_ridge(known, Y, rng, rows, weight)
+            ridge = self._choose_ridge(known, Y, rng, counted, weight)
         K = self._kernel_matrix(known, "float64" if X.shape[0] <= _DOUBLE_ROWS else "float32")
         ridge = max(ridge, least_ridge(K, weight))
         self.ridge_ = np.full(Y.shape[1], ridge)
@@ -98,11 +99,13 @@ class DirectKernelRidge(KernelRidge):
         self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
         return scores
 
-    def scores(self, X: Matrix, block_values: int = 2**22, place: Place = HOST) -> Array:
+    def scores(self, X: Any, block_values: int = 2**22) -> Array:
         """Return scores of queries, computed in blocks of at most `block_values` kernel values.
 
         In double precision: coefficients of both signs cancel.
         """
+        queries = as_rows(X)
+        X, place = queries.gather(), queries.place
         rows, coef = (place.put(array, "float64") for array in (self.rows_, self.coef_))
         parts = []
         for block in row_blocks(X, len(self.coef_), block_values):

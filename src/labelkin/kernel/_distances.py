@@ -4,7 +4,7 @@ Rows are arrays of any namespace or CSR matrices; distances and kernel values ar
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from sklearn.utils._array_api import device, get_namespace
 
 from labelkin._utils.array_api import is_device_array
 from labelkin.base import Array, Matrix
-from labelkin.distributed import Blocks, MemoryBlocks, RowBlocks, as_blocks
+from labelkin.rows import DaskRows, Rows, as_rows
 
 RADIAL = ("rbf", "laplacian", "manhattan")
 LINEAR = ("linear", "cosine")
@@ -167,60 +167,15 @@ def unit_rows(X: Matrix) -> Matrix:
     return X / norms[:, None]
 
 
-class ColumnMoments(NamedTuple):
-    """Weighted means and squared deviations of columns, which can be merged over blocks of rows."""
-
-    total: float
-    """Sum of the weights."""
-    mean: Any
-    """(k,)."""
-    square: Any
-    """Weighted sum of the squared differences from the mean, (k,)."""
-
-    @classmethod
-    def of_rows(cls, X: Matrix, weight: Array | None = None) -> "ColumnMoments":
-        """Compute the moments of rows; without weights all count once."""
-        total = float(X.shape[0] if weight is None else weight.sum())
-        if not total:
-            return cls(0.0, 0.0, 0.0)
-        if sparse.issparse(X):
-            share = np.full(X.shape[0], 1 / total) if weight is None else weight / total
-            mean = X.T @ share
-            return cls(total, mean, np.maximum(X.multiply(X).T @ share - mean**2, 0) * total)
-        xp, _ = get_namespace(X)
-        if weight is None:
-            return cls(total, xp.mean(X, axis=0), xp.var(X, axis=0) * total)
-        share = xp.asarray(weight / total, dtype=X.dtype, device=device(X))
-        mean = share @ X
-        return cls(total, mean, share @ (X - mean) ** 2 * total)
-
-    @classmethod
-    def merge(cls, parts: "list[ColumnMoments]") -> "ColumnMoments":
-        """Return the moments of the rows of several blocks."""
-        total = sum(part.total for part in parts)
-        mean = sum(part.total / total * part.mean for part in parts)
-        between = sum(part.total * (part.mean - mean) ** 2 for part in parts)
-        return cls(total, mean, sum(part.square for part in parts) + between)
-
-
 def column_spread(X: Any, weight: Array | None = None) -> Any:
-    """Return the standard deviation of each column, 1 where it is 0 up to rounding.
-
-    With weights, that of rows repeated as often. Rows may be in blocks on Dask workers.
-    """
-    blocks = as_blocks(X)
-    parts = blocks.collect(ColumnMoments.of_rows, [blocks.split(weight)])
-    total, mean, square = ColumnMoments.merge(parts)
-    xp, _ = get_namespace(mean)
-    variance = square / total
-    varies = variance > 1e-12 * (variance + mean**2)
-    return xp.where(varies, variance**0.5, xp.ones_like(variance))
+    """Return the standard deviation of each column, 1 where it is 0 up to rounding."""
+    return as_rows(X).moments(weight).spread()
 
 
 def take(A: Matrix, rows: Array, axis: int = 0) -> Matrix:
     """Return rows (or columns) of an array of any namespace, a CSR matrix, or rows in blocks."""
-    if isinstance(A, RowBlocks):
-        return A.take(rows)
+    if isinstance(A, DaskRows):
+        return A.take(rows).gather()
     if sparse.issparse(A):
         return A[rows, :]
     xp, _ = get_namespace(A)
@@ -246,6 +201,6 @@ def row_blocks(X: Matrix, width: int, block_values: int = 2**22) -> Iterator[Mat
         yield X[batch, :]
 
 
-def cut_rows(X: Any, width: int) -> Blocks:
+def cut_rows(X: Any, width: int) -> Rows:
     """Return such blocks of rows in memory; rows on workers in the blocks that they have."""
-    return X if isinstance(X, RowBlocks) else MemoryBlocks(list(row_blocks(X, width)))
+    return as_rows(X).batches(width)

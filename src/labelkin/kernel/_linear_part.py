@@ -14,9 +14,9 @@ from labelkin._utils.array_api import is_device_array
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import finite_log_odds, fit_better_curves
 from labelkin.calibration._means import restore_means
-from labelkin.linear._fit import MemoryData, draw_folds
+from labelkin.linear._fit import draw_folds
 from labelkin.linear._learner import SPARSE_SHARE, LogisticLearner
-from labelkin.linear._rows import count_stored
+from labelkin.rows import Labels, as_rows
 
 # Samples beyond which sparse rows have a linear part: with fewer, kernels lead by more than it
 # would add, and it would take as much time as they do.
@@ -33,7 +33,7 @@ def profits_from_linear(X: Matrix) -> bool:
     n, k = X.shape
     if n <= _MIN_ROWS or is_device_array(X):
         return False
-    return count_stored(X) < SPARSE_SHARE * n * k
+    return as_rows(X).n_stored() < SPARSE_SHARE * n * k
 
 
 def folds_of_both(X: Matrix, Y: Array, random_state: Any, weight: Array | None = None) -> Array:
@@ -43,7 +43,7 @@ def folds_of_both(X: Matrix, Y: Array, random_state: Any, weight: Array | None =
     would have an advantage: they come from more rows, and depend on the row's own label.
     """
     weights = np.ones(len(Y)) if weight is None else weight
-    return draw_folds(MemoryData(X, Y), weights, _N_FOLDS, check_random_state(random_state))
+    return draw_folds(as_rows(X), weights, _N_FOLDS, check_random_state(random_state))
 
 
 def fit_linear_part(
@@ -64,7 +64,7 @@ def fit_linear_part(
     seed = check_random_state(random_state).randint(2**31 - 1)
     weights = np.ones(len(Y)) if weight is None else weight
     learner = LogisticLearner(_N_FOLDS, search_rows=_SEARCH_ROWS)
-    odds = learner.fit_scores(X, Y, seed, fold_of, weight=weight)
+    odds = learner.fit_scores(as_rows(X), Labels(Y, weight), seed, fold_of)
     odds = restore_means(odds, Y, fold_of, log_odds=True, weight=weight)
     curves, proba = fit_better_curves(odds, Y, slope_shrinkage, weight, scales=("none",))
     learner.stretch(curves.slope_, curves.intercept_)

@@ -11,7 +11,6 @@ from sklearn.utils._array_api import get_namespace
 
 from labelkin._utils.array_api import HOST, Place, convert_arrays
 from labelkin.base import Array, Matrix
-from labelkin.distributed import RowBlocks
 from labelkin.kernel._distances import (
     LINEAR,
     RADIAL,
@@ -30,6 +29,7 @@ from labelkin.kernel._distances import (
 from labelkin.kernel._ridge import RIDGES, choose_clear_ridges, choose_ridges, fit_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import FoundWidth, descend_width
+from labelkin.rows import DaskRows, Labels, Rows, as_labels, as_rows, to_numpy
 
 # Scaled columns must lower the error to this share of it to be preferred.
 _SCALED_IS_BETTER = 0.99
@@ -90,35 +90,34 @@ class KernelRidge:
 
     def fit_scores(
         self,
-        X: Any,
-        Y: Array,
+        rows: Rows,
+        labels: Labels,
         random_state: Any = None,
         fold_of: Array | None = None,
-        rows: Array | None = None,
-        weight: Array | None = None,
-        place: Place = HOST,
-    ) -> Any:
+        counted: Array | None = None,
+    ) -> Array:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
 
-        The scale, the width and the ridges are those of all rows. `rows` are those whose errors
-        count, where those of the others would be biased. A weight of 2 is the same as the row
-        twice, both left out together. Rows in blocks on workers stay there, and need landmarks.
-        `place` is for `DirectKernelRidge`: here the results are where X lies.
+        The scale, the width and the ridges are those of all rows. `counted` are those whose errors
+        count, where those of the others would be biased; None: all. A weight of 2 is the same as
+        the row twice, both left out together. Rows on Dask stay there, and need landmarks.
         """
-        X = _in_order(X)
-        spectrum = self._decompose(X, Y, check_random_state(random_state), rows, weight)
+        rows, labels = as_rows(rows), as_labels(labels)
+        X: Any = rows if isinstance(rows, DaskRows) else _in_order(rows.gather())
+        Y, weight = labels.Y, labels.weight
+        spectrum = self._decompose(X, Y, check_random_state(random_state), counted, weight)
         if self.clear_ridges:
-            self.ridge_ = choose_clear_ridges(spectrum, Y, self.ridges, self.shrinkage, rows)
+            self.ridge_ = choose_clear_ridges(spectrum, Y, self.ridges, self.shrinkage, counted)
         else:
             self.ridge_, _ = choose_ridges(
-                spectrum, Y, self.ridges, self.shrinkage, rows, interpolate=True
+                spectrum, Y, self.ridges, self.shrinkage, counted, interpolate=True
             )
         scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_, fold_of)
-        return scores
+        return to_numpy(scores)
 
-    def scores(self, X: Matrix, block_values: int = 2**22) -> Any:
+    def scores(self, X: Any, block_values: int = 2**22) -> Any:
         """Return scores of queries, computed in blocks of at most `block_values` kernel values."""
-        blocks = row_blocks(_in_order(X), self.coef_.shape[0], block_values)
+        blocks = row_blocks(_in_order(as_rows(X).gather()), self.coef_.shape[0], block_values)
         scores = [self._columns(block) @ self.coef_ + self.intercept_ for block in blocks]
         return scores[0] if len(scores) == 1 else get_namespace(*scores)[0].concat(scores, axis=0)
 
@@ -138,7 +137,7 @@ class KernelRidge:
         n, k = X.shape
         if self.kernel in LINEAR and k < n:
             return RidgeSpectrum.of_features(self._prepare(X, self.scale_), weight)
-        exact = not isinstance(X, RowBlocks) and (self.n_landmarks or n) >= n
+        exact = not isinstance(X, DaskRows) and (self.n_landmarks or n) >= n
         self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
         if self.kernel in RADIAL:
             kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)

@@ -8,8 +8,9 @@ from scipy import linalg, sparse
 from sklearn.utils._array_api import device, get_namespace
 
 from labelkin.base import Array, Matrix
-from labelkin.distributed import Blocks, as_blocks
 from labelkin.kernel._distances import row_blocks
+from labelkin.rows import Rows as Blocks
+from labelkin.rows import as_rows as as_blocks
 
 
 @dataclass
@@ -82,14 +83,14 @@ class RidgeSpectrum:
         together.
         """
         whitening = _whitening(K)
-        rows = columns.replace(_product, [whitening], whitening.shape[1])
+        rows = columns.apply(_product, [whitening], whitening.shape[1]).persist()
         total = float(rows.starts[-1] if weight is None else weight.sum())
         sums, scatter = rows.total(_moments, [rows.split(weight)])
         mean = sums / total
         values, directions = _eigh(scatter - total * mean[:, None] * mean)
         roots = values**0.5
         rotation, offset = directions / roots, mean @ directions / roots
-        rows = rows.replace(_rotation, [rotation, offset], values.shape[0])
+        rows = rows.apply(_rotation, [rotation, offset], values.shape[0]).persist()
         basis = directions * roots
         return cls(rows, values, whitening @ basis, mean @ basis, weight)
 

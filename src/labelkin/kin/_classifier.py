@@ -24,6 +24,7 @@ from labelkin.base import (
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.explain._features import typical_values
 from labelkin.explain._kernels import ExplainedByKernels
+from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
 from labelkin.kin._learners import LearnerGroup, mean_out_of_sample
@@ -43,7 +44,9 @@ from labelkin.kin._views import (
     stored_values,
     word_view,
 )
+from labelkin.linear._learner import LogisticLearner
 from labelkin.metrics import METRICS
+from labelkin.rows import Labels, as_rows
 
 # Queries scored at a time, which bounds the memory of ``predict``.
 _QUERY_ROWS = 4_096
@@ -226,7 +229,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     True
     """
 
-    _supports_dask = True
+    _needs = None
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
@@ -293,7 +296,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
         all_labels, all_weights = y, weight
         if weight is not None:
             counted = np.flatnonzero(weight)
-            X = X[counted] if in_memory else X.subset(counted)
+            X = X[counted] if in_memory else X.take(counted)
             y, weight = y[counted], weight[counted]
         rng = check_random_state(self.random_state)
         n, k = X.shape
@@ -403,9 +406,15 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
 
         def fit(number: int, **where: Place) -> None:
             learner, view = learners[number]
-            scores[number] = learner.fit_scores(
-                rows[view], y, seeds[number], fold_of, weight=weight, **where
-            )
+            if isinstance(learner, KernelRidge | LogisticLearner):
+                placed = as_rows(rows[view], where.get("place"))
+                scores[number] = learner.fit_scores(
+                    placed, Labels(y, weight), seeds[number], fold_of
+                )
+            else:
+                scores[number] = learner.fit_scores(
+                    rows[view], y, seeds[number], fold_of, weight=weight, **where
+                )
             progress.step()
 
         def fit_on_device() -> None:

@@ -32,6 +32,7 @@ from labelkin.kernel._distances import column_spread
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._solve import add_to_diagonal, diagonal
 from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import Labels, as_rows
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3
@@ -124,15 +125,11 @@ class PartLearner:
         """Fit, and return leave-fold-out scores of all rows."""
         scores = np.empty(Y.shape)
         part, outside = self.part, np.setdiff1d(np.arange(len(Y)), self.part)
+        labels = Labels(Y, weight)
         scores[part] = self.learner.fit_scores(
-            rows[part],
-            Y[part],
-            random_state,
-            fold_of[part],
-            weight=None if weight is None else weight[part],
-            place=place,
+            as_rows(rows[part], place), labels.take(part), random_state, fold_of[part]
         )
-        scores[outside] = self.learner.scores(rows[outside], place=place)
+        scores[outside] = self.learner.scores(as_rows(rows[outside], place))
         return scores
 
     def scores(self, rows: Matrix) -> Array:
@@ -181,7 +178,7 @@ class ProjectionLearner:
         outside = np.setdiff1d(np.arange(len(Y)), self.bag)
         counted = outside if len(outside) > 1 else None
         scores = self.regression.fit_scores(
-            projected, Y, random_state, fold_of, counted, weight, place
+            as_rows(projected, place), Labels(Y, weight), random_state, fold_of, counted
         )
         scores[self.bag] = np.nan
         return scores

@@ -21,7 +21,6 @@ from labelkin.base import Array, Matrix
 from labelkin.distributed import RowBlocks, as_blocks
 from labelkin.kernel._distances import column_spread, squared_norms, take, unit_rows
 from labelkin.kin._limits import Limits
-from labelkin.linear._rows import count_stored
 from labelkin.projection._scatter import TrainingRows
 
 View = Callable[[Matrix], Matrix]
@@ -242,7 +241,7 @@ def has_sparse_rows(X: Any) -> bool:
 
 def stored_values(X: Any) -> int:
     """Return how many values are not zero."""
-    return int(as_blocks(X).total(count_stored))
+    return as_blocks(X).n_stored()
 
 
 def rows_on_host(X: Any, limits: Limits) -> Matrix:

@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelkin._utils.array_api import namespace_and_device, to_numpy
 from labelkin.base import Array
-from labelkin.linear._rows import Moments, Plane, Sums, column_dots, outer, take_columns
+from labelkin.linear._sums import LabelledRows, Plane, Sums
+from labelkin.rows import ColumnMoments, column_dots, concatenate, namespace, take, to_numpy
 
 _SHORTENINGS = 20
 # Converged labels leave the batch when they are this share of it, or when one cannot be improved:
@@ -39,11 +39,11 @@ _OVERSHOOT = 0.5
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # such steps are shortened
 def minimise(
-    rows: Any,
+    rows: LabelledRows,
     coef: Array,
     intercept: Array,
     C: Array,
-    columns: Moments,
+    columns: ColumnMoments,
     *,
     tol: float,
     max_iter: int,
@@ -52,13 +52,13 @@ def minimise(
 
     Parameters
     ----------
-    rows : LabelledRows or LabelledBlocks
-        Sums over the samples, for b labels.
+    rows : LabelledRows
+        Samples with b labels.
     coef : array of shape (k, b)
         Where to start.
     intercept, C : array of shape (b,)
         In the type of `coef`, which is that of the arithmetic.
-    columns : Moments
+    columns : ColumnMoments
         Of the rows.
     tol : float
         Relative distance to the optimum, as above.
@@ -73,34 +73,30 @@ def minimise(
         Iterations of each label, until it converged or no step could lower its objective; else
         `max_iter`.
     """
-    variance = columns.variance()
-    largest = float(namespace_and_device(coef)[0].max(columns.square)) ** 0.5
+    largest = float(namespace(coef).max(columns.variance + columns.mean**2)) ** 0.5
     batch = _Batch.start(rows, coef, intercept, C)
     n_iter = np.full(coef.shape[1], max_iter)
     done = stuck = np.zeros(coef.shape[1], dtype=bool)
     finished = []
     for iteration in range(max_iter):
-        sums = batch.rows.sums()
-        gradient = _gradient(batch, sums, columns)
-        now = _converged(batch, sums, gradient, columns.total, largest, tol) | stuck | done
+        gradient = _gradient(batch, columns)
+        now = _converged(batch, gradient, columns.total, largest, tol) | stuck | done
         n_iter[batch.labels[now & ~done]] = iteration
         done = now
         if done.mean() >= _LEAVING or stuck.any():
             leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
             finished.append(batch.weights(leaving))
             batch, done = batch.take(staying), done[staying]
-            gradient, *remaining = (take_columns(array, staying) for array in (gradient, *sums))
-            sums = Sums(*remaining)
+            gradient = take(gradient, staying, axis=1)
         if not len(batch.labels):
             break
-        step = _best_step(batch, sums, gradient, columns.mean, variance)
+        step = _best_step(batch, gradient, columns)
         stuck = _follow(batch, step)
     finished.append(batch.weights(np.arange(len(batch.labels))))
     labels, coefs, intercepts = zip(*finished, strict=True)
     order = np.argsort(np.concatenate(labels))
-    xp, _ = namespace_and_device(coef)
-    parts = (xp.concat(coefs, axis=1), xp.concat(intercepts))
-    return *(take_columns(part, order) for part in parts), n_iter
+    parts = (concatenate(list(coefs), axis=1), concatenate(list(intercepts)))
+    return *(take(part, order, axis=-1) for part in parts), n_iter
 
 
 @dataclass
@@ -109,8 +105,10 @@ class _Batch:
 
     labels: Array
     """Their numbers, an ndarray."""
-    rows: Any
+    rows: LabelledRows
     """At that point."""
+    sums: Sums
+    """At that point; `Xe` becomes the gradient."""
     C: Array
     coef: Array
     intercept: Array
@@ -127,43 +125,45 @@ class _Batch:
     @classmethod
     def start(cls, rows: Any, coef: Array, intercept: Array, C: Array) -> "_Batch":
         """Return a batch at its first point, without a last step."""
-        xp, _ = namespace_and_device(coef)
-        none, square = xp.zeros_like(intercept), column_dots(coef, coef)
-        labels, rows = np.arange(coef.shape[1]), rows.at(coef, intercept)
-        return cls(labels, rows, C, coef, intercept, square, xp.zeros_like(coef), none, none, none)
+        xp = namespace(coef)
+        none, step, square = xp.zeros_like(intercept), xp.zeros_like(coef), column_dots(coef, coef)
+        labels, rows = np.arange(coef.shape[1]), rows.at(coef, intercept, step, none)
+        sums = rows.sums()
+        return cls(labels, rows, sums, C, coef, intercept, square, step, none, none, none)
 
     def take(self, columns: Array) -> "_Batch":
         """Return some of the labels."""
         arrays = {
-            field.name: take_columns(getattr(self, field.name), columns)
+            field.name: take(getattr(self, field.name), columns, axis=-1)
             for field in fields(self)
-            if field.name not in ("labels", "rows")
+            if field.name not in ("rows", "sums")
         }
-        return replace(self, labels=self.labels[columns], rows=self.rows.take(columns), **arrays)
+        sums = Sums(*(take(array, columns, axis=-1) for array in self.sums))
+        return replace(self, rows=self.rows.take(columns), sums=sums, **arrays)
 
     def weights(self, columns: Array) -> tuple[Array, Array, Array]:
         """Return numbers, weights and intercepts of some of the labels."""
-        parts = (take_columns(part, columns) for part in (self.coef, self.intercept))
+        parts = (take(part, columns, axis=-1) for part in (self.coef, self.intercept))
         return self.labels[columns], *parts
 
 
-def _gradient(batch: _Batch, sums: Sums, columns: Moments) -> Array:
+def _gradient(batch: _Batch, columns: ColumnMoments) -> Array:
     """Return the gradient by the weights, with the columns centred; it is stored in the sums."""
-    gradient = sums.Xe
-    gradient -= outer(columns.mean, sums.e)
+    gradient = batch.sums.Xe
+    gradient -= columns.mean[:, None] * batch.sums.e
     gradient *= batch.C
     gradient += batch.coef
     return gradient
 
 
 def _converged(
-    batch: _Batch, sums: Sums, gradient: Array, total: float, largest: float, tol: float
+    batch: _Batch, gradient: Array, total: float, largest: float, tol: float
 ) -> np.ndarray:
     """Return which labels have converged, on the host; what is below rounding is zero.
 
     `total` is the sum of the weights, `largest` the largest root mean square of a column.
     """
-    xp, _ = namespace_and_device(gradient)
+    xp, sums = namespace(gradient), batch.sums
     eps = float(xp.finfo(gradient.dtype).eps)
     length = xp.sqrt(column_dots(gradient, gradient))
     rounding = 20 * eps * largest * batch.C * sums.d
@@ -185,15 +185,16 @@ class _Step(NamedTuple):
     """Derivative of the objective at the beginning."""
 
 
-def _best_step(batch: _Batch, sums: Sums, gradient: Array, mean: Array, variance: Array) -> _Step:
+def _best_step(batch: _Batch, gradient: Array, columns: ColumnMoments) -> _Step:
     """Replace the last step of the batch by the best one in the quadratic model.
 
-    `mean` and `variance` are those of the columns; the gradient is overwritten.
+    The gradient is overwritten.
     """
-    diagonal = outer(variance, -batch.C * sums.d)
+    sums = batch.sums
+    diagonal = columns.variance[:, None] * (-batch.C * sums.d)
     diagonal -= 1
     gradient /= diagonal
-    direction, offset = gradient, -(mean @ gradient)
+    direction, offset = gradient, -(columns.mean @ gradient)
     plane = batch.rows.plane(direction, offset)
     along = [column_dots(batch.coef, direction), batch.along_step]
     gram = [
@@ -208,7 +209,7 @@ def _best_step(batch: _Batch, sums: Sums, gradient: Array, mean: Array, variance
     batch.shift = a * offset + b * batch.shift + lift
     linear = a * along[0] + b * along[1]
     square = a * a * gram[0] + 2 * a * b * gram[1] + b * b * gram[2]
-    descent = linear + batch.C * (a * plane.eu + b * plane.ev + lift * sums.e)
+    descent = linear + batch.C * (a * plane.eu + b * sums.slope + lift * sums.e)
     return _Step(mix, linear, square, descent)
 
 
@@ -217,7 +218,7 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
 
     Return which labels cannot move any further, on the host.
     """
-    xp, _ = namespace_and_device(batch.coef)
+    xp = namespace(batch.coef)
     eps = float(xp.finfo(batch.coef.dtype).eps)
     _, linear, square, descent = step
     allowed = 20 * eps * xp.sqrt(batch.square * square) - _OVERSHOOT * descent
@@ -225,7 +226,8 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
     line = batch.rows.line(step.mix, batch.coef, batch.intercept, batch.step, batch.shift)
     for trial in range(_SHORTENINGS):
         batch.rows = line(share if trial else None)
-        slope = linear + share * square + batch.C * batch.rows.slope() / share
+        batch.sums = batch.rows.sums()
+        slope = linear + share * square + batch.C * batch.sums.slope / share
         falls = slope <= allowed  # False for NaN
         # The host waits for the device once per trial.
         fell, flat = to_numpy(xp.stack([falls, descent >= 0]))
@@ -249,6 +251,7 @@ def _follow(batch: _Batch, step: _Step) -> np.ndarray:
     batch.intercept = batch.intercept + batch.shift
     if not fell.all():
         batch.rows = batch.rows.at(batch.coef, batch.intercept, batch.step, batch.shift)
+        batch.sums = batch.rows.sums()
     return ~fell | flat
 
 
@@ -261,7 +264,7 @@ def _minimum(
     of these two with each other. The best shift is eliminated first. Where the two are parallel
     up to rounding, b is 0; where they change nothing but by rounding, so is a.
     """
-    xp, _ = namespace_and_device(C)
+    xp = namespace(C)
     info = xp.finfo(C.dtype)
     eps, tiny = float(info.eps), float(info.smallest_normal)
     d = sums.d + tiny
@@ -270,7 +273,7 @@ def _minimum(
     uv = gram[1] + C * (plane.duv - u * plane.dv)
     vv = gram[2] + C * xp.abs(plane.dvv - v * plane.dv)
     fu = -along[0] - C * (plane.eu - u * sums.e)
-    fv = -along[1] - C * (plane.ev - v * sums.e)
+    fv = -along[1] - C * (sums.slope - v * sums.e)
     some_u, some_v = uu > 10 * eps * C * plane.duu, vv > 10 * eps * C * plane.dvv
     determinant = uu * vv - uv * uv
     both = some_u & some_v & (determinant > 10 * eps * uu * vv)

@@ -101,7 +101,7 @@ class MLkNNClassifier(MultiLabelClassifier):
     """
 
     _fitted_array = "prior_"
-    _supports_dask = True
+    _needs = None
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],

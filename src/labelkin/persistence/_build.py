@@ -6,11 +6,10 @@ that nothing is imported or called here that it did not accept.
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-
-from labelkin._utils.lazy import import_name
 
 _MT19937_WORDS = 624
 
@@ -86,7 +85,7 @@ class _Builder:
 
 
 def _type_of(node: dict[str, Any]) -> Any:
-    return import_name(node["__module__"], node["__class__"])
+    return getattr(import_module(node["__module__"]), node["__class__"])
 
 
 _LOADERS: dict[str, Callable[[_Builder, dict[str, Any]], Any]] = {

@@ -1,15 +1,10 @@
 """Linear projections learned from pairs of samples or from labels (Eq. 3-7)."""
 
-from typing import TYPE_CHECKING
-
-from labelkin._utils.lazy import lazy_exports
-
-if TYPE_CHECKING:
-    from labelkin.projection._features import feature_importances
-    from labelkin.projection._mddm import MDDM
-    from labelkin.projection._pairwise import PairwiseConstraintProjection
-    from labelkin.projection._scatter import TrainingRows
-    from labelkin.projection._selection import SelectByConstraints
+from labelkin.projection._features import feature_importances
+from labelkin.projection._mddm import MDDM
+from labelkin.projection._pairwise import PairwiseConstraintProjection
+from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._selection import SelectByConstraints
 
 __all__ = [
     "MDDM",
@@ -18,14 +13,3 @@ __all__ = [
     "TrainingRows",
     "feature_importances",
 ]
-
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "MDDM": "_mddm",
-        "PairwiseConstraintProjection": "_pairwise",
-        "SelectByConstraints": "_selection",
-        "TrainingRows": "_scatter",
-        "feature_importances": "_features",
-    },
-)

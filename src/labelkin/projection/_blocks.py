@@ -63,7 +63,7 @@ class BlockRows:
             for low in range(ends[b], ends[b + 1], most):
                 piece = order[low : min(low + most, ends[b + 1])]
                 needed, right = np.unique(pairs[piece, 1], return_inverse=True)
-                cuts = np.searchsorted(needed, rows.starts)
+                cuts: Any = np.searchsorted(needed, rows.starts)
                 partners = [
                     take(other, needed[first:end] - start)
                     for other, start, first, end in zip(

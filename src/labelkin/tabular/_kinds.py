@@ -1,19 +1,22 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, get_args
 
 import numpy as np
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.guesses import Guess
+from labelkin._utils.names import did_you_mean
+from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
+from labelkin.tabular._columns import column_kind, column_numbers, column_strings
 from labelkin.tabular._dates import find_day_first
-from labelkin.tabular._tables import RawTable
 
-# "raw": numbers or strings as the file has them, for a model that encodes its input itself.
-Kind = Literal["numeric", "category", "text", "date", "day_first_date", "raw"]
+# "raw": numbers or strings as the table has them, for a model that encodes its input itself.
+Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
 
@@ -28,50 +31,51 @@ _IDENTIFIER_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class ColumnOptions:
-    """What the user specifies about columns."""
-
-    text: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    number: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    missing: Missing = "impute"
-    scale: Scale = "auto"
-    max_words: int = 5000
+def check_kinds(columns: Mapping[str, str]) -> None:
+    """Refuse kinds that do not exist."""
+    known = [*get_args(Kind), "ignore"]
+    for name, kind in columns.items():
+        if kind not in known:
+            raise ArgumentError(
+                f"columns={{{name!r}: {kind!r}}}: no such kind.{did_you_mean(str(kind), known)} "
+                f"The kinds are {', '.join(known)}."
+            )
 
 
-def find_kind(table: RawTable, name: str, options: ColumnOptions) -> Kind | None:
+def _cure(name: str, kind: str) -> str:
+    """Return the argument that makes a column be of a kind; the command line translates it."""
+    return f"columns={{{name!r}: {kind!r}}}"
+
+
+def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     """Return the kind of a column, None for one to leave out.
 
-    Guesses are added to the table's; a column that could be misread is refused with the cure.
+    `given` is the user's choice. Guesses are added to the table's; a column that could be misread
+    is refused with the cure.
     """
-    kind = table.kind(name)
-    if kind == "missing" and name not in (*options.text, *options.category, *options.number):
+    if given is not None:
+        return None if given == "ignore" else given  # type: ignore[return-value]
+    kind = column_kind(table, name)
+    if kind == "missing":
         table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
-    if name in options.text:
-        return "text"
-    if name in options.category:
+    if table.column(name).dtype == "category":
         return "category"
-    if name in options.number:
-        return "numeric"
-    if kind == "numeric":
-        if not _are_identifiers(name, table.numbers(name)):
-            return "numeric"
+    if kind == "number":
+        if not _are_identifiers(name, column_numbers(table, name)):
+            return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
         return None
-    if kind.startswith(("date", "timestamp")):
+    if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind != "string":
         raise FormatError(
-            table.path,
+            table.source,
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
-            f"leave it out with ignore={name}, or pass category={name}",
+            f"leave it out with {_cure(name, 'ignore')}",
             None,
-            "ignore",
-            "category",
+            "columns",
         )
     return _kind_of_strings(table, name)
 
@@ -89,14 +93,13 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
         return True
     steps = np.diff(numbers)
     is_ordered = (steps > 0).all() or (steps < 0).all()
-    is_long = numbers.min() >= 10_000 and len(str(int(numbers.min()))) == len(
-        str(int(numbers.max()))
-    )
+    low, high = numbers.min(), numbers.max()
+    is_long = low >= 10_000 and len(str(int(low))) == len(str(int(high)))
     return bool(n >= _MIN_IDENTIFIERS and (is_ordered or is_long))
 
 
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
-    cells = table.strings(name)
+    cells = column_strings(table, name)
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
     day_first = find_day_first(distinct)
@@ -109,12 +112,12 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise FormatError(
-            table.path,
+            table.source,
             f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
-            f"{row + 1}; correct that, or pass category={name} or ignore={name}",
+            f"{row + 1}; correct that, or pass {_cure(name, 'category')} or "
+            f"{_cure(name, 'ignore')}",
             None,
-            "category",
-            "ignore",
+            "columns",
         )
     is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)
     words = [len(value.split()) for value in distinct]

@@ -2,15 +2,23 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.guesses import Guess
+from labelkin._utils.names import join_names
+from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
-from labelkin.tabular._tables import ArrowTable, RawTable
+from labelkin.tabular._columns import column_kind, column_lists, column_numbers, column_strings
+
+_YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
+_NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
+_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
+# Marks on a form: an empty cell beside them means no.
+_MARKS = {"x", "✓"}
 
 # Marks between tags that are recognised without being given.
 _SEPARATORS = (";", "|", ",", "/", "\t", "\n")
@@ -32,6 +40,11 @@ class LabelColumns:
     separator: str = ";"
     """What separates labels in that column."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that hold the labels."""
+        return self.names if self.column is None else (self.column,)
+
     @classmethod
     def find(
         cls,
@@ -49,46 +62,48 @@ class LabelColumns:
         if label_column is not None:
             if table.names is None or table.target is not None:
                 raise FormatError(
-                    table.path,
+                    table.source,
                     "label_column= is for tables with named columns",
                     None,
                     "label_column",
                 )
-            table.check_columns([label_column])
-            if separator is None:
+            find_columns([label_column], table.names, table.source)
+            if column_kind(table, label_column) == "list":
+                separator = separator or ";"
+            elif separator is None:
                 separator = _guess_separator(table, label_column)
             else:
                 _doubt_separator(table, label_column, separator)
             listed = sorted({tag for row in _tags(table, label_column, separator) for tag in row})
             if not listed:
                 raise FormatError(
-                    table.path, f"column {shorten(label_column)} lists no label at all"
+                    table.source, f"column {shorten(label_column)} lists no label at all"
                 )
             return cls(tuple(listed), label_column, separator)
         if table.target is not None:
-            return cls(tuple(table.own_labels or ()))
+            return cls(tuple(table.label_names or ()))
         if labels is None:
-            labels = table.own_labels
+            labels = table.label_names
             if labels is None:
                 raise FormatError(
-                    table.path,
+                    table.source,
                     "the label columns are unknown; name them with labels=a,b,c, or one column of "
                     f"tags with labels=tags. Its columns are {join_names(table.names or [], 20)}.",
                     None,
                     "labels",
                 )
         names = table.names or []
-        return cls(tuple(names[i] for i in find_labels(labels, names, table.path)))
+        return cls(tuple(names[i] for i in find_labels(labels, names, table.source)))
 
     def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""
         if table.target is not None:
             return self._read_target(table, table.target, notes)
         if self.column is not None:
-            table.check_columns([self.column])
+            find_columns([self.column], table.names or [], table.source)
             return self._read_tags(table, self.column, notes)
-        table.check_columns(self.names)
-        columns = [table.labels(name) for name in self.names]
+        find_columns(self.names, table.names or [], table.source)
+        columns = [_read_label(table, name) for name in self.names]
         signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
         if signed:
             text = f"-1 means no in {join_names(signed)}"
@@ -96,16 +111,16 @@ class LabelColumns:
         return np.column_stack([values > 0 for values in columns]).astype(np.uint8)
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
-        own = list(table.own_labels or ())
+        own = list(table.label_names or ())
         if tuple(own) == self.names:
             return target
         unknown = [name for name in own if name not in self.names]
         absent = [name for name in self.names if name not in own]
         if len(absent) == len(self.names):
-            find_columns(absent[:1], own, table.path)
+            find_columns(absent[:1], own, table.source)
         for names, remark in ((unknown, "unknown to the model: left out"), (absent, "not in it")):
             if names:
-                notes.append(f"{table.path}: labels {remark}: {join_names(names)}")
+                notes.append(f"{table.source}: labels {remark}: {join_names(names)}")
         found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
         for i, name in enumerate(self.names):
             if name in own:
@@ -124,26 +139,54 @@ class LabelColumns:
                     unknown.add(tag)
         if unknown:
             names = join_names(sorted(unknown))
-            notes.append(f"{table.path}: labels unknown to the model are left out: {names}")
+            notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
         return found
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
     """Return the column that `labels` names, if it is one of tags and not of 0 and 1."""
-    if not isinstance(labels, str) or table.target is not None or table.names is None:
+    if labels is None or isinstance(labels, int) or table.target is not None or not table.names:
         return None
     named = split_names(labels, table.names)
     if len(named) != 1 or named[0] not in table.names:
         return None
-    name, kind = named[0], table.kind(named[0])
-    is_tags = kind == "list" or (kind == "string" and not table.has_truth_values(name))
-    return name if is_tags else None
+    name, kind = named[0], column_kind(table, named[0])
+    if kind == "string":
+        words = (cell.strip().lower() for cell in column_strings(table, name) if cell)
+        return None if any(word in _TRUTH for word in words) else name
+    return name if kind == "list" else None
+
+
+def _read_label(table: RawTable, name: str) -> np.ndarray:
+    """Return a label column as 0 and 1, or as -1 and 1; any other value is an error."""
+    is_text = column_kind(table, name) == "string"
+    cells = column_strings(table, name) if is_text else column_numbers(table, name)
+    values = cells
+    if is_text:
+        words = ["" if cell is None else cell.strip().lower() for cell in cells]
+        empty = 0.0 if {*words} <= _MARKS | {""} else np.nan
+        values = np.array([_TRUTH.get(word, np.nan) if word else empty for word in words])
+    if np.isin(values, (-1, 1)).all():
+        return values.astype(np.int8)
+    bad = np.flatnonzero((values != 0) & (values != 1))
+    if bad.size:
+        cell = cells[bad[0]]
+        if cell is None or cell != cell:
+            held = "nothing"
+        else:
+            held = shorten(cell if is_text else f"{cell:g}")
+        raise FormatError(
+            table.source,
+            f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
+            "and 1 (for one column of tags, use label_column=)",
+            None,
+            "label_column",
+        )
+    return values.astype(np.uint8)
 
 
 def _guess_separator(table: RawTable, column: str) -> str:
     """Return the mark between tags that occurs in most rows; refuse to choose among equals."""
-    if isinstance(table, ArrowTable) and table.kind(column) == "list":
-        return ";"
     cells, counts, best = _count_marks(table, column)
     if any(_list_items(cell) is not None for cell in cells):
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
@@ -159,7 +202,7 @@ def _guess_separator(table: RawTable, column: str) -> str:
                 for one in (best, mark)
             )
             raise FormatError(
-                table.path,
+                table.source,
                 f"column {shorten(column)} may be split at {evidence}; choose with "
                 f"separator={best!r} or separator={mark!r}",
                 None,
@@ -174,7 +217,7 @@ def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
     cells, counts, best = _count_marks(table, column)
     if counts[best] and not any(separator in cell for cell in cells):
         warnings.warn(
-            f"{table.path}: {separator!r} is in no row of {column}, but {best!r} is in "
+            f"{table.source}: {separator!r} is in no row of {column}, but {best!r} is in "
             f"{counts[best]:,} of {len(cells):,}, and each such value counts as one label.",
             UserWarning,
             stacklevel=3,
@@ -183,7 +226,7 @@ def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
 
 def _count_marks(table: RawTable, column: str) -> tuple[list[str], dict[str, int], str]:
     """Return the cells of a column, in how many of them each mark is, and the most frequent."""
-    cells = [cell for cell in table.strings(column) if cell]
+    cells = [cell for cell in column_strings(table, column) if cell]
     counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
     return cells, counts, max(counts, key=lambda mark: counts[mark])
 
@@ -210,12 +253,6 @@ def _list_items(cell: str) -> list[str] | None:
 
 
 def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
-    if isinstance(table, ArrowTable) and table.kind(column) == "list":
-        return table.lists(column)
-    return _split(table.strings(column), separator)
-
-
-def join_names(names: Sequence[str], most: int = 5) -> str:
-    """Return the first few names for a message, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    if column_kind(table, column) == "list":
+        return column_lists(table, column)
+    return _split(column_strings(table, column), separator)

@@ -6,18 +6,12 @@ that a fitted model takes rows as they are in the file, and nothing is learned f
 model is tested on.
 """
 
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.lazy import imports_refused
-from labelkin._utils.optional import import_optional
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
@@ -71,7 +65,7 @@ def _column_transformer(schema: Schema) -> Any:
     from sklearn.preprocessing import OneHotEncoder
 
     parts: list[tuple[str, Any, Any]] = []
-    if numeric := schema.of_kind("numeric"):
+    if numeric := schema.of_kind("number"):
         parts.append(("numeric", Pipeline(_number_steps(schema.scale)), numeric))
     if category := schema.of_kind("category"):
         encode = OneHotEncoder(handle_unknown="ignore")
@@ -112,33 +106,13 @@ def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
     return [*steps, ("scale", scaler)]
 
 
-def fit_pipeline(pipeline: Any, X: Any, y: np.ndarray, label_names: Sequence[str]) -> Any:
-    """Fit a pipeline; where X is a DataFrame, the classifier is given the label names."""
-    if hasattr(X, "columns"):
-        y = import_optional("pandas").DataFrame(y, columns=list(label_names))
+def fit_pipeline(pipeline: Any, X: Any, y: Any, **fit_params: Any) -> Any:
+    """Fit a pipeline in place and return it."""
     try:
-        return pipeline.fit(X, y)
+        return pipeline.fit(X, y, **fit_params)
     except ValueError as error:
         if "empty vocabulary" in str(error):
-            raise ArgumentError("a text= column holds no words to learn from.", "text") from error
+            raise ArgumentError(
+                "a column of text holds no words to learn from; leave it out.", "text"
+            ) from error
         raise
-
-
-@contextmanager
-def columns_by_place(pipeline: Any, names: Iterable[str]) -> Iterator[Any]:
-    """Yield a fitted pipeline that takes an array, whose columns have these names.
-
-    scikit-learn finds columns by name in a DataFrame only. Inside the context it neither warns
-    of an array without names nor imports pandas, which it does to compare a value with its NA.
-    """
-    places = {name: place for place, name in enumerate(names)}
-    (step, features), *others = pipeline.steps
-    by_place, found = copy(features), copy(pipeline)
-    by_place.transformers_ = [
-        (name, part, places[of] if isinstance(of, str) else [places[one] for one in of])
-        for name, part, of in features.transformers_
-    ]
-    found.steps = [(step, by_place), *others]
-    with imports_refused("pandas"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield found

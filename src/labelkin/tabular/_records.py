@@ -8,46 +8,36 @@ import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
+from labelkin.datasets import RawTable
 from labelkin.tabular._schema import Schema
-from labelkin.tabular._tables import ArrowTable, MatrixTable, RawTable
 
 # Numbers of a matrix made of rows: 400 MB.
 _MAX_NUMBERS = 50_000_000
 _MAX_UNKNOWN = 100
 
 
-def table_of_records(
-    rows: Sequence[Any], schema: Schema, *, source: str = "rows", decimal: str = "."
-) -> RawTable:
+def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
     """Return rows, each a mapping of columns to values, as a table that `Schema.read` takes.
 
     A column that a row lacks is missing there, as is None. For a schema of a matrix, a row may also
-    be a list of all its numbers. Errors call the rows `source`; `decimal` is the mark of numbers
-    that are given as strings.
+    be a list of all its numbers. Errors call the rows `source`.
     """
     if schema.columns is None:
         return _matrix_of_records(rows, schema, source)
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise FormatError(source, f"row {number} is not an object of columns and values")
-    pyarrow = import_optional("pyarrow")
+    pandas = import_optional("pandas")
     present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
     columns: dict[str, Any] = {}
-    for name, kind in schema.columns.items():
-        if name not in present:
-            continue
-        cells = [_check_cell(row.get(name), name, i, source) for i, row in enumerate(rows, 1)]
-        are_numbers = not any(isinstance(cell, str) for cell in cells)
-        if kind in ("numeric", "raw") and are_numbers:
-            numbers = [None if cell is None else float(cell) for cell in cells]
-            columns[name] = pyarrow.array(numbers, pyarrow.float64())
-        else:
-            texts = [None if cell is None or cell == "" else str(cell) for cell in cells]
-            columns[name] = pyarrow.array(texts, pyarrow.string())
+    for name in schema.columns:
+        if name in present:
+            cells = [_check_cell(row.get(name), name, i, source) for i, row in enumerate(rows, 1)]
+            columns[name] = pandas.Series([None if c == "" else c for c in cells], dtype=object)
     # Names that the model does not know are kept, for errors that suggest one of them.
     unknown = [name for name in present if name not in columns][:_MAX_UNKNOWN]
-    columns |= {name: pyarrow.nulls(len(rows)) for name in unknown}
-    return ArrowTable(source, pyarrow.table(columns), decimal=decimal)
+    frame = pandas.DataFrame(columns, index=range(len(rows)))
+    return RawTable(source, frame, [*columns, *unknown], decimal=schema.decimal)
 
 
 def _check_cell(value: Any, name: str, number: int, source: str) -> Any:
@@ -106,4 +96,4 @@ def _matrix_of_records(rows: Sequence[Any], schema: Schema, source: str) -> RawT
             if not isinstance(value, Real):
                 raise FormatError(source, f"{where} no number")
             matrix[number - 1, j] = _as_float(value, where, source)
-    return MatrixTable(source, matrix, schema.names)
+    return RawTable(source, matrix, schema.feature_names)

@@ -6,39 +6,46 @@ of binary relevance and two thirds of that of calibrated label ranking.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn import config_context, get_config
+from sklearn import get_config
 from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from labelkin._utils.parallel import effective_n_threads, map_threads
+from labelkin._utils import scoring
+from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight, set_random_states
+from labelkin.base import (
+    MAX_SEED,
+    Array,
+    Matrix,
+    MultiLabelClassifier,
+    check_weight,
+    set_random_states,
+)
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
-
-# What a classifier of another library takes is not known: perhaps less than a thread to start.
-map_members = partial(map_threads, may_be_short=True)
 
 
 class TransformationClassifier(MultiLabelClassifier):
     """Base of multi-label classifiers that are made of single-label ones.
 
-    A subclass implements `_fit`, on validated data, and `_proba`.
+    A subclass implements `_fit`, on validated data, and `_proba`. Sample weights go to the base
+    classifiers.
     """
 
     _squares_values = False
+    # Whether the base classifiers must take sample weights, because fit passes them on.
+    _passes_weight = True
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
@@ -70,27 +77,28 @@ class TransformationClassifier(MultiLabelClassifier):
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights for the base classifiers, if they take them; a sample of weight 0 is left
-            out. With metadata routing, request them at the base:
+            Weights of the samples; one of weight 2 counts as two, one of weight 0 is left out.
+            The base classifiers must take them, except in boosting, where they are the weights
+            of the first round. With metadata routing, request them at the base:
             ``estimator.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        self._fit(*self._validate_weighted(X, y, sample_weight))
+        if sample_weight is not None and self._passes_weight:
+            self._check_takes_weight(sample_weight)
+        rows, labels = self._validate_fit(X, y)
+        weight = check_weight(sample_weight, rows.shape[0])
+        if weight is not None:
+            kept = np.flatnonzero(weight)
+            rows, labels, weight = rows[kept], labels[kept], weight[kept]
+        self._fit(rows, labels, weight)
         return self
 
     @abstractmethod
     def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
-        """Fit to validated data."""
-
-    def _fit_members(self, fit_one: Callable[[int], Any], n_members: int, unit: str) -> list[Any]:
-        """Fit members by number, in threads, and print the progress; `unit` is their plural."""
-        progress = FitProgress(self, unit, n_members, self.verbose)
-        return map_members(
-            fit_one, range(n_members), self.n_jobs, callback=lambda _: progress.step()
-        )
+        """Fit to validated data; the weights are positive."""
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
@@ -101,25 +109,28 @@ class TransformationClassifier(MultiLabelClassifier):
             return C45TreeClassifier(nominal_features="binary")
         return self.estimator
 
-    def _validate_weighted(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Matrix, Array, Array | None]:
-        """Validate training data and their weights; rows of weight 0 are left out."""
-        X, y = self._validate_fit(X, y)
-        weight = check_weight(sample_weight, X.shape[0])
-        if weight is None:
-            return X, y, None
-        kept = np.flatnonzero(weight)
-        return X[kept], y[kept], weight[kept]
+    def _draw_seeds(self, n_members: int) -> Array:
+        return check_random_state(self.random_state).randint(MAX_SEED, size=n_members)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._base_classifier()).input_tags.sparse
-        return tags
+    def _fit_members(self, fit_one: Callable[[int], Any], n_members: int, unit: str) -> list[Any]:
+        """Fit members by number, in threads, and print the progress; `unit` is their plural."""
+        progress = FitProgress(self, unit, n_members, self.verbose)
+        return map_threads(fit_one, range(n_members), self.n_jobs, lambda _: progress.step())
 
+    def _map_members(self, predict: Callable[[Any], Any], members: Any) -> list[Any]:
+        return map_threads(predict, members, self.n_jobs)
 
-class WeightRoutingClassifier(TransformationClassifier):
-    """Base of those that route sample weights to their base classifiers."""
+    def _check_takes_weight(self, sample_weight: Any) -> None:
+        """Refuse sample weights that the base classifier does not take."""
+        if _routing_enabled():
+            process_routing(self, "fit", sample_weight=sample_weight)
+            return
+        base = self._base_classifier()
+        if not has_fit_parameter(base, "sample_weight"):
+            raise ValueError(
+                f"{type(base).__name__} takes no sample_weight: fit without it, or choose "
+                "another estimator."
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the base classifier receives those of ``fit``.
@@ -128,25 +139,18 @@ class WeightRoutingClassifier(TransformationClassifier):
         -------
         MetadataRouter
         """
+        if not self._passes_weight:
+            return super().get_metadata_routing()
         base = self._base_classifier()
         if self.estimator is None and _routing_enabled():
             base.set_fit_request(sample_weight=True)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
 
-    def _validate_weighted(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Matrix, Array, Array | None]:
-        if sample_weight is not None:
-            base = self._base_classifier()
-            if _routing_enabled():
-                process_routing(self, "fit", sample_weight=sample_weight)
-            elif not has_fit_parameter(base, "sample_weight"):
-                raise ValueError(
-                    f"{type(base).__name__} takes no sample_weight: fit without it, or choose "
-                    "another estimator."
-                )
-        return super()._validate_weighted(X, y, sample_weight)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self._base_classifier()).input_tags.sparse
+        return tags
 
 
 def _routing_enabled() -> bool:
@@ -183,20 +187,12 @@ def fit_member(
             drawn = np.bincount(rows, minlength=len(y)).astype(np.float64)
             weight = drawn if weight is None else drawn * weight
         return clone(base)._fit_presorted(X, y, weight)
-    member = set_random_states(clone(base), seed)
     if rows is not None:
         X = X[rows]
         weight = None if weight is None else weight[rows]
+    weights = {} if weight is None else {"sample_weight": weight}
     # Labels are unsigned here; some classifiers write −1 into a copy.
-    target = target.astype(np.int64)
-    # The rows are finite, and scikit-learn's classifiers without steps of their own make no others
-    # of them. To look for NaN once per member takes a tenth of the time of naive Bayes.
-    is_simple = not any("__" in name for name in member.get_params())
-    is_trusted = is_simple and type(member).__module__.startswith("sklearn.")
-    with config_context(assume_finite=is_trusted or get_config()["assume_finite"]):
-        if weight is None:
-            return member.fit(X, target)
-        return member.fit(X, target, sample_weight=weight)
+    return set_random_states(clone(base), seed).fit(X, target.astype(np.int64), **weights)
 
 
 def add_columns(X: Matrix | PresortedMatrix, columns: Array) -> Matrix | PresortedMatrix:
@@ -210,23 +206,17 @@ def add_columns(X: Matrix | PresortedMatrix, columns: Array) -> Matrix | Presort
     return np.hstack([X, columns], dtype=X.dtype)
 
 
-def first_columns(X: Matrix | PresortedMatrix, n_columns: int) -> Matrix | PresortedMatrix:
-    """Return the first columns of `X`, without a copy where it is dense or sorted."""
-    return X.first_columns(n_columns) if isinstance(X, PresortedMatrix) else X[:, :n_columns]
-
-
 def class_proba(member: Any, X: Matrix) -> Array:
     """Return class probabilities of validated rows, columns as in the member's ``classes_``.
 
-    They are 0 and 1 where the member has no ``predict_proba``.
+    Of a base without ``predict_proba`` they come from its ``decision_function``: see
+    `labelkin._utils.scoring.class_proba`.
     """
     if len(member.classes_) == 1:
         return np.ones((X.shape[0], 1))
     if isinstance(member, C45TreeClassifier):
         return member._proba(X)
-    if hasattr(member, "predict_proba"):
-        return member.predict_proba(X)
-    return (member.predict(X)[:, None] == member.classes_).astype(np.float64)
+    return scoring.class_proba(member, X)
 
 
 def positive_proba(member: Any, X: Matrix) -> Array:
@@ -234,10 +224,3 @@ def positive_proba(member: Any, X: Matrix) -> Array:
     if len(member.classes_) == 1:
         return np.full(X.shape[0], float(member.classes_[0] == 1))
     return class_proba(member, X)[:, 1]
-
-
-def sum_votes(count: Callable[[Sequence[Any]], Array], voters: Sequence[Any], n_jobs: Any) -> Array:
-    """Sum the votes, with one sum per thread: memory does not grow with the number of voters."""
-    n_threads = effective_n_threads(n_jobs)
-    parts = [voters[start::n_threads] for start in range(n_threads)]
-    return np.sum(map_members(count, parts, n_jobs), axis=0)

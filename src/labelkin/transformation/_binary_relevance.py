@@ -3,19 +3,17 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.base import Array, Matrix
 from labelkin.transformation._base import (
-    WeightRoutingClassifier,
+    TransformationClassifier,
     fit_member,
-    map_members,
     positive_proba,
     presort_for,
 )
 
 
-class BinaryRelevanceClassifier(WeightRoutingClassifier):
+class BinaryRelevanceClassifier(TransformationClassifier):
     """Binary relevance: one classifier per label, independent of the other labels.
 
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
@@ -27,7 +25,9 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
     ----------
     estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
-        which needs the extra ``labelkin[tree]``.
+        which needs the extra ``labelkin[tree]``. Without ``predict_proba``, such as
+        `LinearSVC`, it is ranked by its ``decision_function``: d becomes the probability
+        (1 + d / (1 + |d|)) / 2, in the same order, above one half where d is positive.
     n_jobs : int, default=None
         Number of threads, over labels; None: as many as BLAS uses. The results are the same for
         every value.
@@ -69,7 +69,7 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         n_labels = y.shape[1]
         base = self._base_classifier()
         matrix = presort_for(base, X)
-        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=n_labels)
+        seeds = self._draw_seeds(n_labels)
 
         def fit_label(label: int) -> Any:
             return fit_member(base, matrix, y[:, label], weight=weight, seed=seeds[label])
@@ -77,5 +77,5 @@ class BinaryRelevanceClassifier(WeightRoutingClassifier):
         self.estimators_ = self._fit_members(fit_label, n_labels, "labels")
 
     def _proba(self, X: Matrix) -> Array:
-        columns = map_members(lambda m: positive_proba(m, X), self.estimators_, self.n_jobs)
+        columns = self._map_members(lambda m: positive_proba(m, X), self.estimators_)
         return np.column_stack(columns)

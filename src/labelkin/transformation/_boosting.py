@@ -1,20 +1,17 @@
 """AdaBoost of pruned decision trees, one label after another."""
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.base import Array, Matrix
 from labelkin.transformation._base import (
     TransformationClassifier,
     fit_member,
-    map_members,
     positive_proba,
     presort_for,
 )
@@ -89,6 +86,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
            [0, 1]])
     """
 
+    _passes_weight = False  # the weights of the first round; without them at the base by resampling
     _parameter_constraints: dict = {
         **TransformationClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -109,31 +107,11 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.resampling = resampling
 
-    def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Boost each label.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training samples.
-        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
-        sample_weight : array-like of shape (n_samples,), optional
-            The weights of the first round; a sample of weight 2 counts as two, one of weight 0
-            is left out.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight)
-
     def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
         n_labels = y.shape[1]
         base = self._base_classifier()
         resampling = self.resampling or not has_fit_parameter(base, "sample_weight")
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(MAX_SEED, size=(n_labels, self.n_estimators))
+        seeds = self._draw_seeds(n_labels * self.n_estimators).reshape(n_labels, -1)
         matrix = presort_for(base, X)
 
         def boost(label: int) -> tuple[list[Any], Array, Array]:
@@ -146,7 +124,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         boosted = zip(self.estimators_, self.estimator_weights_, strict=True)
-        columns = map_members(lambda b: _boosted_proba(b[0], b[1], X), boosted, self.n_jobs)
+        columns = self._map_members(lambda b: _boosted_proba(b[0], b[1], X), boosted)
         return np.column_stack(columns)
 
 

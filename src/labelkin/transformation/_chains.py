@@ -5,28 +5,22 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.parallel import effective_n_threads
-from labelkin._utils.progress import FitProgress
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.transformation._base import (
-    WeightRoutingClassifier,
+    TransformationClassifier,
     add_columns,
-    first_columns,
     fit_member,
-    map_members,
     positive_proba,
     presort_for,
 )
 from labelkin.tree import C45TreeClassifier
-from labelkin.tree._presorted import PresortedMatrix
 
 
-class ChainClassifier(WeightRoutingClassifier):
+class ChainClassifier(TransformationClassifier):
     """Classifier chains (Read, Pfahringer, Holmes & Frank, 2009), one or several.
 
     A chain has an order of the labels and a classifier for each. A classifier is given the
@@ -82,7 +76,8 @@ class ChainClassifier(WeightRoutingClassifier):
     -----
     A link predicts its label when the probability is at least one half, as Mulan's do.
     ``predict_proba`` gives each link's probability, given the labels predicted before it, and
-    the mean over several chains; 0 and 1 where the base has no ``predict_proba``.
+    the mean over several chains. A base without ``predict_proba`` is used as in
+    `BinaryRelevanceClassifier`.
 
     References
     ----------
@@ -103,7 +98,7 @@ class ChainClassifier(WeightRoutingClassifier):
     """
 
     _parameter_constraints: dict = {
-        **WeightRoutingClassifier._parameter_constraints,
+        **TransformationClassifier._parameter_constraints,
         "order": [None, StrOptions({"natural", "random"}), "array-like"],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
@@ -129,41 +124,23 @@ class ChainClassifier(WeightRoutingClassifier):
         n_labels = y.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
-        seeds = rng.randint(MAX_SEED, size=(self.n_estimators, n_labels))
+        seeds = rng.randint(MAX_SEED, size=self.orders_.size)
         base = self._base_classifier()
         matrix = presort_for(base, X)
-        progress = FitProgress(self, "links", seeds.size, self.verbose)
-        self.estimators_ = [
-            self._fit_chain(base, matrix, y[:, order], weight, chain_seeds, progress)
-            for order, chain_seeds in zip(self.orders_, seeds, strict=True)
-        ]
 
-    def _fit_chain(
-        self,
-        base: Any,
-        X: Matrix | PresortedMatrix,
-        labels: Array,
-        weight: Array | None,
-        seeds: Array,
-        progress: FitProgress,
-    ) -> list[Any]:
-        """Return the fitted links of one chain, the labels being in its order."""
-        # Copied once per chain; a copy per link would make a chain of naive Bayes classifiers
-        # 50 % slower.
-        wide = add_columns(X, labels)
-
-        def fit_link(place: int) -> Any:
+        def fit_link(number: int) -> Any:
+            chain, place = divmod(number, n_labels)
+            order = self.orders_[chain]
             return fit_member(
-                _with_nominal_labels(base, X, place),
-                first_columns(wide, X.shape[1] + place),
-                labels[:, place],
+                _with_nominal_labels(base, matrix, place),
+                add_columns(matrix, y[:, order[:place]]),
+                y[:, order[place]],
                 weight=weight,
-                seed=seeds[place],
+                seed=seeds[number],
             )
 
-        return map_members(
-            fit_link, range(len(seeds)), self.n_jobs, callback=lambda _: progress.step()
-        )
+        links = self._fit_members(fit_link, len(seeds), "links")
+        self.estimators_ = [links[i : i + n_labels] for i in range(0, len(links), n_labels)]
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
         m = self.n_estimators
@@ -188,34 +165,21 @@ class ChainClassifier(WeightRoutingClassifier):
 
     def _predict_chain(self, chain: int, X: Matrix) -> tuple[Array, Array]:
         """Return the probabilities and labels that one chain predicts."""
-        links = self.estimators_[chain]
-        proba = np.empty((X.shape[0], len(links)))
+        order = self.orders_[chain]
+        proba = np.empty((X.shape[0], len(order)))
         labels = np.empty(proba.shape, dtype=bool)
-        # Dense rows are copied once, and the labels written into the copy.
-        wide: Any = None if sparse.issparse(X) else add_columns(X, np.zeros(proba.shape))
-        for place, link in enumerate(links):
-            if wide is None:
-                inputs = add_columns(X, labels[:, :place])
-            else:
-                inputs = wide[:, : X.shape[1] + place]
-            proba[:, place] = positive_proba(link, inputs)
-            labels[:, place] = proba[:, place] >= 0.5
-            if wide is not None:
-                wide[:, X.shape[1] + place] = labels[:, place]
-        natural = np.argsort(self.orders_[chain])
-        return proba[:, natural], labels[:, natural]
+        for place, link in enumerate(self.estimators_[chain]):
+            inputs = add_columns(X, labels[:, order[:place]])
+            proba[:, order[place]] = positive_proba(link, inputs)
+            labels[:, order[place]] = proba[:, order[place]] >= 0.5
+        return proba, labels
 
     def _vote(self, X: Matrix) -> tuple[Array, Array]:
         """Return the mean probability and the share of votes over the chains."""
-        sums = np.zeros((2, X.shape[0], self.orders_.shape[1]))
-        n_chains = len(self.estimators_)
-        # In batches: memory does not grow with the number of chains.
-        for batch in gen_batches(n_chains, effective_n_threads(self.n_jobs)):
-            chains = range(n_chains)[batch]
-            for outcome in map_members(lambda c: self._predict_chain(c, X), chains, self.n_jobs):
-                sums += outcome
-        proba, votes = sums / n_chains
-        return proba, votes
+        chains = range(len(self.estimators_))
+        found = self._map_members(lambda chain: self._predict_chain(chain, X), chains)
+        proba, labels = zip(*found, strict=True)
+        return np.mean(proba, axis=0), np.mean(labels, axis=0)
 
     def _proba(self, X: Matrix) -> Array:
         return self._vote(X)[0]

@@ -6,12 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from labelkin._utils.progress import FitProgress
-from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.base import Array, Matrix
 from labelkin.transformation._base import (
-    WeightRoutingClassifier,
+    TransformationClassifier,
     class_proba,
     fit_member,
     presort_for,
@@ -28,7 +26,9 @@ class LabelSetModel:
 
     def predict(self, X: Matrix) -> Array:
         """Return the most probable label set of each row; ties go to the first."""
-        return self.sets[class_proba(self.classifier, X).argmax(axis=1)]
+        if hasattr(self.classifier, "predict_proba"):
+            return self.sets[class_proba(self.classifier, X).argmax(axis=1)]
+        return self.sets[np.searchsorted(self.classifier.classes_, self.classifier.predict(X))]
 
     def predict_proba(self, X: Matrix) -> Array:
         """Return each label's probability: the sum over the sets that contain it."""
@@ -70,7 +70,7 @@ class LabelSetTree:
         return self.node_proba[self.tree._apply(X)]
 
 
-class LabelPowersetClassifier(WeightRoutingClassifier):
+class LabelPowersetClassifier(TransformationClassifier):
     """Label powerset, LP: every label set seen in training is a class of one classifier.
 
     The prediction is the most probable class, so it is always a label set that occurs in
@@ -82,7 +82,8 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
     estimator : estimator, default=None
         Any scikit-learn multi-class classifier; None:
         ``C45TreeClassifier(nominal_features="binary")``, which needs the extra
-        ``labelkin[tree]``. Without ``predict_proba`` the predicted set has probability 1.
+        ``labelkin[tree]``. Without ``predict_proba`` the probabilities of the sets are the
+        softmax of its ``decision_function``, and the predicted set is the one it predicts.
     n_jobs : int, default=None
         Given to a base classifier that has an ``n_jobs`` and leaves it None.
     random_state : int, RandomState instance or None, default=None
@@ -130,10 +131,12 @@ class LabelPowersetClassifier(WeightRoutingClassifier):
         base = clone(self._base_classifier())
         if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
             base.set_params(n_jobs=self.n_jobs)
-        seed = check_random_state(self.random_state).randint(MAX_SEED)
-        progress = FitProgress(self, "classifiers", 1, self.verbose)
-        self.estimator_ = self._fit_label_sets(base, presort_for(base, X), y, weight, seed)
-        progress.step()
+        matrix, seed = presort_for(base, X), self._draw_seeds(1)[0]
+
+        def fit_classifier(_: int) -> Any:
+            return self._fit_label_sets(base, matrix, y, weight, seed)
+
+        (self.estimator_,) = self._fit_members(fit_classifier, 1, "classifiers")
 
     def _fit_label_sets(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
         """Fit to validated data; return the classifier of label sets."""
@@ -161,9 +164,7 @@ def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, A
     Returned are these rows, and each sample's row number among them. `weight` are positive weights
     of the samples.
     """
-    # Rows packed into bit strings sort many times faster than rows of numbers.
-    bits = np.ascontiguousarray(np.packbits(Y.astype(bool), axis=1))
-    strings = bits.view(f"S{bits.shape[1]}" if bits.shape[1] > 1 else np.uint8).ravel()
-    _, first, codes = np.unique(strings, return_index=True, return_inverse=True)
+    sets, codes = np.unique(Y, axis=0, return_inverse=True)
+    codes = codes.ravel()  # NumPy 2.0 returns a column
     order = np.argsort(-np.bincount(codes, weight), kind="stable")
-    return Y[first[order]], np.argsort(order)[codes]
+    return sets[order], np.argsort(order)[codes]

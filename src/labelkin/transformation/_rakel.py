@@ -1,6 +1,5 @@
 """RAkEL: label powersets on random subsets of the labels, which vote."""
 
-from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 from numbers import Integral, Real
@@ -12,16 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from labelkin.base import MAX_SEED, Array, Matrix
-from labelkin.transformation._base import (
-    WeightRoutingClassifier,
-    map_members,
-    presort_for,
-    sum_votes,
-)
+from labelkin.transformation._base import TransformationClassifier, presort_for
 from labelkin.transformation._powerset import LabelPowersetClassifier
 
 
-class RAkELClassifier(WeightRoutingClassifier):
+class RAkELClassifier(TransformationClassifier):
     """Random k-labelsets, RAkEL (Tsoumakas, Katakis & Vlahavas, 2011).
 
     Each member is a label powerset on k of the q labels. With overlapping labelsets a label
@@ -96,7 +90,7 @@ class RAkELClassifier(WeightRoutingClassifier):
     """
 
     _parameter_constraints: dict = {
-        **WeightRoutingClassifier._parameter_constraints,
+        **TransformationClassifier._parameter_constraints,
         "labelset_size": [None, Interval(Integral, 1, None, closed="left")],
         "n_estimators": [None, Interval(Integral, 1, None, closed="left")],
         "overlapping": ["boolean"],
@@ -170,22 +164,17 @@ class RAkELClassifier(WeightRoutingClassifier):
 
     def _share_of_votes(self, X: Matrix) -> Array:
         n_labels = 1 if self._one_target else len(self.classes_)
-        members = list(zip(self.labelsets_, self.estimators_, strict=True))
-
-        def count_votes(part: Sequence[tuple[Array, LabelPowersetClassifier]]) -> Array:
-            votes = np.zeros((X.shape[0], n_labels), dtype=np.int64)
-            for labelset, powerset in part:
-                votes[:, labelset] += powerset._labels(X)
-            return votes
-
-        votes = sum_votes(count_votes, members, self.n_jobs)
+        votes = np.zeros((X.shape[0], n_labels), dtype=np.int64)
+        predicted = self._map_members(lambda member: member._labels(X), self.estimators_)
+        for labelset, labels in zip(self.labelsets_, predicted, strict=True):
+            votes[:, labelset] += labels
         possible = np.bincount(np.concatenate(self.labelsets_), minlength=n_labels)
         return votes / np.maximum(possible, 1)
 
     def _proba(self, X: Matrix) -> Array:
         if self.overlapping:
             return self._share_of_votes(X)
-        parts = map_members(lambda member: member._proba(X), self.estimators_, self.n_jobs)
+        parts = self._map_members(lambda member: member._proba(X), self.estimators_)
         # The labelsets are a partition: sort the columns back into place.
         return np.hstack(parts)[:, np.argsort(np.concatenate(self.labelsets_))]
 

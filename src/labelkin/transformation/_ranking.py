@@ -1,23 +1,20 @@
 """Calibrated label ranking: labels compared in pairs, and with a calibration label."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.base import Array, Matrix
 from labelkin.transformation._base import (
-    WeightRoutingClassifier,
+    TransformationClassifier,
     fit_member,
     positive_proba,
     presort_for,
-    sum_votes,
 )
 
 
-class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
+class CalibratedLabelRankingClassifier(TransformationClassifier):
     """Calibrated label ranking, CLR (Fürnkranz, Hüllermeier, Loza Mencía & Brinker, 2008).
 
     For every two labels a classifier learns which of them a sample has, from the samples
@@ -97,7 +94,7 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
         self.pairs_ = pairs_with_samples(y)
         # The calibration label has the number n_labels; no sample has it.
         duels = np.concatenate([self.pairs_, [(a, n_labels) for a in range(n_labels)]])
-        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=len(duels))
+        seeds = self._draw_seeds(len(duels))
 
         def fit_duel(duel: int) -> Any:
             a, b = duels[duel]
@@ -110,20 +107,14 @@ class CalibratedLabelRankingClassifier(WeightRoutingClassifier):
 
     def _votes(self, X: Matrix) -> Array:
         n_labels = len(self.calibration_estimators_)
-        duels = [
-            *zip(*self.pairs_.T, self.estimators_, strict=True),
-            *((a, n_labels, member) for a, member in enumerate(self.calibration_estimators_)),
-        ]
-
-        def count_votes(part: Sequence[tuple[int, int, Any]]) -> Array:
-            votes = np.zeros((X.shape[0], n_labels + 1), dtype=np.int64)
-            for a, b, member in part:
-                wins = positive_proba(member, X) >= 0.5
-                votes[:, a] += wins
-                votes[:, b] += ~wins
-            return votes
-
-        return sum_votes(count_votes, duels, self.n_jobs)
+        duels = [*self.pairs_, *((a, n_labels) for a in range(n_labels))]
+        members = [*self.estimators_, *self.calibration_estimators_]
+        outcomes = self._map_members(lambda member: positive_proba(member, X) >= 0.5, members)
+        votes = np.zeros((X.shape[0], n_labels + 1), dtype=np.int64)
+        for (a, b), wins in zip(duels, outcomes, strict=True):
+            votes[:, a] += wins
+            votes[:, b] += ~wins
+        return votes
 
     def votes(self, X: ArrayLike) -> Array:
         """Count the votes.

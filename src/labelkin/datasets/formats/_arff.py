@@ -89,12 +89,13 @@ def read_arff(
         label_columns = _label_columns(header, path, xml, labels)
         features = find_features(names, label_columns, drop, path)
         _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
-        reader = RowReader(header.attributes, features, label_columns, path, encoding)
-        data, target = reader.read(file, header.last_line)
+        kept = np.union1d(features, label_columns)
+        reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
+        matrix = reader.read(file, header.last_line)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
-        data,
-        target,
+        matrix[:, np.searchsorted(kept, features)],
+        matrix[:, np.searchsorted(kept, label_columns)].astype(np.uint8),
         feature_names=[names[column] for column in features.tolist()],
         label_names=[names[column] for column in label_columns.tolist()],
         feature_n_values=np.array(n_values, dtype=np.int32),
@@ -125,9 +126,8 @@ def read_arff_table(
         if not columns.size:
             raise FormatError(path, "no attribute is left besides those ignored")
         _check_kinds(header, columns, path, "ignore")
-        no_labels = np.empty(0, dtype=int)
-        reader = RowReader(header.attributes, columns, no_labels, path, encoding)
-        matrix, _ = reader.read(file, header.last_line)
+        reader = RowReader(header.attributes, columns.tolist(), [], path, encoding)
+        matrix = reader.read(file, header.last_line)
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:

@@ -10,9 +10,10 @@ from typing import BinaryIO, NamedTuple
 from labelkin._utils.files import FormatError, shorten
 
 # Possessive quantifiers, so that matching takes linear time on any line.
-_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
-TOKEN = re.compile(rf"""\s*+(?:({_QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
-_NAME = rf"""(?:({_QUOTED})|([^\s{{'"][^\s{{]*+))"""
+QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_TOKEN = re.compile(rf"""\s*+(?:({QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
+_NOT_PLAIN = re.compile(r"""['"\s]""")
+_NAME = rf"""(?:({QUOTED})|([^\s{{'"][^\s{{]*+))"""
 _RELATION = re.compile(rf"@relation\s++(?:{_NAME}\s*+$|(.*))", re.DOTALL | re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"@attribute\s++{_NAME}\s*+(.*)", re.DOTALL | re.IGNORECASE)
 _NOMINAL = re.compile(r"\{(.*)\}\s*(?:%.*)?", re.DOTALL)
@@ -79,14 +80,18 @@ def quote(name: str) -> str:
     return f"'{escaped}'"
 
 
-def split_values(text: str) -> Iterator[tuple[str, bool]]:
-    """Tokens of a comma-separated text, each with whether it was quoted."""
+def split_values(text: str) -> Iterator[str | None]:
+    """Yield the values of a comma-separated text, None for a question mark without quotes."""
+    plain = text.split(",")
+    if "" not in plain and not _NOT_PLAIN.search(text):  # in a fifth of the time
+        yield from (None if value == "?" else value for value in plain)
+        return
     position, more = 0, bool(text.strip())
     while more:
-        found = TOKEN.match(text, position)
+        found = _TOKEN.match(text, position)
         if found is None:
             raise ValueError(f"no value can be read at {shorten(text[position:].strip())}")
-        yield (unquote(found[1]), True) if found[1] else (found[2], False)
+        yield unquote(found[1]) if found[1] else None if found[2] == "?" else found[2]
         position = found.end()
         more = bool(found[3]) or position < len(text)
 
@@ -98,7 +103,7 @@ def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
         found = _NOMINAL.fullmatch(text)
         if found is None:
             raise ValueError(f"the list of values has no closing brace: {shorten(text)}")
-        values = tuple(value for value, _ in split_values(found[1]))
+        values = tuple("?" if value is None else value for value in split_values(found[1]))
         if not values:
             raise ValueError("a nominal attribute declares no value")
         if len(set(values)) < len(values):

@@ -1,27 +1,21 @@
-"""The rows of an ARFF file.
-
-NumPy's text reader decodes a block of rows, unless something in it is not plain: a quote, a
-sparse row out of order, a nominal value it cannot convert. Such a block is read again token by
-token. That way is several times slower, but it reads the whole language and is the only one
-that reports errors.
-"""
+"""The rows of an ARFF file, dense or sparse, as a matrix of numbers."""
 
 import math
 import re
-import warnings
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin.datasets.formats._arff_header import (
-    TOKEN,
+    QUOTED,
     Attribute,
     feature_codes,
     label_codes,
@@ -31,61 +25,63 @@ from labelkin.datasets.formats._arff_header import (
 )
 from labelkin.datasets.formats._content import overflows
 
-_BLOCK = 100_000  # values decoded at once in dense rows
-_SPARSE_ROWS = 500  # rows decoded at once
-_INDEX = re.compile(r"\s*+([0-9]{1,9})(?=\s)")
-_MISSING = re.compile(r"(?<![^, \t])\?(?![^, \t])")
-_PAIR = np.dtype([("column", np.int64), ("value", np.float64)])
+# A pair of a sparse row; possessive quantifiers, so that matching takes linear time on any line.
+_PAIR = re.compile(rf"""\s*+([0-9]{{1,9}})\s++(?:({QUOTED})|([^\s,'"][^\s,]*+))\s*+(,|\Z)""")
 
 
 class RowReader:
-    """Decode the rows below ``@data`` into features and labels.
+    """Decode the rows below ``@data``.
 
-    `features` and `labels` are the positions of the columns to keep, ascending; the values of
-    others are not decoded.
+    `columns` are the positions of the columns to keep, ascending; the values of others are not
+    decoded. `labels` are those of them whose values must be 0 or 1.
     """
 
     def __init__(
         self,
         attributes: list[Attribute],
-        features: np.ndarray,
-        labels: np.ndarray,
+        columns: Sequence[int],
+        labels: Sequence[int],
         path: str | Path,
         encoding: str,
     ) -> None:
-        self.attributes, self.features, self.labels = attributes, features, labels
-        self.path, self.encoding = path, encoding
-        self.kept = np.union1d(features, labels).astype(int)
-        self.is_kept = np.isin(np.arange(len(attributes)), self.kept)
-        self.codes: dict[int, _Codes] = {}  # of the nominal columns kept
-        self.defaults: dict[int, float] = {}  # non-zero values of columns a sparse row omits
-        # How NumPy's reader gets the same values: as numbers that are codes 0..k-1 (0: any
-        # number), or else by a conversion of each token.
-        self.n_codes = np.zeros(len(attributes), dtype=int)
-        self.converters: dict[int, Callable[[str], float]] = {}
-        is_label = set(labels.tolist())
-        for column in self.kept.tolist():
+        self.attributes, self.path, self.encoding = attributes, path, encoding
+        self.labels = set(labels)
+        self.place = {column: place for place, column in enumerate(columns)}
+        self.codes: dict[int, _Codes] = {}  # of the nominal columns
+        for column in columns:
             attribute = attributes[column]
-            if attribute.kind != "nominal":
-                continue
-            if column in is_label:
-                codes = _Codes(label_codes(attribute, path))
-            else:
-                codes = _Codes(feature_codes(attribute.values))
-            self.codes[column] = codes
-            if default := next(iter(codes.values())):
-                self.defaults[column] = default
-            if set(codes) == {str(code) for code in range(len(codes))}:
-                self.n_codes[column] = len(codes)
-            else:
-                self.converters[column] = codes.__getitem__
+            if attribute.kind == "nominal" and column in self.labels:
+                self.codes[column] = _Codes(label_codes(attribute, path))
+            elif attribute.kind == "nominal":
+                self.codes[column] = _Codes(feature_codes(attribute.values))
+        # What a sparse row means by leaving out a nominal column: its first value.
+        first = {column: next(iter(codes.values())) for column, codes in self.codes.items()}
+        self.defaults = {column: value for column, value in first.items() if value}
 
-    def read(self, file: BinaryIO, line: int) -> tuple[Any, Any]:
-        """Read all rows; ``line`` is that of ``@data``. Sparse rows give sparse matrices."""
-        rows = self._rows(file, line)
-        first = list(islice(rows, 1))
-        read = self._read_sparse if first and first[0][0].startswith("{") else self._read_dense
-        return read(chain(first, rows))
+    def read(self, file: BinaryIO, line: int) -> Any:
+        """Return all rows as an array, or as a CSR matrix; ``line`` is that of ``@data``."""
+        values, places, ends = array("d"), array("q"), array("q", [0])
+        is_sparse = False
+        for row, at in self._rows(file, line):
+            if len(ends) == 1:
+                is_sparse = row.startswith("{")
+            try:
+                if row.startswith("{") != is_sparse:
+                    kinds = ("a dense row among sparse ones", "a sparse row among dense ones")
+                    raise ValueError(kinds[not is_sparse])
+                if is_sparse:
+                    entries = self._sparse_row(row)
+                    places.extend(entries.keys())
+                    values.extend(entries.values())
+                else:
+                    values.extend(self._dense_row(row))
+            except ValueError as error:
+                raise FormatError(self.path, str(error), at) from None
+            ends.append(len(values))
+        shape = len(ends) - 1, len(self.place)
+        if not is_sparse:
+            return np.array(values).reshape(shape)
+        return sparse.csr_matrix((np.array(values), np.array(places), np.array(ends)), shape=shape)
 
     def _rows(self, file: BinaryIO, line: int) -> Iterator[tuple[str, int]]:
         """Yield rows with their line numbers, without blank lines and comments."""
@@ -99,215 +95,65 @@ class RowReader:
                     except UnicodeDecodeError:
                         raise wrong_encoding(self.encoding, self.path, line) from None
 
-    def _load(self, lines: list[str], **options: Any) -> np.ndarray | None:
-        """Return plain lines as NumPy's reader decodes them, None if it refuses one.
-
-        Also None if a value is infinite: as written it may be a number that is too large.
-        """
-        text = "\n".join(lines)
-        if "'" in text or '"' in text:
-            return None
-        if "?" in text:
-            if self.converters:
-                return None
-            lines = _MISSING.sub("nan", text).split("\n")
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")  # some NumPy read 1.5 as an integer and warn
-                found = np.loadtxt(lines, comments=None, encoding=None, **options)
-            numbers = found if found.dtype.names is None else found["value"]
-            return None if np.isinf(numbers).any() else found
-        except (ValueError, KeyError, Warning):
-            return None
-
-    def _are_codes(self, value: np.ndarray, column: np.ndarray) -> bool:
-        """Return whether the values of nominal columns are among their codes, or missing."""
-        n_codes = self.n_codes[column]
-        valid = (value >= 0) & (value < n_codes) & (value == np.floor(value))
-        return bool((valid | (n_codes == 0) | np.isnan(value)).all())
-
-    # --- dense rows -------------------------------------------------------------------------
-
-    def _read_dense(self, rows: Iterator[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
-        data = [np.empty((0, self.features.size))]
-        target = [np.empty((0, self.labels.size), dtype=np.uint8)]
-        at_features = np.searchsorted(self.kept, self.features)
-        at_labels = np.searchsorted(self.kept, self.labels)
-        block_rows = max(1, _BLOCK // len(self.attributes))
-        while block := list(islice(rows, block_rows)):
-            values = self._load_dense([text for text, _ in block])
-            if values is None:
-                values = np.array([self._dense_row(text, line) for text, line in block])
-            labels = values[:, at_labels]
-            for row, number in np.argwhere((labels != 0) & (labels != 1)):
-                self._refuse_label(number, labels[row, number], block[row][1])
-            data.append(values[:, at_features])
-            target.append(labels.astype(np.uint8))
-        return np.concatenate(data), np.concatenate(target)
-
-    def _load_dense(self, lines: list[str]) -> np.ndarray | None:
-        """Return the values of the columns kept, None where the rows are not plain."""
-        n_commas = len(self.attributes) - 1
-        if any(line.count(",") != n_commas for line in lines):
-            return None
-        lines = [line.replace(", ", ",") for line in lines]  # converters do not strip
-        values = self._load(
-            lines, delimiter=",", usecols=self.kept, converters=self.converters, ndmin=2
-        )
-        return values if values is not None and self._are_codes(values, self.kept) else None
-
-    def _dense_row(self, text: str, line: int) -> list[float]:
-        if text.startswith("{"):
-            raise FormatError(self.path, "a sparse row among dense ones", line)
-        try:
-            tokens = list(split_values(text))
-        except ValueError as error:
-            raise FormatError(self.path, str(error), line) from None
+    def _dense_row(self, text: str) -> list[float]:
+        tokens = list(split_values(text))
         if len(tokens) != len(self.attributes):
-            raise FormatError(
-                self.path, f"{len(tokens)} values for {len(self.attributes)} attributes", line
-            )
-        kept = ((column, *tokens[column]) for column in self.kept.tolist())
-        return [self._decode(column, token, quoted, line) for column, token, quoted in kept]
+            raise ValueError(f"{len(tokens)} values for {len(self.attributes)} attributes")
+        return [self._decode(column, tokens[column]) for column in self.place]
 
-    # --- sparse rows ------------------------------------------------------------------------
-
-    def _read_sparse(
-        self, rows: Iterator[tuple[str, int]]
-    ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-        n_features, n_labels = self.features.size, self.labels.size
-        data = [sparse.csr_matrix((0, n_features))]
-        target = [sparse.csr_matrix((0, n_labels), dtype=np.uint8)]
-        # Where a column goes: features count from 0, labels after them, others nowhere (-1).
-        places = np.full(len(self.attributes), -1)
-        places[self.features] = np.arange(n_features)
-        places[self.labels] = n_features + np.arange(n_labels)
-        while block := list(islice(rows, _SPARSE_ROWS)):
-            entries = self._load_sparse([text for text, _ in block])
-            if entries is None:
-                entries = self._sparse_entries(block)
-            row, column, value = entries
-            place = places[column]
-            is_label = place >= n_features
-            for at in np.flatnonzero(is_label & (value != 0) & (value != 1)):
-                self._refuse_label(place[at] - n_features, value[at], block[row[at]][1])
-            stored = (place >= 0) & (value != 0)
-            chosen = stored & ~is_label
-            shape = len(block), n_features
-            data.append(_csr(value[chosen], row[chosen], place[chosen], shape))
-            chosen = stored & is_label
-            shape, ones = (len(block), n_labels), value[chosen].astype(np.uint8)
-            target.append(_csr(ones, row[chosen], place[chosen] - n_features, shape))
-        return sparse.vstack(data, format="csr"), sparse.vstack(target, format="csr")
-
-    def _load_sparse(self, lines: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return row, column and value of each entry, None where the rows are not plain."""
-        if self.converters or self.defaults:
-            return None
-        if any(line[0] != "{" or line[-1] != "}" or len(line) == 1 for line in lines):
-            return None
-        inner = [line[1:-1].strip() for line in lines]
-        counts = [pairs.count(",") + 1 if pairs else 0 for pairs in inner]
-        row = np.repeat(np.arange(len(lines)), counts)
-        pairs = np.empty(0, dtype=_PAIR)
-        if row.size:
-            loaded = self._load(",".join(filter(None, inner)).split(","), dtype=_PAIR, ndmin=1)
-            if loaded is None or loaded.size != row.size:
-                return None
-            pairs = loaded
-        column, value = pairs["column"], pairs["value"]
-        d = len(self.attributes)
-        if ((column < 0) | (column >= d)).any() or (np.diff(row * d + column) <= 0).any():
-            return None
-        return (row, column, value) if self._are_codes(value, column) else None
-
-    def _sparse_entries(
-        self, block: list[tuple[str, int]]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        rows = [sorted(self._sparse_row(text, line).items()) for text, line in block]
-        row = np.repeat(np.arange(len(rows)), [len(entries) for entries in rows])
-        column, value = np.array(list(chain.from_iterable(rows)), dtype=float).reshape(-1, 2).T
-        return row, column.astype(int), value
-
-    def _sparse_row(self, text: str, line: int) -> dict[int, float]:
-        """Return the values of a row by column."""
-        if not text.startswith("{"):
-            raise FormatError(self.path, "a dense row among sparse ones", line)
+    def _sparse_row(self, text: str) -> dict[int, float]:
+        """Return the values that are not 0 by their places, in order."""
         if not text.endswith("}") or len(text) == 1:
-            raise FormatError(self.path, "the row has no closing brace", line)
-        entries: dict[int, float] = {}
-        for column, token, quoted in self._pairs(text[1:-1], line):
-            if column in entries:
-                raise FormatError(self.path, f"index {column} occurs twice", line)
-            is_kept = self.is_kept[column]
-            entries[column] = self._decode(column, token, quoted, line) if is_kept else 0.0
-        return {**self.defaults, **entries}
-
-    def _pairs(self, text: str, line: int) -> Iterator[tuple[int, str, bool]]:
-        """Yield column, token and whether the token was quoted."""
-        position, more = 0, bool(text.strip())
+            raise ValueError("the row has no closing brace")
+        text = text[1:-1].strip()
+        entries = dict(self.defaults)
+        seen = set()
+        position, more = 0, bool(text)
         while more:
-            index = _INDEX.match(text, position)
-            found = index and TOKEN.match(text, index.end())
-            if not index or not found:
-                piece = shorten(text[position:].strip())
-                raise FormatError(self.path, f"'index value' expected at {piece}", line)
-            column = int(index[1])
+            found = _PAIR.match(text, position)
+            if found is None:
+                raise ValueError(f"'index value' expected at {shorten(text[position:].strip())}")
+            column = int(found[1])
             if column >= len(self.attributes):
-                raise FormatError(
-                    self.path,
+                raise ValueError(
                     f"index {column} is out of range: {len(self.attributes)} attributes are "
-                    "declared, counted from 0",
-                    line,
+                    "declared, counted from 0"
                 )
-            try:
-                token = unquote(found[1]) if found[1] else found[2]
-            except ValueError as error:
-                raise FormatError(self.path, str(error), line) from None
-            yield column, token, bool(found[1])
-            position = found.end()
-            more = bool(found[3])
-            if not more and position < len(text):
-                piece = shorten(text[position:].strip())
-                raise FormatError(self.path, f"a comma expected before {piece}", line)
+            if column in seen:
+                raise ValueError(f"index {column} occurs twice")
+            seen.add(column)
+            token = unquote(found[2]) if found[2] else None if found[3] == "?" else found[3]
+            entries[column] = self._decode(column, token) if column in self.place else 0.0
+            position, more = found.end(), found[4] == ","
+        return {self.place[column]: value for column, value in sorted(entries.items()) if value}
 
-    # --- one token, and errors ------------------------------------------------------------
-
-    def _decode(self, column: int, token: str, quoted: bool, line: int) -> float:
-        if token == "?" and not quoted:
-            return math.nan
-        codes = self.codes.get(column)
+    def _decode(self, column: int, token: str | None) -> float:
+        name = shorten(self.attributes[column].name)
         try:
-            return _number(token) if codes is None else _code(token, codes)
+            if token is None:
+                value = math.nan
+            elif column in self.codes:
+                value = self.codes[column].find(token)
+            else:
+                value = _number(token)
         except ValueError as error:
-            name = shorten(self.attributes[column].name)
-            raise FormatError(self.path, f"attribute {name}: {error}", line) from None
-
-    def _refuse_label(self, number: int, value: float, line: int) -> NoReturn:
-        name = shorten(self.attributes[self.labels[number]].name)
-        found = "is missing (?)" if math.isnan(value) else f"holds {value:g}"
-        raise FormatError(self.path, f"label {name} {found}; it must be 0 or 1", line)
-
-
-def _csr(
-    value: np.ndarray, row: np.ndarray, column: np.ndarray, shape: tuple[int, int]
-) -> sparse.csr_matrix:
-    """Return a matrix of entries that are sorted by row and column."""
-    indptr = np.append(0, np.bincount(row, minlength=shape[0]).cumsum())
-    return sparse.csr_matrix((value, column, indptr), shape=shape)
+            raise ValueError(f"attribute {name}: {error}") from None
+        if column in self.labels and value not in (0, 1):
+            found = "is missing (?)" if math.isnan(value) else f"holds {value:g}"
+            raise ValueError(f"label {name} {found}; it must be 0 or 1")
+        return value
 
 
 def _number(token: str) -> float:
-    if token.isascii() and "_" not in token:
-        try:
-            value = float(token)
-        except ValueError:
-            pass
-        else:
-            if overflows(token):
-                raise ValueError(f"{shorten(token)} is beyond the range of numbers")
-            return value
-    raise ValueError(f"{shorten(token)} is not a number")
+    try:
+        if not token.isascii() or "_" in token:  # Python's float takes both
+            raise ValueError
+        value = float(token)
+    except ValueError:
+        raise ValueError(f"{shorten(token)} is not a number") from None
+    if math.isinf(value) and overflows(token):
+        raise ValueError(f"{shorten(token)} is beyond the range of numbers")
+    return value
 
 
 class _Codes(dict[str, float]):
@@ -324,13 +170,14 @@ class _Codes(dict[str, float]):
         pairs = zip(numbers, self.values(), strict=True)
         return {number: code for number, code in pairs if counts[number] == 1}
 
-
-def _code(token: str, codes: _Codes) -> float:
-    """Code of a nominal value, also where it is written as 1.0 and declared as 1."""
-    if token in codes:
-        return codes[token]
-    try:
-        return codes.by_number[_number(token)]
-    except (KeyError, ValueError):
-        declared = shorten(", ".join(islice(codes, 6)))
-        raise ValueError(f"{shorten(token)} is not one of its declared values {declared}") from None
+    def find(self, token: str) -> float:
+        """Return the code of a value, also where it is written as 1.0 and declared as 1."""
+        if token in self:
+            return self[token]
+        try:
+            return self.by_number[_number(token)]
+        except (KeyError, ValueError):
+            declared = shorten(", ".join(islice(self, 6)))
+            raise ValueError(
+                f"{shorten(token)} is not one of its declared values {declared}"
+            ) from None

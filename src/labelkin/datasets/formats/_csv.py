@@ -1,10 +1,13 @@
-"""CSV tables with named label columns, through pyarrow."""
+"""CSV tables with named label columns.
+
+pyarrow splits the text into cells; columns of numbers are then found among them.
+"""
 
 import csv
-import functools
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +25,38 @@ from labelkin._utils.files import (
 from labelkin._utils.guesses import Guess
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._arrow import split_table
-from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
-from labelkin.datasets.formats._content import check_content, make_bunch, number_text, overflows
+from labelkin.datasets.formats._columns import Labels, check_unique
+from labelkin.datasets.formats._content import check_content, number_text, overflows
 from labelkin.datasets.formats._dialect import (
-    CsvDialect,
-    convert_numbers,
+    are_numbers,
     decode,
     find_delimiter,
     guess_decimal,
-    split_sep_line,
+    has_thousands,
+    parse_number,
+    unit_of,
 )
+from labelkin.datasets.formats._frames import bunch_of_frame
 
 _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]
+# Excel's first line, which names the delimiter.
+_SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 _ROWS = 10_000  # written at once
-_HEADER = re.compile(rb'\s*+(?:"[^"]*+"|[^"\r\n]++)*+')
 _COLUMN_BYTES = 7000  # what Arrow takes for a column of any length
-_HEXADECIMAL = re.compile(rb"(?<![0-9A-Za-z.])[-+]?0[xX][0-9a-fA-F]+(?![0-9A-Za-z.])")
+
+
+@dataclass
+class CsvDialect:
+    """How a CSV file is written."""
+
+    delimiter: str
+    encoding: str
+    decimal: str = "."
+    guesses: list[Guess] = field(default_factory=list)
+    """What was guessed and is not usual."""
 
 
 def read_csv(
@@ -79,15 +94,7 @@ def read_csv(
         raw = file.read()
     delimiter = delimiter or _usual_delimiter(path)
     table, _ = parse_csv_table(raw, path, delimiter=delimiter, encoding=encoding, decimal=".")
-    if labels is None:
-        raise FormatError(
-            path, "the label columns of the CSV table are unknown; pass labels=", None, "labels"
-        )
-    label_columns = find_labels(labels, table.column_names, path)
-    data, target, features, columns = split_table(table, label_columns, drop, path)
-    return make_bunch(
-        data, target, feature_names=features, label_names=columns, descr=Path(path).name
-    )
+    return bunch_of_frame(table.to_pandas(), labels, drop, path)
 
 
 def _usual_delimiter(path: str | Path) -> str:
@@ -112,68 +119,111 @@ def parse_csv_table(
     if not raw.strip():
         raise FormatError(path, "not a CSV table (the file is empty)")
     text, found_encoding = decode(raw, path, encoding)
-    text, named = split_sep_line(text)
-    dialect = CsvDialect(delimiter or named or find_delimiter(text), found_encoding)
+    named = _SEP_LINE.match(text)
+    if named:
+        text = text[named.end() :]
+    dialect = CsvDialect(delimiter or (named[1] if named else find_delimiter(text)), found_encoding)
+    guesses = dialect.guesses
     if delimiter is None and dialect.delimiter != ",":
         shown = "tab" if dialect.delimiter == "\t" else repr(dialect.delimiter)
-        dialect.guesses.append(Guess(f"{shown} between columns", ("delimiter",)))
+        guesses.append(Guess(f"{shown} between columns", ("delimiter",)))
     if encoding is None and dialect.encoding != "utf-8":
-        dialect.guesses.append(Guess(dialect.encoding, ("encoding",)))
+        guesses.append(Guess(dialect.encoding, ("encoding",)))
 
-    content = text.encode("utf-8")
-    _check_width(content, path, dialect.delimiter)
-    _check_quotes(content, path, dialect.delimiter)
-    as_strings = list(as_strings)
-
-    def read(strings: Iterable[str]) -> Any:
-        table = _read_arrow(content, path, dialect.delimiter, [*as_strings, *strings])
-        return table.slice(0, table.num_rows - n_empty)
-
-    n_empty = 0
-    n_empty = _count_empty_rows(table := read([]))
-    if n_empty:
+    table = _read_cells(text, path, dialect.delimiter)
+    if n_empty := _count_empty_rows(table):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
-        dialect.guesses.append(Guess(f"{rows} at the end left out", ()))
-        table = read([])
-    check_unique(table.column_names, "column", path, 1)
-    if _HEXADECIMAL.search(content):  # Arrow takes 0x1F for a number
-        as_strings += _hexadecimal_columns(read(table.column_names))
-        table = read([])
-    if decimal is None:
-        strings = _string_columns(table, as_strings)
-        dialect.decimal = guess_decimal(strings, dialect.delimiter) or "."
-        if dialect.decimal != ".":
-            dialect.guesses.append(Guess(f"{dialect.decimal!r} decimal", ("decimal",)))
-    else:
-        dialect.decimal = decimal
-    _check_range(table, read, path)
-    table, grouped, units = convert_numbers(table, dialect.decimal, read, as_strings)
+        guesses.append(Guess(f"{rows} at the end left out", ()))
+        table = table.slice(0, table.num_rows - n_empty)
+
+    cells = {name: table.column(name) for name in table.column_names}
+    columns = dict(cells)
+    names = [name for name in columns if name not in set(as_strings)]
+    for name in names:
+        columns[name] = _plain_values(cells[name], name, path)
+    # What is left are texts, and numbers that people write with commas, spaces and units.
+    texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
+    dialect.decimal = decimal or guess_decimal(texts.values(), dialect.delimiter)
+    if dialect.decimal == ",":
+        if decimal is None:
+            guesses.append(Guess("',' decimal", ("decimal",)))
+        # In such a file, 1.234 is more than a thousand.
+        points = [name for name in names if columns[name].type == "double"]
+        texts |= {name: _distinct(cells[name]) for name in points}
+    numeric = [
+        name for name, values in texts.items() if values and are_numbers(values, dialect.decimal)
+    ]
+    for name in numeric:
+        columns[name] = _parse_numbers(cells[name], texts[name], dialect.decimal)
+    grouped = [
+        name
+        for name in numeric
+        if any(has_thousands(value, dialect.decimal) for value in texts[name])
+    ]
     if grouped and decimal is None:
-        text = f"thousands separated in {', '.join(grouped)}"
-        dialect.guesses.append(Guess(text, ("decimal", "category")))
-    for name, unit in units.items():
-        dialect.guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
-    return table, dialect
+        guesses.append(
+            Guess(f"thousands separated in {', '.join(grouped)}", ("decimal", "category"))
+        )
+    for name in numeric:
+        if unit := max(map(unit_of, texts[name])):
+            guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
+    return import_optional("pyarrow").table(columns), dialect
 
 
-def _check_width(content: bytes, path: str | Path, delimiter: str) -> None:
-    """Refuse a header of more columns than memory allows: they take room however short they are."""
-    header = _HEADER.match(content)
-    n_columns = 1 + header[0].count(delimiter.encode()) if header else 0
-    if n_columns * _COLUMN_BYTES > (limit := max_unpacked(len(content))):
-        raise FormatError(path, too_large(limit, f"a table of {n_columns:,} columns"))
+def _read_cells(text: str, path: str | Path, delimiter: str) -> Any:
+    """Return an Arrow table of strings, None where a value is missing."""
+    pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
+    content = text.encode("utf-8")
+    _check_quotes(content, path, delimiter)
+    names = _read_header(text, path, delimiter)
+    if len(names) * _COLUMN_BYTES > (limit := max_unpacked(len(content))):
+        raise FormatError(path, too_large(limit, f"a table of {len(names):,} columns"))
+    check_unique(names, "column", path, 1)
+    try:
+        table = arrow_csv.read_csv(
+            io.BytesIO(content),
+            # One block: a row wider than a block would be refused.
+            read_options=arrow_csv.ReadOptions(
+                column_names=names,
+                block_size=min(len(content) + 1, 2**31 - 1),
+                use_threads=False,
+            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                null_values=_MISSING,
+                strings_can_be_null=True,
+                column_types=dict.fromkeys(names, pyarrow.string()),
+            ),
+        )
+    except Exception as error:  # pyarrow raises errors of many kinds
+        message = reason(error)
+        row = _ROW_NUMBER.search(message)
+        message = f"not a CSV table ({_ROW_NUMBER.sub('', message)})"
+        if width := _WRONG_WIDTH.search(message):
+            message = (
+                f"not a CSV table with {delimiter!r} between columns (the header has {width[1]} of "
+                f"them, and this line {width[2]}); correct the line, or choose the right delimiter"
+            )
+        raise FormatError(path, message, int(row[1]) if row else None) from None
+    return table.slice(1)  # without the header
+
+
+def _read_header(text: str, path: str | Path, delimiter: str) -> list[str]:
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return next(row for row in rows if row)
+    except (csv.Error, StopIteration) as error:
+        raise FormatError(path, f"the header cannot be read ({reason(error)})", 1) from None
 
 
 def _count_empty_rows(table: Any) -> int:
     """Return the number of rows at the end in which no column has a value."""
-    compute = import_optional("pyarrow.compute")
-    if table.num_columns < 2 or not table.num_rows:
+    if table.num_columns < 2:
         return 0  # an empty cell of a single column may be a row without text
-    if any(column[-1].is_valid for column in table.columns):
-        return 0
-    used = [column.is_valid() for column in table.columns]
-    any_used = np.flatnonzero(functools.reduce(compute.or_, used).to_numpy())
-    return table.num_rows - (int(any_used[-1]) + 1 if any_used.size else 0)
+    used = np.zeros(table.num_rows, dtype=bool)
+    for column in table.columns:
+        used |= column.is_valid().to_numpy()
+    return table.num_rows - int(np.flatnonzero(used).max(initial=-1)) - 1
 
 
 def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
@@ -196,74 +246,41 @@ def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
             raise FormatError(path, "a quote opens here and is not closed", line)
 
 
-def _hexadecimal_columns(written: Any) -> list[str]:
-    """Return the columns of a table of strings that hold a number such as 0x1F."""
-    return [
-        name
-        for name in written.column_names
-        if any(
-            _HEXADECIMAL.fullmatch(cell.strip().encode())
-            for cell in written.column(name).unique().to_pylist()
-            if cell is not None
-        )
-    ]
-
-
-def _check_range(table: Any, read: Callable[[list[str]], Any], path: str | Path) -> None:
-    """Refuse a number that is infinite as a double, such as 1e400, with its place."""
+def _plain_values(cells: Any, name: str, path: str | Path) -> Any:
+    """Return a column of strings as numbers or truth values, if all of it are such."""
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
-    for name in table.column_names:
-        column = table.column(name)
-        if not pyarrow.types.is_floating(column.type):
-            continue
-        infinite = compute.is_inf(column)
-        if not compute.any(infinite).as_py():
-            continue
-        cells = read([name]).column(name).to_pylist()
-        for row, is_infinite in enumerate(infinite.to_pylist()):
-            if is_infinite and overflows(cells[row]):
-                raise FormatError(
-                    path,
-                    f"column {shorten(name)} holds {shorten(cells[row], 30)} in data row "
-                    f"{row + 1}, which is beyond the range of numbers",
-                )
+    trimmed = compute.utf8_trim_whitespace(cells)
 
+    def cast(kind: Any) -> Any:
+        try:
+            return trimmed.cast(kind)
+        except pyarrow.ArrowInvalid:
+            return None
 
-def _string_columns(table: Any, skip: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the distinct values of each column of strings."""
-    types, skipped = import_optional("pyarrow").types, set(skip)
-    for name in table.column_names:
-        column = table.column(name)
-        if name not in skipped and types.is_string(column.type):
-            yield [value for value in column.unique().to_pylist() if value is not None]
-
-
-def _read_arrow(text: bytes, path: str | Path, delimiter: str, as_strings: list[str]) -> Any:
-    pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
-    try:
-        return arrow_csv.read_csv(
-            io.BytesIO(text),
-            # One block: a row wider than a block would be refused.
-            read_options=arrow_csv.ReadOptions(
-                block_size=min(len(text) + 1, 2**31 - 1), use_threads=False
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=_MISSING,
-                strings_can_be_null=True,
-                column_types=dict.fromkeys(as_strings, pyarrow.string()),
-            ),
-        )
-    except Exception as error:  # pyarrow raises errors of many kinds
-        message = reason(error)
-        row = _ROW_NUMBER.search(message)
-        message = f"not a CSV table ({_ROW_NUMBER.sub('', message)})"
-        if width := _WRONG_WIDTH.search(message):
-            message = (
-                f"not a CSV table with {delimiter!r} between columns (the header has {width[1]} of "
-                f"them, and this line {width[2]}); correct the line, or choose the right delimiter"
+    numbers = cast(pyarrow.float64())
+    if numbers is None:
+        truth = cast(pyarrow.bool_())
+        return cells if truth is None else truth
+    for row in np.flatnonzero(compute.is_inf(numbers).fill_null(False).to_numpy()).tolist():
+        if overflows(cells[row].as_py()):
+            raise FormatError(
+                path,
+                f"column {shorten(name)} holds {shorten(cells[row].as_py(), 30)} in data row "
+                f"{row + 1}, which is beyond the range of numbers",
             )
-        raise FormatError(path, message, int(row[1]) if row else None) from None
+    integers = cast(pyarrow.int64())
+    return numbers if integers is None else integers
+
+
+def _distinct(cells: Any) -> list[str]:
+    return cells.unique().drop_null().to_pylist()
+
+
+def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
+    """Return a column of numbers as people write them as float64."""
+    pyarrow = import_optional("pyarrow")
+    number = {cell: parse_number(cell, decimal) for cell in distinct}
+    return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())
 
 
 def write_csv(

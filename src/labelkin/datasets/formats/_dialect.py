@@ -7,38 +7,21 @@ the same way everywhere.
 import codecs
 import csv
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
-from labelkin._utils.guesses import Guess
-from labelkin._utils.optional import import_optional
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 200  # from which the delimiter is guessed
-# Excel's first line, which names the delimiter.
-_SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-
-
-@dataclass
-class CsvDialect:
-    """How a CSV file is written."""
-
-    delimiter: str
-    encoding: str
-    decimal: str = "."
-    guesses: list[Guess] = field(default_factory=list)
-    """What was guessed and is not usual."""
 
 
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
@@ -104,12 +87,6 @@ def find_delimiter(text: str) -> str:
     return best
 
 
-def split_sep_line(text: str) -> tuple[str, str | None]:
-    """Return the text without Excel's line ``sep=;``, and the delimiter it names."""
-    found = _SEP_LINE.match(text)
-    return (text, None) if found is None else (text[found.end() :], found[1])
-
-
 # ------------------------------------------------------------------------ numbers as written
 
 _THOUSANDS = {".": ",", ",": "."}
@@ -148,14 +125,33 @@ def parse_number(text: str, decimal: str) -> float:
     return float(plain.replace(decimal, "."))
 
 
-def _one_unit(cells: Iterable[str]) -> bool:
-    """Return whether numbers have the same unit or none; a percent sign must be at all of them."""
-    units = {found[0] if (found := _UNITS.search(cell)) else "" for cell in cells}
-    return len(units) == 1 or (len(units) == 2 and "" in units and "%" not in units)
+def are_numbers(cells: Iterable[str], decimal: str) -> bool:
+    """Return whether the cells of a column are numbers: no codes, and all of the same unit.
+
+    Leading zeros, as in 01234, are those of a code. A percent sign must be at all numbers, a
+    currency may be missing.
+    """
+    cells = list(cells)
+    if not all(is_number(cell, decimal) and not re.match(r"0\d", cell) for cell in cells):
+        return False
+    units = {unit_of(cell) for cell in cells}
+    return len(units) <= 1 or (len(units) == 2 and "" in units and "%" not in units)
 
 
-def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str | None:
-    """Return the decimal mark that the values of string columns show; None: no evidence.
+def unit_of(cell: str) -> str:
+    """Return the currency or percent sign in a cell, or nothing."""
+    found = _UNITS.search(cell)
+    return found[0] if found else ""
+
+
+def has_thousands(cell: str, decimal: str) -> bool:
+    """Return whether the thousands of a number are set apart."""
+    bare = _UNITS.sub("", cell).strip()
+    return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+
+
+def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str:
+    """Return the decimal mark that the values of string columns show; a point without evidence.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
     comma between thousands; where all could, it is a decimal comma in files that keep the comma
@@ -163,52 +159,10 @@ def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str | None:
     """
     ambiguous = False
     for values in columns:
-        if not values or not any("," in value for value in values):
+        if not any("," in value for value in values):
             continue
         if all(is_number(value, ",") for value in values):
             if not all(is_number(value) for value in values):
                 return ","
             ambiguous |= all(_AMBIGUOUS.fullmatch(value) for value in values if "," in value)
-    return "," if ambiguous and delimiter == ";" else None
-
-
-def convert_numbers(
-    table: Any,
-    decimal: str,
-    as_written: Callable[[list[str]], Any],
-    skip: Iterable[str],
-) -> tuple[Any, list[str], dict[str, str]]:
-    """Return an Arrow table with its columns of numbers as written by people as float64.
-
-    Also return the names of the columns in which thousands are set apart, and the units of those
-    that have one. Arrow reads numbers with a decimal comma or separated thousands as strings, but
-    1.234 as a number even in a file with decimal commas: `as_written` returns the table with the
-    columns of the given names as strings. Columns to `skip` stay as they are.
-    """
-    pyarrow = import_optional("pyarrow")
-    types = pyarrow.types
-    names = [name for name in table.column_names if name not in set(skip)]
-    floats = [name for name in names if types.is_floating(table.column(name).type)]
-    grouped: list[str] = []
-    units: dict[str, str] = {}
-    written = as_written(floats) if decimal == "," and floats else table
-    for name in names:
-        column = written.column(name)
-        if not types.is_string(column.type):
-            continue
-        cells = column.to_pylist()
-        distinct = {cell for cell in cells if cell is not None}
-        # Leading zeros, as in 01234, are those of a code.
-        is_code = any(re.match(r"0\d", cell) for cell in distinct)
-        are_numbers = all(is_number(cell, decimal) for cell in distinct) and _one_unit(distinct)
-        if distinct and not is_code and are_numbers:
-            number = {cell: parse_number(cell, decimal) for cell in distinct} | {None: None}
-            values = pyarrow.array([number[cell] for cell in cells], pyarrow.float64())
-            table = table.set_column(table.column_names.index(name), name, values)
-            mark = _THOUSANDS[decimal]
-            if unit := next((u[0] for cell in distinct if (u := _UNITS.search(cell))), ""):
-                units[name] = unit
-            bare = [_UNITS.sub("", cell).strip() for cell in distinct]
-            if any(mark in cell or _GROUPING.search(cell) for cell in bare):
-                grouped.append(name)
-    return table, grouped, units
+    return "," if ambiguous and delimiter == ";" else "."

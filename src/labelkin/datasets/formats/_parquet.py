@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,12 @@ from sklearn.utils import Bunch
 from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._arrow import split_table
-from labelkin.datasets.formats._columns import Labels, check_unique, find_labels
+from labelkin.datasets.formats._columns import Labels, check_unique
 from labelkin.datasets.formats._content import Content, check_content, make_bunch
-from labelkin.datasets.formats._parquet_pages import count_values
+from labelkin.datasets.formats._frames import bunch_of_frame
 
 _KEY = b"labelkin"  # of our metadata in the schema
-_ROWS = 10_000  # written at once
-_TEXTS = {"string", "large_string", "binary", "large_binary"}
+_ROWS = 10_000  # read and written at once
 
 
 def read_parquet(
@@ -43,119 +41,127 @@ def read_parquet(
         matrix, else dense. Missing values are NaN; columns of text are refused by name.
 
     """
-    source, metadata = open_parquet(path)
-    if labels is None:
-        labels = metadata.get("label_names")
-        if labels is None:
-            raise FormatError(
-                path,
-                "the label columns of the table are unknown; pass labels=",
-                None,
-                "labels",
-            )
-    label_columns = find_labels(labels, source.schema_arrow.names, path)
-    data, target = [], []
-    features: list[str] = []
-    columns: list[str] = []
-    # One row group at a time, so that a sparse matrix is never dense as a whole.
-    for group in range(max(source.num_row_groups, 1)):
-        table = read_row_group(source, group, path)
-        block, block_target, features, columns = split_table(table, label_columns, drop, path)
-        data.append(sparse.csr_matrix(block) if metadata.get("sparse") else block)
-        target.append(block_target)
+    source = _ParquetSource(path)
+    metadata = source.metadata
+    labels = metadata.get("label_names") if labels is None else labels
+    is_sparse = metadata.get("sparse", False)
+    parts = []
+    # In batches, so that a sparse matrix is never dense as a whole.
+    for batch in source.batches(keep=not is_sparse):
+        parts.append(bunch_of_frame(batch.to_pandas(), labels, drop, path))
+        if is_sparse:
+            parts[-1].data = sparse.csr_matrix(parts[-1].data)
+    names = parts[0].feature_names
     n_values = metadata.get("feature_n_values", {})
+    data = [part.data for part in parts]
     return make_bunch(
-        sparse.vstack(data, format="csr") if metadata.get("sparse") else np.vstack(data),
-        np.vstack(target),
-        feature_names=features,
-        label_names=columns,
-        feature_n_values=np.array([n_values.get(name, 0) for name in features], dtype=np.int32),
+        sparse.vstack(data, format="csr") if is_sparse else np.vstack(data),
+        np.vstack([part.target for part in parts]),
+        feature_names=names,
+        label_names=parts[0].label_names,
+        feature_n_values=np.array([n_values.get(name, 0) for name in names], dtype=np.int32),
         descr=Path(path).name,
     )
 
 
 def read_parquet_table(path: str | Path) -> tuple[Any, list[str] | None]:
     """Return a file as an Arrow table, and the names of its labels if `write_parquet` wrote it."""
-    source, metadata = open_parquet(path)
-    return read_row_group(source, None, path), metadata.get("label_names")
+    source = _ParquetSource(path)
+    table = import_optional("pyarrow").concat_tables(source.batches())
+    return table, source.metadata.get("label_names")
 
 
-def open_parquet(path: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Return an open ParquetFile with unique column names, and our metadata."""
-    parquet = import_optional("pyarrow.parquet")
-    with open_for_reading(path) as file:
-        raw = file.read()
-    try:
-        source = parquet.ParquetFile(io.BytesIO(raw))
-        leaves = [source.schema.column(i) for i in range(len(source.schema))]
-        # Texts as codes at first: a text of a megabyte that repeats a million times is small then.
-        texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
-        source = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
-        metadata = _parse_metadata(source.schema_arrow.metadata)
-        size = _size_of(source.metadata, leaves, raw, metadata.get("sparse", False))
-    except Exception as error:  # pyarrow raises errors of many kinds
-        raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    check_unique(source.schema_arrow.names, "column", path)
-    if size > (limit := max_unpacked(len(raw))):
-        raise FormatError(path, too_large(limit))
-    return source, metadata
+class _ParquetSource:
+    """An open file with unique column names, read in batches within a limit of memory.
+
+    A value that repeats takes a few bytes in a file, whatever its size and number. Texts are
+    therefore read as codes and a dictionary first, and the memory that they take is counted
+    before they are decoded.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        parquet = import_optional("pyarrow.parquet")
+        self.path = path
+        with open_for_reading(path) as file:
+            raw = file.read()
+        self.limit = max_unpacked(len(raw))
+        try:
+            schema = parquet.ParquetFile(io.BytesIO(raw)).schema
+            leaves = [schema.column(i) for i in range(len(schema))]
+            texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
+            self.file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
+            self.metadata = _parse_metadata(self.file.schema_arrow.metadata)
+            self._check_size(leaves)
+        except FormatError:
+            raise
+        except Exception as error:  # pyarrow raises errors of many kinds
+            raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
+        check_unique(self.file.schema_arrow.names, "column", path)
+
+    def _check_size(self, leaves: list[Any]) -> None:
+        """Refuse values of a fixed size of which a batch takes more memory than there is."""
+        width = sum(max(8, leaf.length) for leaf in leaves)
+        if width * min(self.file.metadata.num_rows, _ROWS) > self.limit:
+            raise FormatError(self.path, too_large(self.limit))
+
+    def batches(self, *, keep: bool = True) -> Iterator[Any]:
+        """Yield tables of some rows each, at least one.
+
+        With `keep` their sizes count together, because the caller keeps them.
+        """
+        pyarrow = import_optional("pyarrow")
+        left, found = self.limit, self.file.iter_batches(_ROWS)
+        empty = self.file.schema_arrow.empty_table()
+        n_read = 0
+        while True:
+            try:
+                batch = next(found, None)
+                if batch is None and n_read:
+                    return
+                table = empty if batch is None else pyarrow.Table.from_batches([batch])
+                table.validate(full=True)  # codes within range, and texts that are UTF-8
+            except Exception as error:
+                raise FormatError(self.path, f"a damaged Parquet file ({reason(error)})") from None
+            chunks = (chunk for column in table.columns for chunk in column.chunks)
+            size = table.nbytes + sum(map(_text_bytes, chunks))
+            left = (left if keep else self.limit) - size
+            if left < 0:
+                raise FormatError(self.path, too_large(self.limit))
+            n_read += 1
+            yield _decode_texts(table)
 
 
 def _holds_text(leaf: Any) -> bool:
     return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
 
 
-def _size_of(declared: Any, leaves: list[Any], raw: bytes, by_group: bool) -> int:
-    """Return the memory that a file takes: a repeated value takes a few bytes in it.
-
-    `by_group` is whether only one row group is in memory at a time.
-    """
-    widths = [max(8, leaf.length) for leaf in leaves]
-    nested = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
-    # Not by column: pyarrow ends the process where the description of a column is damaged.
-    groups = [declared.row_group(i) for i in range(declared.num_row_groups)]
-    sizes = [max(sum(widths) * group.num_rows, group.total_byte_size) for group in groups] or [0]
-    values = count_values(raw, nested) if nested else 0
-    return (max if by_group else sum)(sizes) + max(widths, default=0) * values
-
-
-def read_row_group(source: Any, group: int | None, path: str | Path) -> Any:
-    """Return one row group of a ParquetFile as an Arrow table, or all of them."""
-    try:
-        if group is None or not source.num_row_groups:
-            table = source.read()
-        else:
-            table = source.read_row_group(group)
-        table.validate(full=True)  # codes within range, and texts that are UTF-8
-    except Exception as error:
-        raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
-    return _decode_texts(table, path)
-
-
-def _decode_texts(table: Any, path: str | Path) -> Any:
-    """Return a table with the texts that were read as codes."""
-    pyarrow = import_optional("pyarrow")
-    limit = left = max_unpacked(table.nbytes)
-    for at, field in enumerate(table.schema):
-        column = table.column(at)
-        left -= sum(map(_text_bytes, column.chunks))
-        if left < 0:
-            raise FormatError(path, too_large(limit))
-        kind = field.type
-        if pyarrow.types.is_dictionary(kind) and str(kind.value_type) in _TEXTS:
-            table = table.set_column(at, field.name, column.cast(kind.value_type))
-    return table
-
-
 def _text_bytes(array: Any) -> int:
-    """Return the bytes of the texts in an array of codes, or in lists of such."""
+    """Return the bytes of the texts in an array of codes, also inside lists and the like."""
     types, compute = import_optional("pyarrow").types, import_optional("pyarrow.compute")
+    if types.is_map(array.type):
+        return _text_bytes(array.keys) + _text_bytes(array.items)
+    if types.is_struct(array.type):
+        return sum(map(_text_bytes, array.flatten()))
     if types.is_list(array.type) or types.is_large_list(array.type):
         return _text_bytes(array.flatten())
-    if not types.is_dictionary(array.type) or str(array.type.value_type) not in _TEXTS:
+    if not _is_coded_text(array.type):
         return 0
     lengths = compute.binary_length(array.dictionary).take(array.indices)
     return compute.sum(lengths).as_py() or 0
+
+
+def _is_coded_text(kind: Any) -> bool:
+    texts = ("string", "large_string", "binary", "large_binary")
+    return import_optional("pyarrow").types.is_dictionary(kind) and str(kind.value_type) in texts
+
+
+def _decode_texts(table: Any) -> Any:
+    """Return a table with the texts that were read as codes."""
+    for at, field in enumerate(table.schema):
+        if _is_coded_text(field.type):
+            texts = table.column(at).cast(field.type.value_type)
+            table = table.set_column(at, field.name, texts)
+    return table
 
 
 def _parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

@@ -9,9 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
-from labelkin.datasets import dataset_info, dataset_names, load_dataset, load_digit_scenes
+from labelkin.datasets import (
+    dataset_info,
+    dataset_names,
+    load_dataset,
+    load_digit_scenes,
+    read_table,
+)
 from labelkin.experiments.run.groups import QUICK_DATASET
-from labelkin.tabular import ColumnOptions, LabelColumns, Schema, make_pipeline, read_raw_table
+from labelkin.tabular import find_training_data
+from labelkin.tabular._pipeline import make_pipeline
 
 _N_SCENES = 600  # enough to tell methods apart, few enough for the slowest method
 
@@ -79,17 +86,10 @@ class Source:
 
     def _read_file(self, path: Path) -> Dataset:
         """Read a user's table, whose columns are prepared as ``labelkin fit`` does."""
-        table = read_raw_table(str(path), labels=self.labels)
-        labels = LabelColumns.find(table, self.labels, None, None)
-        schema = Schema.find(table, labels, ColumnOptions(), [])
-        Y = labels.read(table, [])
-        preparation = make_pipeline(schema, None)[:-1]
-        return Dataset(
-            self.name,
-            schema.read(table, []),
-            np.asarray(Y, dtype=np.int64),
-            preparation=preparation if len(preparation) else None,
-        )
+        table = find_training_data(read_table(path, labels=self.labels), self.labels)
+        preparation = make_pipeline(table.schema, None)[:-1]
+        Y = np.asarray(table.y, dtype=np.int64)
+        return Dataset(self.name, table.X, Y, preparation=preparation if len(preparation) else None)
 
 
 def find_sources(names: list[str], files: list[str], labels: list[str]) -> tuple[Source, ...]:

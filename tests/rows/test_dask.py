@@ -24,9 +24,9 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin.distributed import RowBlocks
 from labelkin.kin import Limits
 from labelkin.projection._blocks import BlockRows
+from labelkin.rows import DaskRows
 from support.data import make_data
 
 dask = pytest.importorskip("dask", reason="needs the extra labelkin[cluster]")
@@ -369,7 +369,7 @@ def test_projection(here):
 def test_tasks_hold_a_bounded_number_of_rows(here):
     """All weight on one row: its block owns all pairs, and still takes them in pieces."""
     X, _ = make_data(100, 3, 2)
-    rows = RowBlocks.from_dask(da.from_array(X, chunks=(20, 3)))
+    rows = DaskRows.from_dask(da.from_array(X, chunks=(20, 3)))
     pairs = np.column_stack([np.zeros(99, dtype=int), np.arange(1, 100)])
     pieces = list(BlockRows(rows)._partial_sums(pairs[:0], pairs))
     assert len(pieces) == 5

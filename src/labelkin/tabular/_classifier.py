@@ -1,0 +1,436 @@
+"""A classifier of tables with columns of any kind."""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.utils import Tags, check_array
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
+
+from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.labels import check_target_given, label_names
+from labelkin._utils.optional import import_optional
+from labelkin._utils.scoring import labels_and_scores
+from labelkin.datasets import RawTable
+from labelkin.tabular._columns import as_table, column_kind
+from labelkin.tabular._device import fit_on_device, predict_on_device
+from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._pipeline import fit_pipeline, make_pipeline
+from labelkin.tabular._schema import Schema
+from labelkin.tabular._training import find_training_data
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    def check(self: "TableClassifier") -> bool:
+        return hasattr(getattr(self, "pipeline_", self._base()), method)
+
+    return check
+
+
+class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
+    """A multi-label classifier of tables with columns of any kind.
+
+    Columns of numbers, categories, texts and dates are recognised and turned into features as
+    ``labelkin fit`` does: missing numbers become the median of their column, categories one
+    indicator per value, texts TF-IDF weights, dates year, month, weekday and hour. Identifiers and
+    empty columns are left out. All of it is learned in ``fit``, from the training rows only.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        The classifier of the features: one of this library, or any scikit-learn classifier that
+        takes label matrices. None: ``KinEnsembleClassifier(random_state=0)``.
+    labels : str, list of str or int, default=None
+        Where a table that is given to ``fit`` without y holds its labels: the names of label
+        columns, as a list or separated by commas; a count (3: the first three columns, -3: the
+        last three); or the name of one column of tags.
+    label_column : str, default=None
+        The column of tags, even if it holds only words like yes or 1.
+    separator : str, default=None
+        What separates the tags of a row; None: it is guessed.
+    columns : dict of str to str, default=None
+        Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
+        3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
+        another classifier is accepted as well: columns are then prepared as there.
+    missing : {"impute", "refuse"}, default="impute"
+        Whether missing values are replaced, or an error.
+    scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
+        Scaling of numbers: "robust" uses medians and quartiles, so that extreme values do little
+        harm. "auto" is "robust" if there are columns of several kinds, else "none".
+    max_words : int, default=5000
+        Maximum number of words kept per column of text.
+    device : str, default=None
+        Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        The preparation of the columns and the classifier, both fitted.
+    estimator_ : estimator
+        The fitted classifier, the last step of `pipeline_`.
+    columns_ : dict of str to str, or None
+        The columns that are used, with their kinds; None after a matrix of numbers.
+    schema_ : Schema
+        What new tables must look like.
+    label_columns_ : LabelColumns
+        Names and place of the labels.
+    label_names_ : ndarray of shape (n_labels,)
+        Names of the labels, where the table or y has any.
+    classes_ : ndarray of shape (n_labels, 2)
+        As in `estimator_`.
+    guesses_ : list of str
+        What was guessed about the table.
+    n_features_in_ : int
+        Number of columns that are used.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where they have any.
+
+    See Also
+    --------
+    labelkin.datasets.read_table : Reads a file as a table for ``fit`` and ``predict``.
+    labelkin.tabular.split_labels : Separates features and labels, for ``cross_val_score``.
+    labelkin.tabular.predict_frame : Predictions as a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelkin import MLkNNClassifier, TableClassifier
+    >>> films = pd.DataFrame(
+    ...     {
+    ...         "plot": ["a cop hunts a gang", "two friends marry", "a gang robs a bank"],
+    ...         "length": [97, None, 121],
+    ...         "tags": ["crime", "comedy;romance", "crime;drama"],
+    ...     }
+    ... )
+    >>> model = TableClassifier(MLkNNClassifier(n_neighbors=1), labels="tags").fit(films)
+    >>> model.columns_
+    {'plot': 'text', 'length': 'number'}
+    >>> model.label_names_.tolist()
+    ['comedy', 'crime', 'drama', 'romance']
+    >>> model.predict(pd.DataFrame({"plot": ["the gang is back"], "length": [118]}))
+    array([[0, 1, 1, 0]])
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [None, HasMethods(["fit", "predict"])],
+        "labels": [None, str, Integral, "array-like", LabelColumns],
+        "label_column": [None, str],
+        "separator": [None, str],
+        "columns": [None, dict, Schema],
+        "missing": [StrOptions({"impute", "refuse"})],
+        "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
+        "max_words": [Interval(Integral, 1, None, closed="left")],
+        "device": [None, str],
+    }
+
+    label_names_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        labels: Any = None,
+        label_column: str | None = None,
+        separator: str | None = None,
+        columns: Mapping[str, str] | Schema | None = None,
+        missing: str = "impute",
+        scale: str = "auto",
+        max_words: int = 5000,
+        device: str | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.labels = labels
+        self.label_column = label_column
+        self.separator = separator
+        self.columns = columns
+        self.missing = missing
+        self.scale = scale
+        self.max_words = max_words
+        self.device = device
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any = None, *, labels: Any = None, sample_weight: Any = None
+    ) -> "TableClassifier":
+        """Find the kinds of the columns, and fit their preparation and the classifier.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            The table, or a matrix of numbers. A DataFrame may hold the labels, too.
+        y : DataFrame, Series or array-like, default=None
+            The labels: one column of 0 and 1 (or yes and no) per label, or a Series of tags, such
+            as ``"a;b"`` or ``["a", "b"]``. Columns of X with the name of a label column are not
+            used. None: the labels are columns of X.
+        labels : str, list of str or int, default=None
+            Where X holds the labels; by default the parameter of this name.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, for a classifier that takes them.
+
+        Returns
+        -------
+        TableClassifier
+            The fitted classifier.
+        """
+        table, target = self._prepare(X, y, labels)
+        pipeline = make_pipeline(self.schema_, self._make_estimator())
+        if self.device in (None, "cpu"):
+            weights = {}
+            if sample_weight is not None:
+                if not has_fit_parameter(pipeline[-1], "sample_weight"):
+                    raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
+                weights["classifier__sample_weight"] = sample_weight
+            self.pipeline_ = fit_pipeline(pipeline, table, target, **weights)
+        else:
+            self.pipeline_ = fit_on_device(pipeline, table, target, self.device)
+        vars(self.estimator_).pop("_callback", None)
+        if not hasattr(self, "label_names_"):
+            self.label_columns_ = LabelColumns(_names_of(self.estimator_))
+        return self
+
+    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
+        """Find columns and labels; return features and target as the pipeline takes them."""
+        options: dict[str, Any] = {
+            "missing": self.missing,
+            "scale": self.scale,
+            "max_words": self.max_words,
+        }
+        table = as_table(_validated(X))
+        if y is None:
+            if table.is_matrix and table.target is None and table.names is None:
+                check_target_given(self, y)
+            training = find_training_data(
+                table,
+                self.labels if labels is None else labels,
+                label_column=self.label_column,
+                separator=self.separator,
+                columns=self.columns,
+                **options,
+            )
+            features, target, schema = training.X, training.y, training.schema
+            found: LabelColumns | None = training.labels
+        else:
+            target, found = _read_target(y, self.separator)
+            if isinstance(self.columns, Schema):
+                schema = self.columns
+            else:
+                named = () if found is None else {*found.columns} & {*(table.names or ())}
+                schema = Schema.find(table, named, self.columns, **options)
+            features = schema.read(table)
+        if isinstance(self.labels, LabelColumns):
+            found = self.labels
+        self.schema_ = schema
+        self.guesses_ = [guess.text for guess in table.guesses]
+        if hasattr(self, "label_names_"):
+            del self.label_names_
+        if found is not None:
+            self.label_columns_ = found
+            self.label_names_ = np.array(found.names, dtype=object)
+            target = import_optional("pandas").DataFrame(target, columns=list(found.names))
+        return features, target
+
+    def _base(self) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        from labelkin.kin import KinEnsembleClassifier  # only where it is used
+
+        return KinEnsembleClassifier(random_state=0)
+
+    def _make_estimator(self) -> Any:
+        """Return a copy of the classifier; the function that shows progress is copied with it."""
+        made = clone(self._base())
+        if callback := vars(self.estimator or made).get("_callback"):
+            made._callback = callback
+        return made
+
+    @classmethod
+    def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":
+        """Return a classifier of tables around a fitted model, which prepares columns itself.
+
+        `names` are those of the labels; by default the model's own.
+        """
+        found = cls(model)
+        columns = getattr(model, "feature_names_in_", None)
+        if columns is not None:
+            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
+        else:
+            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
+        found.pipeline_, found.guesses_ = model, []
+        found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
+        if names is not None:
+            found.label_names_ = np.array(names, dtype=object)
+        return found
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted classifier."""
+        return self.pipeline_.steps[-1][1] if hasattr(self.pipeline_, "steps") else self.pipeline_
+
+    @property
+    def columns_(self) -> Mapping[str, str] | None:
+        """The columns that are used, with their kinds."""
+        return self.schema_.columns
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of each label."""
+        return self.estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that are used."""
+        names = self.schema_.feature_names
+        return self.schema_.n_features if names is None else len(names)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns that are used."""
+        names = self.schema_.feature_names
+        if names is None:
+            raise AttributeError("The columns have no names.")
+        return np.array(names, dtype=object)
+
+    @property
+    def thresholds_(self) -> np.ndarray:
+        """The score above which each label is predicted.
+
+        It is 0 for a classifier without probabilities, and NaN where label sets are not decided
+        by a threshold.
+        """
+        final = self.estimator_
+        found = getattr(getattr(final, "decision_", None), "thresholds_", None)
+        if found is not None:
+            return np.asarray(found, dtype=float)
+        is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
+        return np.full(len(self.label_columns_.names), 0.0 if is_margin else 0.5)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the label set of each row.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            Rows with the columns of the training data, in any order; others are ignored.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, n_labels)
+            1 where the label is predicted.
+        """
+        return self._predict("predict", X)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each label.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            Rows as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(label = 1), in the order of `label_names_`.
+        """
+        return self._predict("predict_proba", X)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the score of each label, for a classifier without probabilities.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            Rows as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+        """
+        return self._predict("decision_function", X)
+
+    def _read(self, X: Any) -> Any:
+        """Return new rows as the pipeline takes them."""
+        check_is_fitted(self)
+        X = _validated(X)
+        if not hasattr(X, "columns") and not isinstance(X, RawTable):
+            _check_n_features(self, X, reset=False)
+        return self.schema_.read(X)
+
+    def _predict(self, method: str, X: Any) -> Any:
+        features = self._read(X)
+        if self.device in (None, "cpu"):
+            return getattr(self.pipeline_, method)(features)
+        labels, scores = predict_on_device(self.pipeline_, features, self.device)
+        return labels if method == "predict" else scores
+
+    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return predicted labels and scores, both of shape (n, q), computed once.
+
+        The scores are probabilities or, of a classifier without any, those of its decision
+        function.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            Rows as in `predict`.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples, n_labels)
+        scores : ndarray of shape (n_samples, n_labels)
+        """
+        features = self._read(X)
+        if self.device not in (None, "cpu"):
+            return predict_on_device(self.pipeline_, features, self.device)
+        labels, scores = labels_and_scores(self.pipeline_, features)
+        return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "pipeline_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _names_of(model: Any) -> tuple[str, ...]:
+    """Return the names of the labels of a model, or y1, y2 and so on."""
+    if hasattr(model, "label_names_") or getattr(model, "_one_target", False):
+        return tuple(label_names(model))
+    return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
+
+
+def _validated(X: Any) -> Any:
+    """Return a table as it is, and anything else as an array or a CSR matrix of numbers."""
+    if isinstance(X, RawTable) or hasattr(X, "columns"):
+        return X
+    return check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+
+
+def _read_target(y: Any, separator: str | None) -> tuple[Any, LabelColumns | None]:
+    """Return labels as a matrix of 0 and 1 with their names; a target without names as it is."""
+    is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
+    if is_series:
+        name = str(y.name or "y")
+        table = as_table(y.to_frame(name))
+        if column_kind(table, name) not in ("string", "list"):
+            return y, None
+        found = LabelColumns.find(table, label_column=name, separator=separator)
+    elif hasattr(y, "columns"):
+        table = as_table(y)
+        found = LabelColumns(tuple(table.names or ()))
+    else:
+        return y, None
+    return found.read(table, []), found

@@ -1,0 +1,173 @@
+"""A labelled table as it is learned from: its features, its labels, and what was found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.errors import ArgumentError
+from labelkin._utils.files import FormatError
+from labelkin._utils.guesses import Guess
+from labelkin._utils.names import join_names, plural
+from labelkin._utils.optional import import_optional
+from labelkin.datasets import RawTable
+from labelkin.datasets.formats._columns import Labels
+from labelkin.tabular._columns import as_table
+from labelkin.tabular._kinds import Missing, Scale
+from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._schema import Schema
+
+# Kinds of columns, as they are named in print.
+_KINDS = (
+    ("text", "text"),
+    ("category", "category"),
+    ("date", "date", "day_first_date"),
+    ("numeric", "number"),
+)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """A labelled table: features as the pipeline takes them, labels, and what the columns are."""
+
+    source: str
+    schema: Schema
+    labels: LabelColumns
+    X: Any
+    """A DataFrame of numbers and strings, or a matrix."""
+    y: np.ndarray
+    """0 and 1, of shape (n, q)."""
+    guesses: list[Guess] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What the user should know about the table."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures that describe the table."""
+        kinds: dict[str, Any] = {"numeric": self.schema.n_features}
+        if self.schema.columns is not None:
+            kinds = {title: self.schema.of_kind(*kinds) for title, *kinds in _KINDS}
+        return {
+            "data": self.source,
+            "guesses": [guess.text for guess in self.guesses],
+            "rows": len(self.y),
+            "columns": {kind: names for kind, names in kinds.items() if names},
+            "labels": list(self.labels.names),
+            "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
+            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
+        }
+
+    def __str__(self) -> str:
+        """Return the summary in words."""
+        figures = self.summary()
+        kinds, empty = figures["columns"], figures["rows_without_labels"]
+        columns = "; ".join(
+            f"{kind}: {join_names(names)}" if isinstance(names, list) else f"{names:,} {kind}"
+            for kind, names in kinds.items()
+        )
+        n_columns = sum(len(x) if isinstance(x, list) else x for x in kinds.values())
+        return (
+            f"{self.source}: {plural(figures['rows'], 'row')}, "
+            f"{plural(n_columns, 'column')} ({columns}), "
+            f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
+            + (f", {plural(empty, 'row')} without any" if empty else "")
+        )
+
+
+def find_training_data(
+    X: Any,
+    labels: Labels | LabelColumns | None = None,
+    *,
+    label_column: str | None = None,
+    separator: str | None = None,
+    columns: Mapping[str, str] | Schema | None = None,
+    missing: Missing = "impute",
+    scale: Scale = "auto",
+    max_words: int = 5000,
+) -> TrainingData:
+    """Find labels and features in a table that holds both; the arguments of `TableClassifier`."""
+    table = as_table(X)
+    if not table.n_rows:
+        raise FormatError(table.source, "it has no rows")
+    notes: list[str] = []
+    if isinstance(labels, LabelColumns):
+        found = labels
+    else:
+        if labels is not None and label_column is not None:
+            raise ArgumentError(
+                "labels= and label_column= exclude each other; give one of them.",
+                "labels",
+                "label_column",
+            )
+        if separator == "":
+            raise ArgumentError("separator= takes at least one character.", "separator")
+        found = LabelColumns.find(table, labels, label_column, separator)
+    schema = columns
+    if not isinstance(schema, Schema):
+        schema = Schema.find(
+            table,
+            () if table.target is not None else found.columns,
+            columns if isinstance(columns, Mapping) else None,
+            missing=missing,
+            scale=scale,
+            max_words=max_words,
+            notes=notes,
+        )
+    y = found.read(table, notes)
+    never = [name for name, count in zip(found.names, y.sum(axis=0), strict=True) if not count]
+    if len(never) == len(found.names):
+        raise FormatError(table.source, "no row has any label, so there is nothing to learn")
+    if never:
+        notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
+    return TrainingData(
+        table.source, schema, found, schema.read(table, notes), y, table.guesses, notes
+    )
+
+
+def split_labels(
+    data: Any,
+    labels: Labels | None = None,
+    *,
+    label_column: str | None = None,
+    separator: str | None = None,
+) -> tuple[Any, Any]:
+    """Return the features and the labels of a table, for ``cross_val_score`` and the like.
+
+    Parameters
+    ----------
+    data : DataFrame or RawTable
+        A table with its labels, or what :func:`labelkin.datasets.read_table` returns.
+    labels, label_column, separator
+        As in :class:`labelkin.TableClassifier`.
+
+    Returns
+    -------
+    X : DataFrame or matrix
+        All columns but the labels, unchanged.
+    y : DataFrame of shape (n_samples, n_labels)
+        0 and 1, one column per label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelkin.tabular import split_labels
+    >>> films = pd.DataFrame({"length": [97, 121], "tags": ["drama|crime", "comedy"]})
+    >>> X, y = split_labels(films, "tags")
+    >>> y
+       comedy  crime  drama
+    0       0      1      1
+    1       1      0      0
+    """
+    table = as_table(data)
+    found = LabelColumns.find(table, labels, label_column, separator)
+    X = _without(table, () if table.target is not None else found.columns)
+    y = import_optional("pandas").DataFrame(found.read(table, []), columns=list(found.names))
+    if hasattr(X, "index"):
+        y.index = X.index
+    return X, y
+
+
+def _without(table: RawTable, names: Any) -> Any:
+    if not names:
+        return table.data
+    return table.select([name for name in table.names or () if name not in set(names)])

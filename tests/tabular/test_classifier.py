@@ -1,0 +1,168 @@
+"""TableClassifier: DataFrames and files with columns of any kind, by scikit-learn's conventions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputClassifier
+
+from labelkin import DecisionClassifier, MLkNNClassifier, TableClassifier, VPCMEClassifier
+from labelkin.cli import main
+from labelkin.datasets import read_table
+from labelkin.persistence import load_model, save_model
+from labelkin.tabular import predict_frame, split_labels
+from support.data import make_data
+from support.tables import FILM_COLUMNS, VOCABULARY, films, write_films
+
+pd = pytest.importorskip("pandas")
+
+LABELS = list(VOCABULARY)
+
+
+def film_frame(n=60, seed=0):
+    frame = pd.DataFrame(films(n, seed), columns=FILM_COLUMNS)
+    return frame.assign(runtime=pd.to_numeric(frame["runtime"]))
+
+
+def with_tags(frame, form=";".join):
+    marks = frame[LABELS].to_numpy(bool)
+    tags = [form([name for name, here in zip(LABELS, row, strict=True) if here]) for row in marks]
+    return frame.drop(columns=LABELS).assign(tags=tags)
+
+
+def small(**options):
+    return TableClassifier(MLkNNClassifier(n_neighbors=3), **options)
+
+
+def test_labels_from_columns_of_the_table_or_from_y():
+    frame = film_frame()
+    expected = small(labels=LABELS).fit(frame)
+    assert expected.columns_ == {"plot": "text", "country": "category", "runtime": "number"}
+    assert expected.guesses_ == ["id left out: an identifier", "plot: text"]
+    assert expected.label_names_.tolist() == LABELS
+    new = film_frame(20, seed=1)
+    proba = expected.predict_proba(new)
+    assert proba.shape == (20, 3)
+    features = frame.drop(columns=LABELS)
+    for model in (
+        small().fit(frame, labels=",".join(LABELS)),
+        small(labels=-3).fit(frame),
+        small().fit(features, frame[LABELS]),
+        small().fit(frame, frame[LABELS]),  # its columns are no features
+        small().fit(features, frame[LABELS].replace({0: "no", 1: "yes"})),
+    ):
+        np.testing.assert_array_equal(model.predict_proba(new), proba)
+        assert model.label_names_.tolist() == LABELS
+
+
+@pytest.mark.parametrize("form", [";".join, "|".join, list])
+def test_one_column_of_tags(form):
+    frame = film_frame()
+    expected = small(labels=LABELS).fit(frame)
+    order = [LABELS.index(name) for name in sorted(LABELS)]
+    tagged = with_tags(frame, form)
+    for model in (
+        small().fit(tagged, labels="tags"),
+        small().fit(tagged.drop(columns="tags"), tagged["tags"]),
+    ):
+        assert model.label_names_.tolist() == sorted(LABELS)
+        np.testing.assert_allclose(
+            model.predict_proba(frame), expected.predict_proba(frame)[:, order]
+        )
+
+
+def test_the_command_line_fits_the_same_model(tmp_path):
+    pytest.importorskip("skops")
+    path = write_films(tmp_path / "films.csv", 60)
+    out = tmp_path / "m.skops"
+    assert main(["fit", str(path), "--labels", "-3", "--model", "mlknn", "--out", str(out)]) == 0
+    saved = load_model(out)
+    assert isinstance(saved, TableClassifier)
+    table = read_table(path)
+    here = TableClassifier(MLkNNClassifier(), labels=-3).fit(table)
+    assert [guess.text for guess in table.guesses] == here.guesses_
+    np.testing.assert_array_equal(here.predict_proba(table), saved.predict_proba(table))
+    save_model(here, out)
+    np.testing.assert_array_equal(load_model(out).predict(table), here.predict(table))
+    again = clone(load_model(out)).fit(table)
+    np.testing.assert_array_equal(again.predict(table), here.predict(table))
+
+
+def test_types_of_pandas():
+    n = 40
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array(rng.integers(0, 9, n), dtype="Int64"),
+            "truth": pd.array(rng.random(n) > 0.5, dtype="boolean"),
+            "level": pd.Categorical(rng.choice(["low", "high"], n)),
+            "grade": pd.Categorical(rng.integers(1, 4, n)),
+            "when": pd.date_range("2024-01-01", periods=n),
+            "text": pd.array([f"word{i % 7} and more words" for i in range(n)], dtype="string"),
+        }
+    )
+    frame.loc[3, :] = None
+    y = pd.DataFrame(rng.integers(0, 2, (n, 2)), columns=["a", "b"])
+    model = small().fit(frame, y)
+    kinds = ["number", "number", "category", "category", "date", "text"]
+    assert model.columns_ == dict(zip(frame.columns, kinds, strict=True))
+    assert model.predict(frame.iloc[:5]).shape == (5, 2)
+    chosen = small(columns={"whole": "category", "when": "ignore"}).fit(frame, y)
+    assert chosen.columns_["whole"] == "category"
+    assert "when" not in chosen.columns_
+
+
+def test_searches_and_scores():
+    X, y = split_labels(with_tags(film_frame()), "tags")
+    assert y.columns.tolist() == sorted(LABELS)
+    scores = cross_val_score(small(), X, y, cv=3, scoring="f1_micro")
+    assert scores.min() > 0.3
+    grid = {"estimator__n_neighbors": [1, 5], "scale": ["none", "robust"]}
+    search = GridSearchCV(small(), grid, scoring="f1_micro", cv=2).fit(X, y)
+    assert set(search.best_params_) == set(grid)
+    frame = predict_frame(search.best_estimator_, X.head(2))
+    assert frame.columns.tolist() == sorted(LABELS)
+
+
+def test_scikit_learns_classifiers_and_decisions():
+    frame = film_frame()
+    forest = TableClassifier(MultiOutputClassifier(LogisticRegression()), labels=LABELS).fit(frame)
+    assert forest.predict(frame).shape == (60, 3)
+    labels, scores = forest.predict_with_scores(frame)
+    assert scores.shape == labels.shape
+    decided = TableClassifier(DecisionClassifier(MLkNNClassifier(), "f1"), labels=LABELS).fit(frame)
+    assert decided.thresholds_.shape == (3,)
+    weights = np.r_[np.ones(30), np.zeros(30)]
+    model = TableClassifier(VPCMEClassifier(n_estimators=2, random_state=0), labels=LABELS)
+    assert model.fit(frame, sample_weight=weights).predict(frame).shape == (60, 3)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_matrix_of_numbers(form):
+    X, Y = make_data(40)
+    model = small().fit(form(X), Y)
+    assert model.columns_ is None
+    assert model.n_features_in_ == X.shape[1]
+    assert not hasattr(model, "label_names_")
+    expected = MLkNNClassifier(n_neighbors=3).fit(form(X), Y)
+    np.testing.assert_array_equal(model.predict_proba(form(X)), expected.predict_proba(form(X)))
+
+
+def test_errors_name_the_column_and_the_cure():
+    frame = film_frame()
+    with pytest.raises(ValueError, match="the label columns are unknown; name them with labels="):
+        small().fit(frame)
+    with pytest.raises(ValueError, match=r"no column 'comdy'. Columns that could be meant: comedy"):
+        small(labels="drama,comdy").fit(frame)
+    with pytest.raises(ValueError, match="no such kind"):
+        small(labels=LABELS, columns={"plot": "txt"}).fit(frame)
+    model = small(labels=LABELS, missing="impute").fit(frame)
+    with pytest.raises(ValueError, match="no column 'plot'"):
+        model.predict(frame.drop(columns="plot"))
+    with pytest.raises(ValueError, match="column 'runtime' has no value in 5 of 60 rows"):
+        small(labels=LABELS, missing="refuse").fit(frame)
+    mixed = frame.assign(code=["unknown", *map(str, range(59))])
+    with pytest.raises(ValueError, match=r"or pass columns=\{'code': 'category'\}"):
+        small(labels=LABELS).fit(mixed)
