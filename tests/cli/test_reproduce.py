@@ -95,7 +95,7 @@ def test_ones_own_data_and_method_join(capsys):
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
         found = {(c.dataset, c.method) for c in store.done(failed=False)}
-        assert store.methods()["plain"]["settings"] == "own_methods:ready"
+        assert store.named("methods")["plain"]["settings"] == "own_methods:ready"
     assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")

@@ -211,8 +211,8 @@ def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
             begin(store, datasets=[{**data, "fingerprint": "bb"}])
         with pytest.raises(ValueError, match=r"'m' with other settings .*M\(k=1\)"):
             begin(store, methods=[{**method, "estimator": "M(k=2)"}])
-        assert store.datasets()["d"]["features"] == 2
-        assert store.methods()["m"]["estimator"] == "M(k=1)"
+        assert store.named("datasets")["d"]["features"] == 2
+        assert store.named("methods")["m"]["estimator"] == "M(k=1)"
 
 
 def test_a_link_and_its_target_have_one_lock(tmp_path):

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from labelkin.experiments.run.jobs import Job, Outcome, failed
+from labelkin.experiments.run.jobs import Job
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.view import RunView
 from labelkin.methods import METHODS
@@ -13,11 +13,15 @@ CELLS = list(Protocol(2, 2).cells(["yeast", "scene"], ["mlknn", "vpcme"]))
 
 
 def job(cell):
-    return Job((cell,), METHODS[cell.method])
+    return Job((cell,), METHODS[cell.method], None, None)
 
 
 def finished(cell, value=0.5):
-    return Outcome(job(cell), ({"status": "ok", "average_precision": value},))
+    return [{**vars(cell), "status": "ok", "average_precision": value}]
+
+
+def failed(cell, error):
+    return [{**vars(cell), "status": "failed", "error": error}]
 
 
 def shown_by(console):
@@ -33,7 +37,7 @@ def test_lines_without_a_terminal():
     view.finish(finished(CELLS[1], 0.75))
     view.finish(finished(CELLS[2], 1.0))  # a fold that VPCME has not finished: left out
     assert view.means() == {"mlknn": 0.25, "vpcme": 0.75}
-    view.finish(failed(job(CELLS[3]), "ValueError: no"))
+    view.finish(failed(CELLS[3], "ValueError: no"))
     assert str(view).startswith("4/16 cells · ")
     assert str(view).endswith("left · 1 failed")
     for cell in CELLS[4:]:
@@ -57,7 +61,7 @@ def test_the_picture():
     view.start(job(CELLS[5]))
     with console.capture() as captured:
         console.print(view.picture())
-    view.finish(failed(job(CELLS[4]), "ValueError: [oh] no"))
+    view.finish(failed(CELLS[4], "ValueError: [oh] no"))
     view.close()
     shown = captured.get()
     assert "running: mlknn scene r0f0" in " ".join(shown.split())

@@ -120,7 +120,7 @@ def test_stores(tmp_path):
 
     def read_store(path):
         with Store(path) as store:
-            return store.rows(), store.runs(), store.protocol(), store.methods()
+            return store.rows(), store.runs(), store.protocol(), store.named("methods")
 
     assert_read_or_named(path, [path.read_bytes()], read_store, 200)
 

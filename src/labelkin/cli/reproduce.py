@@ -5,7 +5,7 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,10 +14,8 @@ from labelkin.cli._errors import Interrupted
 from labelkin.cli._output import shell_line, split_names
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from labelkin.experiments.run.plan import Plan
-    from labelkin.experiments.run.runner import Summary
+    from labelkin.experiments.run.view import RunView
     from labelkin.methods import Method
 
 
@@ -110,13 +108,6 @@ def command(
     jobs: Annotated[
         int, typer.Option(help="Cells computed at the same time; -1: one per core.")
     ] = -1,
-    threads: Annotated[
-        bool, typer.Option("--threads", help="Use threads instead of processes.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://…", help="Run on the Dask cluster with this scheduler."),
-    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
     mix_revisions: Annotated[
         bool,
@@ -165,23 +156,15 @@ def command(
     command_line = shell_line("labelkin", *(context.obj or []))
     titles = {name: plan.short_title(name) for name in plan.methods}
     heading = f"{chosen.title} · {plan} · store {store}"
+    view = RunView(heading, console, titles, effective_n_jobs(jobs))
     try:
-        summary = run(
-            plan,
-            store,
-            jobs=jobs,
-            threads=threads,
-            cluster=cluster,
-            retry=retry,
-            command=command_line,
-            view=RunView(heading, console, titles, effective_n_jobs(jobs)),
-        )
+        rows = run(plan, store, jobs=jobs, retry=retry, command=command_line, view=view)
     except KeyboardInterrupt:
         raise Interrupted(
             f"interrupted: {_count_stored(plan, store)} of {len(plan.cells())} cells are stored in "
             f"{store}; resume with: {command_line}"
         ) from None
-    _print_summary(plan, store, summary, console)
+    _print_summary(plan, store, rows, view)
 
 
 def _parse_repeats(text: str | None) -> tuple[int, int] | None:
@@ -207,13 +190,11 @@ def _parse_methods(texts: list[str]) -> "dict[str, Method]":
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.methods import user_method
 
-    methods: dict[str, Method] = {}
-    for text in texts:
-        method = user_method(text, COMPARED)
-        if method.name in methods:
-            raise ValueError(f"--method: two methods are named {method.name!r}.")
-        methods[method.name] = method
-    return methods
+    methods = [user_method(text, COMPARED) for text in texts]
+    names = [method.name for method in methods]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"--method: two methods are named {twice[0]!r}.")
+    return dict(zip(names, methods, strict=True))
 
 
 def _count_stored(plan: "Plan", path: Path) -> int:
@@ -249,15 +230,16 @@ def _confirm_revision(plan: "Plan", path: Path) -> None:
     typer.confirm(f"{text}. Keep these cells and compute the others now?", abort=True)
 
 
-def _print_summary(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
+def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
     from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.view import table_of_means
 
+    console = view.console
     console.print()
-    console.print(table_of_means(plan, summary.rows))
-    computed = f", {summary.computed} of them computed now" if summary.before else ""
-    console.print(f"\n{len(summary.rows)} cells in {path}{computed}", markup=False)
-    failures = summary.failures
+    console.print(table_of_means(plan, rows))
+    computed = f", {view.computed} of them computed now" if view.before else ""
+    console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
+    failures = [row for row in rows if row["status"] != "ok"]
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:

@@ -15,7 +15,7 @@ import pandas as pd
 import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
-from labelkin.experiments.report import figures, findings
+from labelkin.experiments.report import figures, findings, significance, tables
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
@@ -31,20 +31,7 @@ from labelkin.experiments.report.drawing import inline_svg, save, to_svg
 from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.published import REFERENCE
-from labelkin.experiments.report.significance import (
-    agreement_table,
-    friedman_table,
-    rank_tables,
-    wilcoxon_table,
-)
 from labelkin.experiments.report.table import Table, escape_markdown, latex_document
-from labelkin.experiments.report.tables import (
-    dataset_table,
-    measure_table,
-    sweep_table,
-    wins_by_rule,
-    wins_table,
-)
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
@@ -104,12 +91,12 @@ def _make_texts(
         "report.html": render_page("labelkin.experiments.report", "report", "report", **content),
         "summary.md": _summary(content),
     }
-    tables = list(_find_tables(content))
-    texts["tables/all.md"] = "\n".join(table.to_markdown() for table in tables)
-    texts["tables/all.tex"] = latex_document(tables, content["verdicts"])
+    found = list(_find_tables(content))
+    texts["tables/all.md"] = "\n".join(table.to_markdown() for table in found)
+    texts["tables/all.tex"] = latex_document(found, content["verdicts"])
     if content["verdicts"]:
         texts["tables/verdict.md"] = "\n\n".join([*content["verdicts"], ""])
-    for table in tables:
+    for table in found:
         texts[f"tables/{table.name}.md"] = table.to_markdown()
         texts[f"tables/{table.name}.tex"] = table.to_latex()
         texts[f"tables/{table.name}.csv"] = table.to_csv()
@@ -143,21 +130,21 @@ def _content(
     ranked = main.ranked
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     first = findings.headline_measure(main)
-    ties: list[Table | None] = [*rank_tables(rules)]
+    ties: list[Table | None] = [*significance.rank_tables(rules)]
     same = ""
     if "index" in rules:
-        ties += [wins_by_rule(rules), agreement_table(rules["index"], "index")]
+        ties += [tables.wins_by_rule(rules), significance.agreement_table(rules["index"], "index")]
         other = rules["index"].ranked
         same = "The same with ties by label index, not against the method: " + (
             f"{findings.headline(other)} {findings.leaders(other)}".strip()
         )
     return {
         "claims": claims_table(find_claims(evidence)) if is_papers else None,
-        "datasets_table": dataset_table(main.datasets),
+        "datasets_table": tables.dataset_table(main.datasets),
         "metrics": [
             {
                 "measure": measure,
-                "table": measure_table(main, measure),
+                "table": tables.measure_table(main, measure),
                 "cd": draw(
                     f"cd_{measure.name}",
                     f"Critical-difference diagram of {measure.title}",
@@ -175,9 +162,13 @@ def _content(
             figures.draw_overall,
             ranked,
         ),
-        "wins": {test: wins_table(main, test) for test in TESTS},
-        "tests": [table for table in (friedman_table(ranked), wilcoxon_table(ranked)) if table],
-        "agreement": agreement_table(main),
+        "wins": {test: tables.wins_table(main, test) for test in TESTS},
+        "tests": [
+            table
+            for table in (significance.friedman_table(ranked), significance.wilcoxon_table(ranked))
+            if table
+        ],
+        "agreement": significance.agreement_table(main),
         "heat": draw(
             "differences",
             "Heat map of measured minus published figures",
@@ -187,14 +178,14 @@ def _content(
         "ties": [table for table in ties if table],
         "sweeps": [_sweep(sweep, draw) for sweep in evidence["against"].sweeps],
         "components": [
-            measure_table(components, measure, name="figure2", title="Figure 2")
+            tables.measure_table(components, measure, name="figure2", title="Figure 2")
             for measure in components.measured(MEASURES)
         ],
         "bars": draw(
             "figure2", "Components of VPCME as grouped bars", figures.draw_bars, components
         ),
         "costs": [
-            measure_table(main, measure, name="cost", title="Cost of one fold")
+            tables.measure_table(main, measure, name="cost", title="Cost of one fold")
             for measure in main.measured(COSTS)
         ],
         "verdicts": findings.find_verdicts(main),
@@ -220,7 +211,7 @@ def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
 
 
 def _sweep(sweep: Sweep, draw: _Draw) -> dict[str, Any]:
-    table = sweep_table(sweep)
+    table = tables.sweep_table(sweep)
     drawing, together = draw(table.name, table.title, figures.draw_sweep, sweep), ""
     if sweep.parameter == "threshold":
         together = draw(f"{table.name}_together", table.title, figures.draw_together, sweep)

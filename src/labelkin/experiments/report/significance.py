@@ -151,16 +151,16 @@ def published_parts(comparison: Comparison, measure: Measure) -> tuple[pd.DataFr
     Datasets by methods that have both figures.
     """
     measured = comparison.means(measure) * measure.scale
-    parts = []
-    for part in ("mean", "std"):
-        found = measured.copy()
-        for dataset in measured.index:
-            for method in measured:
-                printed = comparison.published(dataset, method, measure)
-                found.loc[dataset, method] = getattr(printed, part, np.nan)
-        parts.append(found)
-    differences = (measured - parts[0]).dropna(how="all").dropna(how="all", axis=1)
-    return differences, parts[1].reindex_like(differences)
+    printed = pd.DataFrame(
+        {m: {d: comparison.published(d, m, measure) for d in measured.index} for m in measured},
+        dtype=object,
+    )
+    mean, std = (
+        printed.map(lambda found, part=part: getattr(found, part, np.nan)).astype(float)
+        for part in ("mean", "std")
+    )
+    differences = (measured - mean).dropna(how="all").dropna(how="all", axis=1)
+    return differences, std.reindex_like(differences)
 
 
 def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:

@@ -80,8 +80,8 @@ def _read_store(source: Path) -> list[_Run]:
             raise ValueError(f"{source}: the store was altered ({error})") from None
         shared = {
             "protocol": protocol,
-            "datasets": list(store.datasets().values()),
-            "methods": list(store.methods().values()),
+            "datasets": list(store.named("datasets").values()),
+            "methods": list(store.named("methods").values()),
         }
         rows = store.rows()
         return [

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from labelkin._utils.names import plural
-from labelkin.experiments.run.jobs import Job, Task
+from labelkin.experiments.run.jobs import Job
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.variants import check_method, parse_variant
@@ -27,9 +27,6 @@ class Plan:
     """Number and count: the second of four machines that share the plan has (2, 4)."""
 
     def __post_init__(self) -> None:
-        number, count = self.shard
-        if not 1 <= number <= count:
-            raise ValueError(f"shard must be from 1/{count} to {count}/{count}, not {number}.")
         if not self.sources or not self.methods:
             raise ValueError("There is nothing to run: name at least one dataset and one method.")
         for name in self.methods:
@@ -73,27 +70,19 @@ class Plan:
             return method.partition("@")[2]
         return self.title(method)
 
-    def jobs(self, missing: set[Cell]) -> list[Job]:
-        """Group cells into jobs: all ensemble sizes of one classifier come from one fit."""
+    def jobs(self, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
+        """Yield the jobs of missing cells; all ensemble sizes of a classifier are one fit."""
         groups: dict[Any, list[Cell]] = {}
         for cell in self.cells():
             if cell in missing:
                 variant = parse_variant(cell.method)
                 fit = cell.method if variant.size is None else replace(variant, size=0)
                 groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
-        return [
-            Job(tuple(cells), self.registry[parse_variant(cells[0].method).base])
-            for cells in groups.values()
-        ]
-
-    def tasks(self, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Task]:
-        """Yield the jobs of the missing cells with their data."""
-
-        @lru_cache(maxsize=8)
-        def folds(dataset: str, repeat: int) -> list:
-            data = datasets[dataset]
-            return self.protocol.test_rows(dataset, repeat, data.Y, data.test)
-
-        for job in self.jobs(missing):
-            cell, data = job.cells[0], datasets[job.dataset]
-            yield Task(job, data, folds(cell.dataset, cell.repeat)[cell.fold])
+        folds = lru_cache(maxsize=8)(
+            lambda name, repeat: self.protocol.test_rows(
+                name, repeat, datasets[name].Y, datasets[name].test
+            )
+        )
+        for (name, repeat, fold, _), cells in groups.items():
+            method = self.registry[parse_variant(cells[0].method).base]
+            yield Job(tuple(cells), method, datasets[name], folds(name, repeat)[fold])

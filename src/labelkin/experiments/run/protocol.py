@@ -67,14 +67,8 @@ class Protocol:
     first_repeat: int = 0  # those before it are left to others
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
-        if not 0 <= self.first_repeat < self.repeats:
-            raise ValueError(
-                f"first_repeat must be from 0 to {self.repeats - 1}, got {self.first_repeat}."
-            )
-        if self.folds < 1:
-            raise ValueError(f"folds must be at least 1, got {self.folds}.")
+        if self.folds < 1 or not 0 <= self.first_repeat < self.repeats:
+            raise ValueError("There is nothing to run: at least one fold of one repeat is needed.")
         for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
             if self.is_holdout and given:
                 raise ArgumentError(

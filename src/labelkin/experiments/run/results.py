@@ -46,7 +46,7 @@ def read_results(path: Path | str) -> Recorded:
             store.results(),
             runs[-1]["environment"] if runs else {},
             list(dict.fromkeys(run["command"] for run in runs)),
-            {name: method["settings"] for name, method in store.methods().items()},
+            {name: method["settings"] for name, method in store.named("methods").items()},
         )
 
 

@@ -4,11 +4,10 @@ import re
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from joblib import effective_n_jobs
 
-from labelkin.experiments.run.cluster import run_on_cluster
 from labelkin.experiments.run.environment import describe_environment
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell
@@ -16,26 +15,7 @@ from labelkin.experiments.run.sources import Dataset
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.experiments.run.view import RunView
-from labelkin.experiments.run.workers import run_here
-
-
-class Summary(NamedTuple):
-    """How a run ended."""
-
-    before: int
-    """Cells that were stored before the run."""
-    rows: list[dict[str, Any]]
-    """The stored rows of all cells of the plan, failed ones included."""
-
-    @property
-    def computed(self) -> int:
-        """Cells that this run computed."""
-        return len(self.rows) - self.before
-
-    @property
-    def failures(self) -> list[dict[str, Any]]:
-        """The rows of failed cells, of this run and of earlier ones."""
-        return [row for row in self.rows if row["status"] != "ok"]
+from labelkin.experiments.run.workers import run_jobs
 
 
 def run(
@@ -43,17 +23,16 @@ def run(
     path: str | Path,
     *,
     jobs: int = 1,
-    threads: bool = False,
-    cluster: str | None = None,
     retry: bool = False,
     command: str = "",
     view: RunView | None = None,
-) -> Summary:
+) -> list[dict[str, Any]]:
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
-    The store may hold any other cells. `jobs` run at a time (-1: one per core), in processes, in
-    threads, or on the Dask cluster of a scheduler's address. With `retry`, cells that failed are
-    computed again. `command` is stored with the results: it repeats the run.
+    The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
+    of its own. With `retry`, cells that failed are computed again. `command` is stored with the
+    results: it repeats the run. `view` counts the cells and shows them. The stored rows of all
+    cells of the plan are returned.
     """
     cells, view = plan.cells(), view or RunView()
     with Store(path, write=True) as store:
@@ -67,28 +46,23 @@ def run(
             for source in plan.sources
             if source.name in {cell.dataset for cell in missing}
         }
-        recorded = {"jobs": jobs, "threads": threads, "cluster": cluster}
         store.begin(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
-            environment={**describe_environment(), "blas_threads": 1, "run": recorded},
+            environment={**describe_environment(), "blas_threads": 1, "jobs": jobs},
             protocol=plan.protocol,
             datasets=map(_describe_dataset, datasets.values()),
             methods=[_describe_method(plan, name) for name in plan.methods],
         )
         view.begin(cells, stored)
-        tasks = plan.tasks(missing, datasets)
-        if cluster is not None and missing:
-            outcomes = run_on_cluster(tasks, cluster)
-        else:
-            n_jobs = effective_n_jobs(jobs) if missing else 1
-            outcomes = run_here(tasks, n_jobs, threads=threads, started=view.start)
+        n_workers = effective_n_jobs(jobs) if missing else 1
+        outcomes = run_jobs(plan.jobs(missing, datasets), n_workers, view.start)
         with closing(view), closing(outcomes):
             for outcome in outcomes:
-                store.add(outcome.rows)
+                store.add(outcome)
                 view.finish(outcome)
         rows = {Cell.of(row): row for row in store.rows()}
-        return Summary(len(stored), [rows[cell] for cell in cells])
+        return [rows[cell] for cell in cells]
 
 
 def _describe_dataset(data: Dataset) -> dict[str, Any]:

@@ -226,13 +226,9 @@ class Store:
         found = self._select("protocol")
         return {**found[0], "stratified": bool(found[0]["stratified"])} if found else {}
 
-    def methods(self) -> dict[str, dict[str, Any]]:
-        """Return title, settings and estimator of each method by name."""
-        return {row["name"]: row for row in self._select("methods")}
-
-    def datasets(self) -> dict[str, dict[str, Any]]:
-        """Return fingerprint and sizes of each dataset by name."""
-        return {row["name"]: row for row in self._select("datasets")}
+    def named(self, table: str) -> dict[str, dict[str, Any]]:
+        """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
+        return {row["name"]: row for row in self._select(table)}
 
     # ------------------------------------------------------------------ writing
 

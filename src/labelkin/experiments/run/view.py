@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from labelkin.experiments.run.jobs import Job, Outcome
+from labelkin.experiments.run.jobs import Job
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell
 from labelkin.metrics import METRICS, PAPER_METRICS
@@ -50,7 +50,7 @@ class RunView:
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
         self.expected = Counter(cell.dataset for cell in cells)
         self.finished = Counter(cell.dataset for cell in stored)
-        self._running: dict[Job, None] = {}
+        self._running: dict[tuple[Cell, ...], None] = {}
         self._scores: dict[tuple, dict[str, float]] = defaultdict(dict)
         for cell, row in stored.items():
             self._add_score(cell, row)
@@ -64,18 +64,19 @@ class RunView:
 
     def start(self, job: Job) -> None:
         """Note that a job is handed out."""
-        self._running[job] = None
+        self._running[job.cells] = None
 
-    def finish(self, outcome: Outcome) -> None:
+    def finish(self, rows: list[dict[str, Any]]) -> None:
         """Note that a job's cells are stored; a failure is shown at once."""
-        self._running.pop(outcome.job, None)
-        for cell, row in zip(outcome.job.cells, outcome.rows, strict=True):
+        cells = tuple(Cell.of(row) for row in rows)
+        self._running.pop(cells, None)
+        for cell, row in zip(cells, rows, strict=True):
             self.computed += 1
             self.finished[cell.dataset] += 1
             self.failed += row["status"] != "ok"
             self._add_score(cell, row)
-        if error := outcome.rows[-1].get("error"):
-            self._print(f"failed: {outcome.job.cells[-1]}: {error}", "red")
+        if rows[-1]["status"] != "ok":
+            self._print(f"failed: {cells[-1]}: {rows[-1]['error']}", "red")
         late = time.monotonic() - self._written > _SECONDS
         if self._live is None and (late or self.done == self.total):
             self._written = time.monotonic()
@@ -128,7 +129,7 @@ class RunView:
             done = self.finished[dataset]
             bars.add_row(Text(f"  {dataset}"), ProgressBar(total, done, 30), f"{done}/{total}")
         # Jobs are handed out ahead of time: only the oldest ones run.
-        running = [str(job.cells[-1]) for job in list(self._running)[: self.workers]]
+        running = [str(cells[-1]) for cells in list(self._running)[: self.workers]]
         line = f"  {self}" + (f" · running: {', '.join(running)}" if running else "")
         means = sorted(self.means().items(), key=lambda item: -item[1])
         text = Text("so far (average precision):" if means else "")
