@@ -11,6 +11,7 @@ Average precision and Hamming loss in per cent.
 import argparse
 import warnings
 from itertools import islice
+from unittest import mock
 
 import numpy as np
 from _common import PAPER, folds, load, machine
@@ -19,14 +20,9 @@ from labelkin import VPCMEClassifier
 from labelkin.metrics import evaluate
 
 
-class Unguarded(VPCMEClassifier):
-    """VPCME whose weights have no bound."""
-
-    _most_weight = np.inf
-
-
-def fit(X, Y, members, bag, cls=VPCMEClassifier):
-    return cls(n_estimators=members, bag=bag, random_state=0).fit(X, Y)
+def fit(X, Y, members, bag, most_weight=5.0):
+    with mock.patch("labelkin.ensemble._vpcme.MOST_WEIGHT", most_weight):
+        return VPCMEClassifier(n_estimators=members, bag=bag, random_state=0).fit(X, Y)
 
 
 def figures(model, X, Y):
@@ -57,12 +53,8 @@ def main():
         rows = []
         for train, test in islice(folds(len(Y)), options.folds):
             models = [
-                fit(X[train], Y[train], options.members, bag, cls)
-                for bag, cls in (
-                    (0.6, VPCMEClassifier),
-                    (0.6, Unguarded),
-                    (None, VPCMEClassifier),
-                )
+                fit(X[train], Y[train], options.members, bag, most_weight)
+                for bag, most_weight in ((0.6, 5.0), (0.6, np.inf), (None, 5.0))
             ]
             measured = np.array([figures(model, X[test], Y[test]) for model in models])
             rows.append(np.append(100 * models[0].oob_score_, measured.T.ravel()))

@@ -42,14 +42,14 @@ for name, value in found.items():
 # %%
 # Automatic Θ
 # -----------
-# ``threshold="auto"`` tries the few values of Θ that give different pairs, each with a small
-# ensemble, drops the worse half, and repeats this. It replaces 0.6 only by a clearly better value.
+# ``threshold="auto"`` tries a few values of Θ that give different pairs, each with a few members on
+# the same bags. It replaces 0.6 only by a clearly better value.
 auto = VPCMEClassifier(n_estimators=30, threshold="auto", bag=0.6, random_state=0)
 auto.fit(X_train, y_train)
 tried = auto.threshold_scores_
-for theta, score, members in zip(tried["threshold"], tried["score"], tried["n_members"]):
-    print(f"Θ = {theta:.3f}: {score:.4f} out of bag, with {members} members")
-print(f"chosen: {auto.threshold_:.3f}")
+for theta, score in zip(tried["threshold"], tried["score"]):
+    print(f"Θ = {theta:.1f}: {score:.4f} out of bag, mean of the trial members")
+print(f"chosen: {auto.threshold_:.1f}")
 print(f"test part: {average_precision(y_test, auto.predict_proba(X_test)):.4f}")
 
 # %%

@@ -36,9 +36,6 @@ from labelkin._utils.array_api import (
 )
 from labelkin._utils.scoring import estimator_labels, estimator_scores
 from labelkin.constraints import draw_constraints, label_similarity
-from labelkin.ensemble._member import train_member
-from labelkin.ensemble._parallel import train_in_turn
-from labelkin.ensemble._stacked import can_be_stacked, members_together, stack_size
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
 from labelkin.neighbors._search import make_search
 from support.data import make_data
@@ -299,31 +296,6 @@ def test_staged_predictions(library):
     np.testing.assert_array_equal(to_numpy(labels[-1]), to_numpy(model.predict(library(X))))
 
 
-def test_members_predict_together_or_in_turn(library):
-    """Members of unequal dimension, ties between rows and an even number of votes."""
-    rng = np.random.RandomState(0)
-    X = rng.randint(0, 3, (300, 8)).astype(float)
-    Y = (X @ rng.standard_normal((8, 4)) > 0).astype(int)
-    Q = library(X[:25])
-    model = VPCMEClassifier(n_estimators=6, threshold=(0.2, 0.9), random_state=0)
-    model.fit(library(X), library(Y))
-    assert len({p.components_.shape[0] for p in model.projections_}) > 1
-    projected = [Q @ p.components_.T for p in model.projections_]
-    together = MLkNNClassifier._proba_together(model.estimators_, projected)
-    for proba, estimator, Z in zip(to_numpy(together), model.estimators_, projected, strict=True):
-        np.testing.assert_allclose(proba, to_numpy(estimator.predict_proba(Z)), atol=1e-12)
-    at_once = to_numpy(model.predict_proba(Q)), to_numpy(model.predict(Q))
-    sizes = []
-    for least, budget in [(1, 130_000), (4, 60_000), (64, 60_000)]:
-        # Some rows at a time; some members at a time; one member after the other.
-        with working_memory(budget, library):
-            assert MLkNNClassifier._proba_together(model.estimators_, projected) is None
-            sizes.append(members_together(model.estimators_, 25, least))
-            np.testing.assert_allclose(to_numpy(model.predict_proba(Q)), at_once[0], atol=1e-12)
-            np.testing.assert_array_equal(to_numpy(model.predict(Q)), at_once[1])
-    assert sizes == [6, 3, 1]
-
-
 @pytest.mark.parametrize("n_members", [2, 6, 10, 30])
 def test_half_of_the_votes_is_a_tie(library, n_members):
     """As many members for as against a label: the mean probability decides."""
@@ -335,87 +307,6 @@ def test_half_of_the_votes_is_a_tie(library, n_members):
     _, votes = model._mean(model._member_outputs(library(X)))
     assert (to_numpy(votes) == 0.5).all()
     assert (to_numpy(model.predict(library(X))) == 1).all()
-
-
-# ------------------------------------------------------------------------- stacked members
-
-
-STACKED = [
-    {},
-    {"threshold": (0.2, 0.9), "n_must_link": 30},
-    {"estimator": MLkNNClassifier(3, smoothing=0)},
-    {"bag": 0.6, "vote_weights": "oob", "calibrate": True},
-    {"threshold": "auto", "n_estimators": 8},
-]
-
-
-def prepare(model, X, Y):
-    """Return what the members of an ensemble share, and their seeds."""
-    data, seeds, _ = model._prepare(*model._validate_fit(X, Y), None)
-    return data, seeds
-
-
-@pytest.mark.parametrize("options", STACKED, ids=str)
-@pytest.mark.parametrize("shape", [(300, 8), (30, 45)], ids=str)
-def test_members_trained_together_or_in_turn(library, options, shape):
-    X, Y = (library(a) for a in make_data(*shape))
-    model = BaggingVPCPClassifier(**{"n_estimators": 7, "random_state": 0, **options})
-    data, seeds = prepare(model, X, Y)
-    assert can_be_stacked(data)
-    alone = [train_member(data, seed) for seed in seeds]
-    for size in (1, 3, 100):
-        assert_same_members(alone, train_in_turn(data, seeds, size), model, library)
-
-
-def assert_same_members(members, others, model, library):
-    for one, other in zip(members, others, strict=True):
-        assert one.error == pytest.approx(other.error, abs=1e-10)
-        np.testing.assert_array_equal(one.wrong, other.wrong)
-        assert (one.outside is None) == (other.outside is None) == (model.bag is None)
-        for ours, theirs in zip(one.outside or (), other.outside or (), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-10)
-        first, second = one.projection, other.projection
-        assert vars(first).keys() == vars(second).keys()
-        assert first.threshold == second.threshold
-        assert first.scaling_ == pytest.approx(second.scaling_, rel=1e-10)
-        for name in ("must_link_", "cannot_link_", "eigenvalues_", "components_"):
-            assert library.holds(getattr(second, name))
-            assert_close(first, second, name, 1e-7)
-        first, second = one.estimator, other.estimator
-        assert vars(first).keys() == vars(second).keys()
-        assert vars(first._counts).keys() == vars(second._counts).keys()
-        assert vars(first._counts.search).keys() == vars(second._counts.search).keys()
-        for name in ("prior_", "likelihood_", "_posterior"):
-            assert_close(first, second, name, 1e-12)
-
-
-def assert_close(one, other, name, atol):
-    """Compare an attribute of two objects."""
-    ours, theirs = (to_numpy(getattr(thing, name)) for thing in (one, other))
-    np.testing.assert_allclose(ours, theirs, atol=atol, err_msg=name)
-
-
-def test_stacks_stay_small(library):
-    """Large data make small stacks, and their rows are searched block by block."""
-    X, Y = make_data(250, 6)
-    model = BaggingVPCPClassifier(n_estimators=5, random_state=0)
-    expected = clone(model).fit(X, Y).predict_proba(X)
-    data, _ = prepare(clone(model), library(X), library(Y))
-    with working_memory(8 * 40_000, library):
-        assert stack_size(data) == 3
-        there = clone(model).fit(library(X), library(Y))
-    np.testing.assert_allclose(to_numpy(there.predict_proba(library(X))), expected, atol=1e-8)
-
-
-def test_a_pickled_member_is_no_larger_than_its_arrays(library):
-    X, Y = make_data(200, 6)
-    sizes = []
-    for S in (1, 16):
-        model = BaggingVPCPClassifier(n_estimators=S, random_state=0).fit(library(X), library(Y))
-        sizes.append(max(len(pickle.dumps(p)) for p in model.projections_))
-        sizes.append(max(len(pickle.dumps(e)) for e in model.estimators_))
-    assert sizes[2] < 1.5 * sizes[0]
-    assert sizes[3] < 1.5 * sizes[1]
 
 
 # ------------------------------------------------------------------ constraints and metrics

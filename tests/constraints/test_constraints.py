@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,13 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
-from labelkin.constraints import (
-    ConstraintSampler,
-    LabelSets,
-    draw_constraints,
-    label_similarity,
-)
-from labelkin.constraints._search import SearchLimits
+from labelkin.constraints import ConstraintSampler, _sampler, draw_constraints, label_similarity
 from support.resources import peak_memory
 
 label_matrices = hnp.arrays(
@@ -38,16 +30,18 @@ def all_pairs(Y, threshold):
     return must, set(pairs) - must
 
 
-def draw_limited(Y, *args, limits=None, **kwargs):
-    """Draw as `draw_constraints` does, within other limits of the search."""
-    return ConstraintSampler(Y, limits).draw(*args, **kwargs)
+@pytest.fixture
+def many_sets(monkeypatch):
+    """Draw as from more label sets than a table can have."""
+    monkeypatch.setattr(_sampler, "_TABLE_SETS", 0)
+    monkeypatch.setattr(_sampler, "_BLOCK", 32)
+    monkeypatch.setattr(_sampler, "_MOST_COMPARED", 1e6)
 
 
-# The paths for very many label sets: rejection, and blocks of one row; then without rejection;
-# and the path for more label sets than can all be compared.
-NO_TABLE = SearchLimits(table_sets=1, block=2)
-ENUMERATED = replace(NO_TABLE, rejection_rounds=0)
-IN_BLOCKS = SearchLimits(table_sets=1, rejection_rounds=0, enumerated=0, similarities=1e6, block=32)
+@pytest.fixture
+def no_rejection(many_sets, monkeypatch):
+    """Draw as if both kinds were too rare for a draw by rejection."""
+    monkeypatch.setattr(_sampler, "_REJECTION_ROUNDS", 0)
 
 
 def test_similarity_by_hand():
@@ -73,14 +67,13 @@ def test_similarity_sparse_and_dense_agree_with_the_definition(Y):
     np.testing.assert_allclose(similar, expected, rtol=1e-15)
 
 
+KINDS = st.sampled_from([0, 0.3, 0.5, 0.6, 2 / 3, 1])
+
+
 @settings(deadline=None)
-@given(label_matrices, st.sampled_from([0, 0.3, 0.5, 0.6, 2 / 3, 1]), st.integers(0, 99))
+@given(label_matrices, KINDS, st.integers(0, 99))
 def test_draw_gives_pairs_of_the_right_kind(Y, threshold, seed):
-    check_kinds(Y, threshold, seed)
-
-
-def check_kinds(Y, threshold, seed, limits=None):
-    must, cannot = draw_limited(Y, threshold, 7, 9, random_state=seed, limits=limits)
+    must, cannot = draw_constraints(Y, threshold, 7, 9, random_state=seed)
     every_must, every_cannot = all_pairs(Y, threshold)
     assert set(map(tuple, must)) <= every_must
     assert set(map(tuple, cannot)) <= every_cannot
@@ -89,16 +82,19 @@ def check_kinds(Y, threshold, seed, limits=None):
     assert len(cannot) == (9 if every_cannot else 0)
 
 
-@settings(deadline=None)
-@given(label_matrices, st.sampled_from([0.3, 0.6, 1]), st.integers(0, 99), st.booleans())
-def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(Y, threshold, seed, dense):
-    check_kinds(Y, threshold, seed, SearchLimits(table_sets=1, sparse_cost=1e9 if dense else 0))
+@pytest.mark.parametrize("threshold", [0.3, 0.6, 1])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("paths", ["many_sets", "no_rejection"])
+def test_draw_from_many_label_sets_gives_pairs_of_the_right_kind(threshold, seed, paths, request):
+    request.getfixturevalue(paths)
+    Y = np.random.RandomState(seed).randint(0, 2, (2 + 2 * seed, 1 + seed))
+    test_draw_gives_pairs_of_the_right_kind.hypothesis.inner_test(Y, threshold, seed)
 
 
-def check_frequencies(Y, weights, threshold, draws=40_000, limits=None, drawn=None):
+def check_frequencies(Y, weights, threshold, draws=40_000, drawn=None):
     """Chi-square of the drawn pairs against w_i · w_j within each kind."""
     if drawn is None:
-        drawn = draw_limited(Y, threshold, draws, draws, weights, 3, limits=limits)
+        drawn = draw_constraints(Y, threshold, draws, draws, weights, 3)
     for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
         kind = sorted(kind)
         mass = np.array([weights[i] * weights[j] for i, j in kind])
@@ -117,83 +113,31 @@ def test_draw_follows_the_weights():
     check_frequencies(Y_SMALL, W_SMALL, 0.6)
 
 
-def test_draw_follows_the_weights_by_rejection():
-    check_frequencies(Y_SMALL, W_SMALL, 0.6, limits=NO_TABLE)
+def test_draw_follows_the_weights_by_rejection(many_sets):
+    check_frequencies(Y_SMALL, W_SMALL, 0.6)
 
 
-@pytest.mark.parametrize("sparse_cost", [0, 1e9])
-def test_draw_follows_the_weights_in_blocks(sparse_cost):
-    limits = replace(ENUMERATED, sparse_cost=sparse_cost)
-    check_frequencies(Y_SMALL, W_SMALL, 0.6, limits=limits)
-    with_empty = np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)])
-    check_frequencies(with_empty, W_SMALL, 0.6, limits=limits)
-
-
-@pytest.mark.parametrize("labels", [3, 1000])
 @pytest.mark.parametrize("threshold", [0.5, 0.6, 1.0])
-def test_draw_from_blocks_follows_the_weights(labels, threshold):
+def test_draw_by_search_follows_the_weights(threshold, no_rejection):
     """Pairs of a block share samples, so shares are compared, not tested as independent."""
-    Y = np.hstack([Y_SMALL, np.zeros((6, labels - 3), dtype=int)])
-    drawn = draw_limited(Y, threshold, 50_000, 50_000, W_SMALL, 3, limits=IN_BLOCKS)
-    for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
-        assert len(pairs) == 50_000
-        mass = {(i, j): W_SMALL[i] * W_SMALL[j] for i, j in kind}
-        assert set(map(tuple, np.unique(pairs, axis=0))) <= kind
-        for (i, j), m in mass.items():
-            seen = np.mean((pairs[:, 0] == i) & (pairs[:, 1] == j))
-            assert seen == pytest.approx(m / sum(mass.values()), rel=0.1, abs=0.01)
+    with_empty = np.vstack([Y_SMALL[:4], np.zeros((2, 3), dtype=int)])
+    for Y in (Y_SMALL, with_empty):
+        drawn = draw_constraints(Y, threshold, 50_000, 50_000, W_SMALL, 3)
+        for pairs, kind in zip(drawn, all_pairs(Y, threshold), strict=True):
+            assert len(pairs) == 50_000
+            mass = {(i, j): W_SMALL[i] * W_SMALL[j] for i, j in kind}
+            assert set(map(tuple, np.unique(pairs, axis=0))) <= kind
+            for (i, j), m in mass.items():
+                seen = np.mean((pairs[:, 0] == i) & (pairs[:, 1] == j))
+                assert seen == pytest.approx(m / sum(mass.values()), rel=0.1, abs=0.01)
 
 
-def test_blocks_without_a_pair_of_the_kind_give_none():
-    must, cannot = draw_limited(np.eye(5, dtype=int), 0.6, 10, 10, None, 0, limits=IN_BLOCKS)
-    assert len(must) == 0
-    assert len(cannot) == 10
-
-
-def test_blocks_that_hold_few_pairs_repeat_them():
-    limits = replace(IN_BLOCKS, blocks_at_once=1, block=8, similarities=1)
+def test_a_search_that_finds_few_pairs_repeats_them(no_rejection, monkeypatch):
+    monkeypatch.setattr(_sampler, "_MOST_COMPARED", 1)
     Y = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]])
-    must, _ = draw_limited(Y, 0.6, 100, 0, None, 0, limits=limits)
-    assert len(must) == 100
+    must, _ = draw_constraints(Y, 0.6, 2_000, 0, None, 0)
+    assert len(must) == 2_000
     assert {frozenset(p) for p in must.tolist()} == {frozenset({0, 1})}
-
-
-def test_number_of_threads_does_not_change_the_pairs():
-    from threadpoolctl import threadpool_limits
-
-    Y = np.random.RandomState(0).randint(0, 2, (300, 12))
-    drawn = []
-    for threads in (1, 2):
-        with threadpool_limits(threads, user_api="blas"):
-            drawn.append(draw_limited(Y, 0.7, random_state=0, limits=IN_BLOCKS))
-    np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
-    np.testing.assert_array_equal(drawn[0][1], drawn[1][1])
-
-
-class CountedLabelSets(LabelSets):
-    """Label sets that count how often a search reads their sizes."""
-
-    n_reads = 0
-
-    @property
-    def sizes(self):
-        self.n_reads += 1
-        return np.diff(self.distinct.indptr)
-
-
-def test_a_rare_kind_is_searched_for_once():
-    """The second draw takes the pairs of label sets that the first found, and reads none."""
-    Y = ((np.arange(256)[:, None] >> np.arange(8)) & 1)[:200]
-    label_sets = CountedLabelSets.from_matrix(Y)
-    sampler = ConstraintSampler(label_sets, ENUMERATED)
-    first, _ = sampler.draw(0.95, 20, 0, None, 0)
-    n_reads = label_sets.n_reads
-    assert n_reads > 0
-    again, _ = sampler.draw(0.95, 20, 0, None, 0)
-    np.testing.assert_array_equal(first, again)
-    assert label_sets.n_reads == n_reads
-    sampler.draw(0.5, 20, 0, None, 0)
-    assert label_sets.n_reads > n_reads
 
 
 def test_a_uniform_sampler_would_fail_the_frequency_test():

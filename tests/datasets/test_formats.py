@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, write
-from labelkin.datasets.formats._dispatch import format_of
+from labelkin.datasets._files import format_of
 from support.data import DATA, needs_data
 from support.datasets import assert_same, dense
 

@@ -67,9 +67,7 @@ def test_a_small_file_that_takes_much_memory(value, count, tmp_path, monkeypatch
     with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
         read_parquet_table(path)
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "200000000")
-    table, _ = read_parquet_table(path)
-    assert str(table.schema.types[0]) == ("string" if isinstance(value, str) else "double")
-    assert table.column(0)[count - 1].as_py() == value
+    assert read_parquet_table(path).data["a"].iloc[-1] == value
 
 
 @pytest.mark.parametrize(("value", "count"), [(1.5, 3_000_000), ("x" * 100_000, 500)])
@@ -79,9 +77,9 @@ def test_a_small_list_that_takes_much_memory(value, count, tmp_path, monkeypatch
     with pytest.raises(FormatError, match="unpacks to more than 19 MiB"):
         read_parquet_table(path)
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "200000000")
-    table, _ = read_parquet_table(path)
-    assert len(table.column(0)[1]) == count
-    assert table.column(0)[1][count - 1].as_py() == value
+    values = read_parquet_table(path).data["a"][1]
+    assert len(values) == count
+    assert values[-1] == value
 
 
 def test_the_limit_is_that_of_the_file_not_of_its_codes(tmp_path):

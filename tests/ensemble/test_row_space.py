@@ -39,7 +39,7 @@ def test_members_hold_neither_components_nor_projected_samples(fitted):
     for projection, member in zip(model.projections_, model.estimators_, strict=True):
         search = member._counts.search
         assert isinstance(search, RowSpaceSearch)
-        assert search.frame is projection.span_
+        assert search.frame is projection.frame_
         assert search.space is projection.space_
     space = model.projections_[0].space_
     shapes = [projection.directions_.shape for projection in model.projections_]

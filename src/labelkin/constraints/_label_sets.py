@@ -67,17 +67,31 @@ class LabelSets:
     @cached_property
     def similarity_table(self) -> Array:
         """Similarities of all pairs of distinct sets, (n_sets, n_sets)."""
-        return self.similarities(np.arange(self.n_sets))
-
-    def similarities(self, sets: Array) -> Array:
-        """Return the similarities of some distinct sets to all."""
-        shared = (self.distinct[sets] @ self.distinct.T).toarray()
-        return dice(shared, np.add.outer(self.sizes[sets], self.sizes))
+        shared = (self.distinct @ self.distinct.T).toarray()
+        return dice(shared, np.add.outer(self.sizes, self.sizes))
 
     def are_must_links(self, left: Array, right: Array, threshold: float) -> Array:
         """Return which pairs of distinct sets have a similarity of at least the threshold."""
         shared = shared_labels(self.distinct[left], self.distinct[right])
         return dice(shared, self.sizes[left] + self.sizes[right]) >= threshold
+
+    def find_pairs(
+        self, left: Array, right: Array, must_link: bool, threshold: float
+    ) -> tuple[Array, Array]:
+        """Find all pairs of one kind between two lists of distinct sets; return their positions.
+
+        Pairs of equal sets are left out. Other must-links have a common label, if Θ > 0.
+        """
+        shared = (self.distinct[left] @ self.distinct[right].T).tocoo()
+        row, column = shared.row, shared.col
+        similar = dice(shared.data, self.sizes[left[row]] + self.sizes[right[column]]) >= threshold
+        if must_link:
+            similar &= left[row] != right[column]
+            return row[similar], column[similar]
+        cannot_link = left[:, None] != right
+        cannot_link[row[similar], column[similar]] = False
+        row, column = np.nonzero(cannot_link)
+        return row, column
 
 
 def label_rows(Y: Any) -> sparse.csr_array:

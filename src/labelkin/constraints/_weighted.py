@@ -35,13 +35,6 @@ class WeightedGroups:
         np.fill_diagonal(mass, self.mass_within)
         return mass
 
-    def mass_of(self, left: Array, right: Array) -> Array:
-        """Return the total weight of the samples' pairs, for each pair of groups."""
-        within = left == right
-        mass = self.mass[left] * self.mass[right]
-        mass[within] = self.mass_within[left[within]]
-        return mass
-
     def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
         """Draw one pair (i, j), i ≠ j, for each pair of groups; no pairs if a group has none."""
         within = left == right

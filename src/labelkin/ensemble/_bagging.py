@@ -1,16 +1,16 @@
 """Bagging_VPCP: VPCME without the sample weights."""
 
-from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
-from labelkin._utils.parallel import effective_n_threads
-from labelkin.base import Array
+from labelkin._utils.array_api import is_device_array
+from labelkin._utils.parallel import effective_n_threads, map_parallel, map_threads
+from labelkin.base import is_dask
 from labelkin.ensemble._base import ConstraintEnsemble
-from labelkin.ensemble._member import Member, TrainingSet
-from labelkin.ensemble._parallel import train_in_turn, train_independently
+from labelkin.ensemble._member import train_member
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):
@@ -80,15 +80,15 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         self
         """
         X, y = self._validate_fit(X, y)
-        data, seeds, report = self._prepare(X, y, sample_weight)
-        members = train_independently(data, seeds, self.n_jobs, report)
-        self.sample_weights_ = data.equal_weights()
-        return self._finish(data, members)
-
-    def _members_at_once(self) -> int:
-        return min(effective_n_threads(self.n_jobs), self.n_estimators)
-
-    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        """Train the members one after the other; yield each, and the equal sample weights."""
-        weights = data.equal_weights()
-        return ((member, weights) for member in train_in_turn(data, seeds))
+        at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
+        data, seeds, report = self._prepare(X, y, sample_weight, at_once)
+        numbers = count(1)
+        # Rows on Dask workers or on a device are there already: members are not sent elsewhere.
+        run = map_threads if is_dask(X) or is_device_array(X) else map_parallel
+        members = run(
+            lambda seed: train_member(data, seed),
+            seeds,
+            1 if is_device_array(X) else self.n_jobs,
+            lambda member: report(next(numbers), member),
+        )
+        return self._finish(data, members, data.equal_weights())

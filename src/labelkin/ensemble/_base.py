@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from numbers import Integral, Real
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from labelkin._utils.array_api import astype, is_device_array, to_device_of, to_numpy
+from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._explain import explain_ensemble
-from labelkin.ensemble._member import Member, TrainingSet
-from labelkin.ensemble._oob import OutOfBag, precision_weights
+from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, threshold_range
+from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
-from labelkin.ensemble._voting import WeightedVotes, member_outputs, vote
 from labelkin.explain import Explanation
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
@@ -104,22 +104,16 @@ class ConstraintEnsemble(MultiLabelClassifier):
         self.max_features = max_features
         self.feature_draw = feature_draw
 
-    @abstractmethod
-    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        """Train a member per seed; yield each, and the sample weights after it."""
-
     def _prepare(
-        self, X: Matrix, y: Any, sample_weight: ArrayLike | None
+        self, X: Matrix, y: Any, sample_weight: ArrayLike | None, at_once: int = 1
     ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
         """Check the parameters, prepare the data, and choose Θ if it is "auto".
 
         Returned are the data, the members' seeds, and a function to be called with the number of
-        each member, from 1, and the member.
+        each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
-        self._check_threshold()
-        self._check_bag()
-        base = self._base(X)
-        self._check_dask(X, base)
+        base = self._check_base(X)
+        self._check_parameters()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=self.n_estimators)
         data = TrainingSet.prepare(self, X, y, base, sample_weight)
@@ -127,11 +121,10 @@ class ConstraintEnsemble(MultiLabelClassifier):
         if self.threshold == "auto":
             # Drawn after the members' seeds, which are those of an ensemble with Θ given.
             self.threshold_, self.threshold_scores_ = choose_threshold(self, data, rng)
-            data = data.with_threshold(self.threshold_, self.bag)
+            data = data.with_parameters(threshold=self.threshold_)
             n_tried = len(self.threshold_scores_["threshold"])
             progress.print(f"threshold {self.threshold_:.3g} of {n_tried} tried")
-
-        started, at_once = time.perf_counter(), self._members_at_once()
+        started = time.perf_counter()
 
         def report(number: int, member: Member) -> None:
             if number == at_once:
@@ -145,72 +138,80 @@ class ConstraintEnsemble(MultiLabelClassifier):
 
         return data, seeds, report
 
-    def _members_at_once(self) -> int:
-        """Return how many members are trained at the same time."""
-        return 1
-
-    def _finish(self, data: TrainingSet, members: list[Member]) -> Any:
-        """Set the fitted attributes; ``sample_weights_`` are those after the last member."""
+    def _finish(self, data: TrainingSet, members: list[Member], weights: Array) -> Any:
+        """Set the fitted attributes; the weights are those after the last member."""
         if data.sample_weight is not None:
-            weights = data.sample_weight * self.sample_weights_
-            self.sample_weights_ = weights / weights.sum()
+            weights = data.sample_weight * weights
+            weights = weights / weights.sum()
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]
-        self.thresholds_ = np.array([p.threshold for p in self.projections_])
-        self.errors_ = np.array([member.error for member in members])
-        self.vote_weights_ = np.ones(len(members))
         self.calibration_ = None
+        vote_weights = np.ones(len(members))
         if self.bag is not None:
-            self._set_out_of_bag(members, data)
-        for name in ("thresholds_", "errors_", "sample_weights_", "vote_weights_"):
-            setattr(self, name, to_device_of(getattr(self, name), data.X))
+            if self.vote_weights == "oob":
+                vote_weights = precision_weights(members, data.Y)
+            self._set_out_of_bag(data, members, vote_weights)
+        thresholds = np.array([p.threshold for p in self.projections_])
+        errors = np.array([member.error for member in members])
+        fitted = (weights, vote_weights, thresholds, errors)
+        self.sample_weights_, self.vote_weights_, self.thresholds_, self.errors_ = (
+            to_device_of(array, data.X) for array in fitted
+        )
         warn_if_missing(self.projections_[0])
         return self
 
-    def _set_out_of_bag(self, members: list[Member], data: TrainingSet) -> None:
+    def _set_out_of_bag(self, data: TrainingSet, members: list[Member], weights: Array) -> None:
         """Set the attributes that are learned from predictions outside the bags."""
-        Y, outside = data.Y, [member.outside for member in members if member.outside is not None]
-        if self.vote_weights == "oob":
-            self.vote_weights_ = precision_weights(outside, Y)
-        oob = OutOfBag(Y)
-        for predictions, weight in zip(outside, self.vote_weights_, strict=True):
-            oob.add(*predictions, weight)
-        if not oob.predicted.all():
+        Y, metric = data.Y, METRICS[self.oob_metric]
+        proba, votes, total = np.zeros(Y.shape), np.zeros(Y.shape), np.zeros((len(Y), 1))
+        for member, weight in zip(members, weights, strict=True):
+            proba[member.outside] += weight * member.proba
+            votes[member.outside] += weight * member.labels
+            total[member.outside] += weight
+        predicted = total[:, 0] > 0
+        if not predicted.all():
             warnings.warn(
-                f"{np.count_nonzero(~oob.predicted)} of {len(Y)} samples are in the bag of every "
+                f"{np.count_nonzero(~predicted)} of {len(Y)} samples are in the bag of every "
                 "member and have no out-of-bag prediction; more members or a smaller bag give "
                 "them one.",
                 stacklevel=3,
             )
-        proba = oob.proba()
-        self.oob_score_ = oob.score(METRICS[self.oob_metric], vote(proba, oob.votes(), self.voting))
+        with np.errstate(invalid="ignore"):
+            proba, votes = proba / total, votes / total
+        scores = vote(proba, votes, self.voting) if metric.needs == "label" else proba
+        self.oob_score_ = metric(Y[predicted], scores[predicted]) if predicted.any() else np.nan
         self.oob_proba_ = to_device_of(self._as_proba(proba), data.X)
-        if self.calibrate and oob.predicted.any():
-            self.calibration_ = SlopeCalibration().fit(proba[oob.predicted], Y[oob.predicted])
+        if self.calibrate and predicted.any():
+            self.calibration_ = SlopeCalibration().fit(proba[predicted], Y[predicted])
 
     def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield (probabilities, labels) of each member in turn."""
         n_labels = 1 if self._one_target else self.classes_.shape[0]
-        return member_outputs(self.projections_, self.estimators_, X, n_labels, self.n_jobs)
+        project = project_all(self.projections_, X)
+
+        def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
+            projection, estimator = member
+            return proba_and_labels(estimator, project(projection), n_labels)
+
+        members = list(zip(self.projections_, self.estimators_, strict=True))
+        n_jobs = 1 if is_device_array(X) else self.n_jobs
+        # In batches, so that the outputs of one batch are held at a time.
+        for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
+            yield from map_parallel(output, members[batch], n_jobs)
+
+    def _stages(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+        """Yield mean probability and share of votes with one member, with two, and so on."""
+        proba, votes, total = 0, 0, 0.0
+        for output, weight in zip(outputs, to_numpy(self.vote_weights_).tolist(), strict=True):
+            proba = proba + weight * output[0]
+            votes = votes + weight * astype(output[1], output[0].dtype)
+            total += weight
+            # The division comes last: half of any number of equal votes is exactly one half.
+            yield proba / total, votes / total
 
     def _mean(self, outputs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return mean probability and share of votes from the outputs of all members."""
-        total = WeightedVotes()
-        for (proba, labels), weight in self._weighted(outputs):
-            total.add(proba, labels, weight)
-        return total.mean()
-
-    def _staged_means(self, X: ArrayLike, method: str) -> Iterator[tuple[Array, Array]]:
-        """Yield mean probability and share of votes after each member."""
-        total = WeightedVotes()
-        outputs = self._member_outputs(self._validate_predict(X, method))
-        for (proba, labels), weight in self._weighted(outputs):
-            total.add(proba, labels, weight)
-            yield total.mean()
-
-    def _weighted(self, outputs: Iterable[tuple[Array, Array]]) -> Iterable[Any]:
-        """Return pairs of a member's output and its weight."""
-        return zip(outputs, to_numpy(self.vote_weights_).tolist(), strict=True)
+        return deque(self._stages(outputs), maxlen=1)[0]
 
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Return labels: by the vote, or by calibrated probabilities if there are any."""
@@ -250,7 +251,8 @@ class ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of shape (n_samples, n_labels)
         """
-        for proba, _ in self._staged_means(X, "staged_predict_proba"):
+        X = self._validate_predict(X, "staged_predict_proba")
+        for proba, _ in self._stages(self._member_outputs(X)):
             yield self._as_proba(self._calibrated(proba))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
@@ -265,7 +267,8 @@ class ConstraintEnsemble(MultiLabelClassifier):
         ------
         ndarray of int of shape (n_samples, n_labels)
         """
-        for proba, votes in self._staged_means(X, "staged_predict"):
+        X = self._validate_predict(X, "staged_predict")
+        for proba, votes in self._stages(self._member_outputs(X)):
             yield self._as_target(self._decide(proba, votes))
 
     def explain(self, x: ArrayLike) -> Explanation:
@@ -292,43 +295,35 @@ class ConstraintEnsemble(MultiLabelClassifier):
         known = self.estimator is None or type(self.estimator) is MLkNNClassifier
         return known and self.bag is None and self.threshold != "auto"
 
-    def _base(self, X: Matrix) -> Any:
+    def _check_base(self, X: Matrix) -> Any:
+        """Return an unfitted copy of the base classifier that can be fitted to X."""
         base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
         if is_device_array(X) and not get_tags(base).array_api_support:
             raise ValueError(
                 f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."
             )
+        if is_dask(X):
+            self._check_dask(base)
         if "n_jobs" in (parameters := base.get_params()) and parameters["n_jobs"] is None:
             base.set_params(n_jobs=self.n_jobs)
         return base
 
-    def _check_threshold(self) -> None:
-        if self.threshold == "auto":
-            return
-        low_high = self._threshold_range()
-        numbers = len(low_high) == 2 and all(isinstance(bound, Real) for bound in low_high)
-        if not (numbers and 0 <= low_high[0] <= low_high[1] <= 1):
+    def _check_parameters(self) -> None:
+        bounds = (0, 1) if self.threshold == "auto" else threshold_range(self.threshold)
+        numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
+        if not (numbers and 0 <= bounds[0] <= bounds[1] <= 1):
             raise ValueError(
                 "threshold must be a number in [0, 1] or a pair (low, high) with "
                 f"0 <= low <= high <= 1, got {self.threshold!r}."
             )
+        if self.bag is None and (self.vote_weights == "oob" or self.calibrate):
+            setting = "vote_weights='oob'" if self.vote_weights == "oob" else "calibrate=True"
+            raise ValueError(
+                f"{setting} learns from out-of-bag predictions: set bag too, for instance bag=0.6."
+            )
 
-    def _check_bag(self) -> None:
-        needed = {
-            "vote_weights='oob'": self.vote_weights == "oob",
-            "calibrate=True": self.calibrate,
-        }
-        for setting, is_set in needed.items():
-            if is_set and self.bag is None:
-                raise ValueError(
-                    f"{setting} learns from out-of-bag predictions: set bag too, for instance "
-                    "bag=0.6."
-                )
-
-    def _check_dask(self, X: Matrix, base: Any) -> None:
-        if not is_dask(X):
-            return
+    def _check_dask(self, base: Any) -> None:
         if not isinstance(base, MLkNNClassifier):
             raise ValueError(
                 f"estimator={type(base).__name__} cannot be fitted to Dask arrays, only "
@@ -346,16 +341,26 @@ class ConstraintEnsemble(MultiLabelClassifier):
                     f"leave {setting.partition('=')[0]} at its default."
                 )
 
-    def _threshold_range(self) -> Any:
-        """Return the lowest and highest Θ; with "auto" it is not known before the trials."""
-        number = isinstance(self.threshold, Real)
-        return (self.threshold, self.threshold) if number else self.threshold
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         base = self.estimator
         tags.array_api_support = base is None or get_tags(base).array_api_support
         return tags
+
+
+def vote(proba: Array, votes: Array, voting: str) -> Array:
+    """Return labels from mean probabilities and shares of votes; see ``voting``."""
+    if voting == "soft":
+        return proba > 0.5
+    return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
+
+
+def precision_weights(members: list[Member], Y: Array) -> Array:
+    """Weigh each member by one over its mean squared error outside its bag; the mean is 1."""
+    # Half an error more: a member without an error in few samples has a finite weight.
+    errors = [(np.sum((m.proba - Y[m.outside]) ** 2) + 0.5) / (m.proba.size + 1) for m in members]
+    weights = 1 / np.array(errors)
+    return weights / weights.mean()
 
 
 def _mean_proba(model: ConstraintEnsemble, probabilities: list[Array]) -> Array:

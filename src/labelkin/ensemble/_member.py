@@ -1,4 +1,4 @@
-"""One member of the ensemble: one pass of the loop in Table 1."""
+"""One member of the ensemble: the steps of one pass of the loop in Table 1."""
 
 import inspect
 from dataclasses import dataclass, replace
@@ -21,8 +21,7 @@ from labelkin._utils.scoring import estimator_labels, estimator_proba
 from labelkin.base import Array, Matrix, is_dask, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.constraints._blocks import BlockLabelSets
-from labelkin.ensemble._oob import Outside
-from labelkin.ensemble._row_space import Frame, RowSpace, RowSpaceProjection, share_row_space
+from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._blocks import BlockRows
@@ -30,22 +29,6 @@ from labelkin.projection._features import FeatureSubset, draw_features, feature_
 from labelkin.projection._scatter import TrainingRows
 
 _NEIGHBOURS = (MLkNNClassifier, IBLRClassifier)
-
-
-@dataclass
-class Member:
-    """A trained member."""
-
-    projection: PairwiseConstraintProjection
-    estimator: Any
-    """The base classifier, fitted to the projected samples."""
-    wrong: Array
-    """Which training samples it misclassifies: the predicted label set is not the true one.
-    With a bag, only samples outside it can be wrong."""
-    error: float
-    """Share of wrong samples; with a bag, among those outside it."""
-    outside: Outside | None = None
-    """With a bag: rows outside it, and their predicted probabilities and labels."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +48,11 @@ class TrainingSet:
     sampler: ConstraintSampler
     base: Any
     """The base classifier, not fitted."""
-    thresholds: tuple[float, float]
-    bag: float | None
     sample_weight: Array | None
     """The user's weights, by which those of boosting are multiplied."""
-    n_must_link: int | None
-    n_cannot_link: int | None
-    max_features: int | float | None
-    feature_draw: str
-    space: RowSpace | None = None
+    parameters: dict[str, Any]
+    """Those of the ensemble."""
+    space: RowSpace | None
     """What members share that were learned in the row space of X, on the host."""
 
     @classmethod
@@ -83,43 +62,25 @@ class TrainingSet:
         space = None
         if is_dask(X):
             Y = labels = BlockLabelSets.from_target(Y)
-            rows, sampler = BlockRows(X.persist()), ConstraintSampler(Y)
+            rows = BlockRows(X.persist())
         else:
             labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
-            rows, sampler = TrainingRows(X), ConstraintSampler(Y)
-            if rows.basis is not None and not is_device_array(X):
+            rows = TrainingRows(X)
+            if rows.basis is not None and not is_device_array(X) and isinstance(base, _NEIGHBOURS):
                 space = RowSpace.of_rows(rows, X)
+        sampler = ConstraintSampler(Y)
         if sample_weight is not None:
             sample_weight = sampler.check_weights(sample_weight)
-        return cls(
-            X=X,
-            rows=rows,
-            Y=Y,
-            labels=labels,
-            sampler=sampler,
-            base=base,
-            thresholds=ensemble._threshold_range(),
-            bag=ensemble.bag,
-            sample_weight=sample_weight,
-            n_must_link=ensemble.n_must_link,
-            n_cannot_link=ensemble.n_cannot_link,
-            max_features=ensemble.max_features,
-            feature_draw=ensemble.feature_draw,
-            space=space,
-        )
+        parameters = ensemble.get_params(deep=False)
+        return cls(X, rows, Y, labels, sampler, base, sample_weight, parameters, space)
 
-    def with_threshold(self, threshold: float, bag: float | None) -> "TrainingSet":
-        """Return the same data with another threshold and bag."""
-        return replace(self, thresholds=(threshold, threshold), bag=bag)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return self.Y.shape[0]
+    def with_parameters(self, **parameters: Any) -> "TrainingSet":
+        """Return the same data for members with other parameters."""
+        return replace(self, parameters={**self.parameters, **parameters})
 
     def equal_weights(self) -> Array:
         """Return w_i = 1/n (Table 1, line 4)."""
-        return np.full(self.n_samples, 1 / self.n_samples)
+        return np.full(self.Y.shape[0], 1 / self.Y.shape[0])
 
     def misclassified(self, labels: Any) -> Array:
         """Return which samples' predicted label sets are not the true ones, on the host."""
@@ -130,109 +91,100 @@ class TrainingSet:
         xp, _ = namespace_and_device(labels)
         return to_numpy(xp.any(astype(labels, "bool") != astype(self.labels, "bool"), axis=1))
 
-    def start_round(self, seed: int, weights: Array | None = None) -> "Round":
-        """Draw from a seed what a member has of its own: Θ, and a bag and features if set.
 
-        Samples are drawn into pairs in proportion to the weights; None: all equal.
-        """
-        rng = np.random.RandomState(seed)
-        projection = PairwiseConstraintProjection(
-            threshold=float(rng.uniform(*self.thresholds)),
-            n_must_link=self.n_must_link,
-            n_cannot_link=self.n_cannot_link,
+class Member:
+    """One member; its Θ, and its bag and features if it has any, are drawn from a seed.
+
+    The methods are the steps of one pass of the loop in Table 1, in order.
+    """
+
+    estimator: Any
+    """The base classifier, fitted to the projected samples."""
+    error: float
+    """Share of the misclassified samples; with a bag, of those outside it."""
+    outside: Array | None = None
+    """With a bag: the rows outside it, in order; then with their predicted ..."""
+    proba: Array
+    """... probabilities, ..."""
+    labels: Array
+    """... and labels."""
+
+    def __init__(self, data: TrainingSet, seed: int, weights: Array) -> None:
+        options = data.parameters
+        self._data, self._rng = data, np.random.RandomState(seed)
+        self.projection = PairwiseConstraintProjection(
+            threshold=float(self._rng.uniform(*threshold_range(options["threshold"]))),
+            n_must_link=options["n_must_link"],
+            n_cannot_link=options["n_cannot_link"],
             random_state=int(seed),
         )
-        projection.n_features_in_ = self.rows.n_features
-        if self.sample_weight is not None:
-            weights = self.sample_weight if weights is None else self.sample_weight * weights
-        bag, sampler = None, self.sampler
-        if self.bag is not None:
-            bag = draw_bag(self.n_samples, self.bag, seed)
-            sampler = BagSampler(self.Y, bag)
-        member_round = Round(self, rng, projection, self.rows, sampler, weights, bag)
-        if self.max_features is not None:
-            member_round.draw_features(self.max_features, self.feature_draw)
-        return member_round
+        self.projection.n_features_in_ = data.rows.n_features
+        self._weights = weights if data.sample_weight is None else data.sample_weight * weights
+        self._sampler = data.sampler
+        if options["bag"] is not None:
+            self._bag = draw_bag(len(weights), options["bag"], seed)
+            self._sampler = BagSampler(data.Y, self._bag)
+            self.outside = np.setdiff1d(np.arange(len(weights)), self._bag)
+        self.rows = data.rows
+        if options["max_features"] is not None:
+            self.rows = FeatureSubset(data.X, self._draw_features(options))
 
-
-@dataclass
-class Round:
-    """One pass of the loop: the steps of one member, in order."""
-
-    data: TrainingSet
-    rng: np.random.RandomState
-    projection: PairwiseConstraintProjection
-    rows: Any
-    """The rows as this member sees them: all features, or a `FeatureSubset`."""
-    sampler: ConstraintSampler
-    """Of all samples, or of the bag."""
-    weights: Array | None
-    bag: Array | None
-
-    def draw_features(self, size: int | float, how: str) -> None:
-        """Restrict the member to a random subset of the features."""
-        n_features = self.rows.n_features
-        scores = np.ones(n_features)
-        if how == "importance":
+    def _draw_features(self, options: dict[str, Any]) -> Array:
+        """Draw the columns to which the member is restricted."""
+        scores = np.ones(self.rows.n_features)
+        if options["feature_draw"] == "importance":
             # From separate pairs, drawn in the same bag: labels outside stay unseen.
             guide = clone(self.projection)
             guide._learn(self.rows, *self.draw_pairs())
             scores = feature_shares(guide)
-        columns = draw_features(scores, size, how, self.rng)
-        self.rows = FeatureSubset(self.data.X, columns)
+        return draw_features(scores, options["max_features"], options["feature_draw"], self._rng)
 
     def draw_pairs(self) -> tuple[Array, Array]:
         """Draw must-links and cannot-links by the weights (lines 6–13)."""
-        projection = self.projection
-        return self.sampler.draw(
-            projection.threshold,
-            projection.n_must_link,
-            projection.n_cannot_link,
-            self.weights,
-            self.rng,
+        p = self.projection
+        return self._sampler.draw(
+            p.threshold, p.n_must_link, p.n_cannot_link, self._weights, self._rng
         )
 
-    def learn_projection(self, must_link: Array, cannot_link: Array) -> Array:
-        """Learn W from the pairs (line 14, a)."""
+    def project(self, must_link: Array, cannot_link: Array) -> Matrix:
+        """Learn W from the pairs (line 14, a); return z = Wᵀx of the samples (line 15, b)."""
         W = self.projection._learn(self.rows, must_link, cannot_link)
-        if self.data.space is not None and self.rows is self.data.rows and len(cannot_link):
-            # Neighbours depend on distances alone, and so on the space that W spans.
-            span = Frame.of_span(W) if isinstance(self.data.base, _NEIGHBOURS) else W
-            self.projection = RowSpaceProjection.share(self.projection, self.data.space, span)
+        space = self._data.space
+        if space is not None and self.rows is self._data.rows and len(cannot_link):
+            self.projection = RowSpaceProjection.of_span(self.projection, space, W)
             W = self.projection.directions_
-        return W
+        return self.rows.project(W)
 
-    def train(self, Z: Matrix) -> Member:
-        """Train the base classifier on projected samples (line 16, c)."""
-        estimator = set_random_states(clone(self.data.base), self.rng)
-        if self.bag is None:
-            wrong = _fit_misclassified(estimator, Z, self.data)
-            share_row_space(estimator, self.projection)
-            return Member(self.projection, estimator, wrong, wrong.mean())
-        proba, labels = _fit_predict_outside(estimator, Z, self.data, self.bag, self.rows_outside)
-        share_row_space(estimator, self.projection)
-        return self.member_outside(estimator, to_numpy(proba), to_numpy(labels))
+    def train(self, Z: Matrix) -> Array:
+        """Train the base classifier (line 16, c); return the samples that it misclassifies.
 
-    @property
-    def rows_outside(self) -> Array:
-        """The rows outside the bag; none without one."""
-        in_bag = np.arange(self.data.n_samples) if self.bag is None else self.bag
-        return np.setdiff1d(np.arange(self.data.n_samples), in_bag)
-
-    def member_outside(self, estimator: Any, proba: Array, labels: Array) -> Member:
-        """Return the member with its errors on the rows outside its bag."""
-        rows = self.rows_outside
-        wrong = np.zeros(self.data.n_samples, dtype=bool)
-        wrong[rows] = (labels != self.data.Y[rows]).any(axis=1)
-        error = wrong.sum() / max(1, len(rows))
-        return Member(self.projection, estimator, wrong, error, (rows, proba, labels))
+        That is, whose predicted label set is not the true one; with a bag, only those outside.
+        """
+        data = self._data
+        self.estimator = set_random_states(clone(data.base), self._rng)
+        if self.outside is None:
+            wrong = _fit_misclassified(self.estimator, Z, data)
+            self.error = wrong.mean()
+        else:
+            found = _fit_predict_outside(self.estimator, Z, data, self._bag, self.outside)
+            self.proba, self.labels = to_numpy(found[0]), to_numpy(found[1])
+            wrong = np.zeros(len(self._weights), dtype=bool)
+            wrong[self.outside] = (self.labels != data.Y[self.outside]).any(axis=1)
+            self.error = wrong.sum() / max(1, len(self.outside))
+        share_row_space(self.estimator, self.projection)
+        return wrong
 
 
 def train_member(data: TrainingSet, seed: int) -> Member:
-    """Train a member that does not depend on others: samples weigh as the user's weights."""
-    member_round = data.start_round(seed)
-    W = member_round.learn_projection(*member_round.draw_pairs())
-    return member_round.train(member_round.rows.project(W))
+    """Train a member that does not depend on others: all samples have the user's weights."""
+    member = Member(data, seed, data.equal_weights())
+    member.train(member.project(*member.draw_pairs()))
+    return member
+
+
+def threshold_range(threshold: Any) -> Any:
+    """Return the lowest and the highest Θ."""
+    return (threshold, threshold) if np.isscalar(threshold) else threshold
 
 
 def _fit_misclassified(estimator: Any, Z: Matrix, data: TrainingSet) -> Array:
@@ -258,8 +210,9 @@ def _fit_predict_outside(
     A base that can strictly leave a sample out of its own prediction learns from all
     samples. Any other one learns from the bag: it must not see the labels it predicts.
     """
-    if _leaves_out_strictly(estimator):
-        proba = estimator.fit_loo_proba(Z, data.Y, strict=True)
+    method = getattr(estimator, "fit_loo_proba", None)
+    if method is not None and "strict" in inspect.signature(method).parameters:
+        proba = method(Z, data.Y, strict=True)
         proba = take_rows(proba, to_device_of(rows, proba))
         return proba, proba > 0.5
     Y = data.Y
@@ -280,11 +233,6 @@ def _fit_predict_outside(
             "as OneVsRestClassifier."
         ) from error
     return proba_and_labels(estimator, Z[rows], Y.shape[1])
-
-
-def _leaves_out_strictly(estimator: Any) -> bool:
-    method = getattr(estimator, "fit_loo_proba", None)
-    return method is not None and "strict" in inspect.signature(method).parameters
 
 
 def _target(estimator: Any, Y: Array) -> Array:

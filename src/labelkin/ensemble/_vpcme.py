@@ -1,15 +1,18 @@
 """VPCME: the boosting-like ensemble over constraint projections (Table 1)."""
 
-from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
 from labelkin.base import Array
 from labelkin.ensemble._base import ConstraintEnsemble
-from labelkin.ensemble._member import Member, TrainingSet
-from labelkin.ensemble._weights import MOST_WEIGHT, reweight, reweight_outside
+from labelkin.ensemble._member import Member
+
+MOST_WEIGHT = 5.0
+"""With a bag, the largest weight of a sample over the mean: weights cannot run away onto a few
+hard samples."""
 
 
 class VPCMEClassifier(ConstraintEnsemble):
@@ -33,13 +36,14 @@ class VPCMEClassifier(ConstraintEnsemble):
         S, the number of members.
     threshold : float, (low, high) or "auto", default=0.6
         Θ: a pair whose label sets have at least this similarity is a must-link. If a range
-        is given, each member draws its own value. "auto" chooses one Θ for all members by the
-        out-of-bag `oob_metric` of small trial ensembles, which have fewer members in total than
-        `n_estimators`, so that the fit takes at most twice as long. Θ stays at 0.6 unless
-        another value is better by two standard errors over samples and draws (2.6 for the best
-        of five); with fewer than nine members it always stays at 0.6. The trials draw pairs
-        inside bags, with a share of 0.6 if `bag` is None; the final ensemble is the same as if
-        the chosen Θ had been given.
+        is given, each member draws its own value. "auto" chooses one of 0.2, 0.4, 0.6, 0.8 and
+        1 for all members by the out-of-bag `oob_metric` of a few trial members each, which are
+        fewer in total than `n_estimators`, so that the fit takes at most twice as long. Θ stays
+        at 0.6 unless another value is better by a paired t-test over the trial members, at the
+        level of two standard errors, so that it changes rarely. With too few members for three
+        trials of each Θ (22, or fewer where some Θ make the same pairs) it stays at 0.6. The
+        trials draw pairs inside bags, with a share of 0.6 if `bag` is None; the final ensemble is
+        the same as if the chosen Θ had been given.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -93,9 +97,8 @@ class VPCMEClassifier(ConstraintEnsemble):
     threshold_ : float
         With ``threshold="auto"``: the Θ chosen.
     threshold_scores_ : dict of ndarray
-        With ``threshold="auto"``: the values of Θ (``"threshold"``), the last out-of-bag
-        score of each (``"score"``), and its number of trial members (``"n_members"``). Compare
-        only scores of equal numbers of members.
+        With ``threshold="auto"``: the values of Θ that were tried (``"threshold"``), and the
+        mean out-of-bag score of the trial members of each (``"score"``).
     errors_ : ndarray of shape (n_estimators,)
         θ: the share of training samples each member misclassifies; with a bag, of those
         outside it.
@@ -155,8 +158,6 @@ class VPCMEClassifier(ConstraintEnsemble):
     (100, 10)
     """
 
-    _most_weight = MOST_WEIGHT
-
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
@@ -179,34 +180,53 @@ class VPCMEClassifier(ConstraintEnsemble):
         """
         X, y = self._validate_fit(X, y)
         data, seeds, report = self._prepare(X, y, sample_weight)
-        members = []
-        for member, weights in self._rounds(data, seeds):
-            members.append(member)
-            self.sample_weights_ = weights
-            report(len(members), member)
-        return self._finish(data, members)
-
-    def _rounds(self, data: TrainingSet, seeds: Array) -> Iterator[tuple[Member, Array]]:
-        """Run Table 1; yield each member, and the sample weights after it."""
+        members: list[Member] = []
         weights = data.equal_weights()  # line 4, INITIALIZE: w_i = 1/n
-        previous_error = None
         for seed in seeds:  # line 5, FOR l = 1, ..., S
-            member_round = data.start_round(seed, weights)
-            # 1. Draw must-links M and cannot-links C by the weights (lines 6-13; Eq. 1-2).
-            must_link, cannot_link = member_round.draw_pairs()
-            # 2. Compute the projection matrix W from M and C (line 14, a; Eq. 3-7).
-            W = member_round.learn_projection(must_link, cannot_link)
-            # 3. Represent the samples by z = Wᵀx (line 15, b).
-            Z = member_round.rows.project(W)
-            # 4. Learn the base classifier, and find the samples it misclassifies (line 16, c).
-            member = member_round.train(Z)
-            # 5. Raise their weights, w ← w(1 + θ), by the misclassification rate θ of the
-            #    previous round (lines 16-17).
-            theta = member.error if previous_error is None else previous_error
-            if member.outside is None:
-                weights = reweight(weights, member.wrong, theta)
-            else:
-                rows = member.outside[0]
-                weights = reweight_outside(weights, member.wrong, rows, theta, self._most_weight)
-            previous_error = member.error
-            yield member, weights
+            member = Member(data, seed, weights)
+            # Draw must-links M and cannot-links C by the weights (lines 6-13; Eq. 1-2).
+            must_link, cannot_link = member.draw_pairs()
+            # Learn the projection W from M and C, and represent the samples by z = Wᵀx
+            # (lines 14-15, a and b; Eq. 3-7).
+            Z = member.project(must_link, cannot_link)
+            # Learn the base classifier, and find the samples that it misclassifies (line 16, c).
+            wrong = member.train(Z)
+            # Raise their weights, w ← w(1 + θ), by the misclassification rate θ of the previous
+            # round (lines 16-17).
+            theta = members[-1].error if members else member.error
+            weights = reweight(weights, wrong, theta, member.outside)
+            members.append(member)
+            report(len(members), member)
+        return self._finish(data, members, weights)
+
+
+def reweight(weights: Array, wrong: Array, error: float, outside: Array | None = None) -> Array:
+    """Raise the weight of `wrong` samples by 1 + error; the sum stays 1 (Table 1, c).
+
+    With a bag, `outside` are the rows outside it, of which some are misclassified. Their total
+    weight stays the same, and the samples in the bag keep their weight. If the misclassified ones
+    were simply raised, a sample would gain weight by being outside more often: with many errors
+    chance alone would soon put nearly all weight on a few. No weight exceeds `MOST_WEIGHT` times
+    the mean.
+    """
+    if outside is None:
+        raised = np.where(wrong, weights * (1 + error), weights)
+        return raised / raised.sum()
+    weights = weights.copy()
+    weights[outside] = weights[outside].sum() * reweight(weights[outside], wrong[outside], error)
+    return bound_weights(weights, MOST_WEIGHT)
+
+
+def bound_weights(weights: Array, most: float) -> Array:
+    """Bound positive weights that add up to 1 by `most` ≥ 1 times their mean.
+
+    The others share the rest, so that the sum and the order of size stay.
+    """
+    limit = most / len(weights)
+    bounded, cut = weights, np.zeros(len(weights), dtype=bool)
+    while (over := bounded > limit * (1 + 1e-12)).any():
+        cut |= over
+        rest = weights[~cut].sum()
+        scale = (1 - limit * np.count_nonzero(cut)) / rest if rest > 0 else 0.0
+        bounded = np.where(cut, limit, weights * scale)
+    return bounded

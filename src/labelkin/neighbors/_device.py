@@ -10,9 +10,6 @@ from labelkin._utils.array_api import astype, itemsize, namespace_and_device, ro
 from labelkin.base import Array
 from labelkin.neighbors._smallest import group_size, k_smallest_on_device
 
-# Distances of several searches that are computed at once where nothing is gained by more.
-_JOINT_DISTANCES = 2**20
-
 
 class DeviceSearch:
     """The k nearest rows of an array on a device, in Euclidean distance; see `ExactSearch`.
@@ -98,34 +95,3 @@ def leave_out_own(distances: Array, start: int) -> None:
     own = distances[..., start : start + m]
     itself = xp.eye(m, dtype=xp.bool, device=device)
     distances[..., start : start + m] = xp.where(itself, math.inf, own)
-
-
-def joint_query_rows(searches: list[DeviceSearch], n_searches: int) -> int:
-    """Return the number of queries per search that `query_jointly` can take."""
-    columns = [search.columns for search in searches]
-    n, height = columns[0].shape[1], max(c.shape[0] for c in columns)
-    n_rows = rows_per_block(n, itemsize(columns[0]), columns[0].device, most=_JOINT_DISTANCES // n)
-    return max(n_rows // n_searches - height, 0)
-
-
-def query_jointly(searches: list[DeviceSearch], queries: list[Array]) -> Array | None:
-    """Query several searches among equally many rows at once; their numbers of features may differ.
-
-    The result has the shape (S, n_queries, n_neighbors); None where all distances together would be
-    too large.
-    """
-    columns = [search.columns for search in searches]
-    xp, device = namespace_and_device(*columns)
-    n, m = columns[0].shape[1], queries[0].shape[0]
-    height = max(c.shape[0] for c in columns)
-    if searches[0].n_neighbors == 0 or m > joint_query_rows(searches, len(searches)):
-        return None
-    zeros = xp.zeros((height, max(n, m)), dtype=columns[0].dtype, device=device)
-
-    def stack(parts: list[Array], height: int, width: int) -> Array:
-        """Stack matrices; rows of zeros, which change no distance, equalise their heights."""
-        return xp.stack([xp.concat([zeros[: height - p.shape[0], :width], p]) for p in parts])
-
-    centred = [(Q - search.offset).T for search, Q in zip(searches, queries, strict=True)]
-    distances = query_distances(stack(columns, height, n), stack(centred, height - 1, m))
-    return k_smallest_on_device(distances, searches[0].n_neighbors)

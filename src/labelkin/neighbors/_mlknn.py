@@ -19,9 +19,7 @@ from labelkin.neighbors._counts import (
     likely_labels,
     look_up,
     make_counts,
-    sum_labels,
 )
-from labelkin.neighbors._device import query_jointly
 
 
 class MLkNNClassifier(MultiLabelClassifier):
@@ -291,21 +289,6 @@ class MLkNNClassifier(MultiLabelClassifier):
             Print it, or read its arrays.
         """
         return explain(self, x)
-
-    @staticmethod
-    def _proba_together(models: list["MLkNNClassifier"], queries: list[Array]) -> Array | None:
-        """Return the probabilities of models fitted to the same labels, (S, n, q), on a device.
-
-        None where the distances would be too large together.
-        """
-        neighbors = query_jointly([model._counts.search for model in models], queries)
-        if neighbors is None:
-            return None
-        xp, _ = namespace_and_device(neighbors)
-        S, m, k = neighbors.shape
-        sums = sum_labels(models[0]._counts.Y, xp.reshape(neighbors, (S * m, k)))
-        posteriors = xp.stack([model._posterior.T for model in models])
-        return take_along_axis(posteriors, xp.reshape(sums, (S, m, -1)), axis=1)
 
 
 def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any, Self
@@ -21,9 +20,6 @@ from labelkin.base import check_weight, validate_rows
 from labelkin.tree._presorted import PresortedMatrix, row_lookup
 from labelkin.tree._tree import C45Tree
 
-# Above this total weight a table of k·log2(k) no longer fits the processor's cache.
-_LARGEST_TABLE = 2**17
-
 
 def _kernels() -> ModuleType:
     """Return the compiled kernels, imported at first use."""
@@ -34,15 +30,6 @@ def _kernels() -> ModuleType:
             "C45TreeClassifier needs numba: install it with `pip install labelkin[tree]`."
         ) from error
     return _c45
-
-
-@lru_cache
-def _log_table(size: int) -> NDArray[np.float64]:
-    """Return ``k·log2(k)`` for k below ``size``, a power of two, so that few tables are kept."""
-    k = np.arange(size, dtype=np.float64)
-    table = k * np.log2(np.maximum(k, 1.0))
-    table.flags.writeable = False
-    return table
 
 
 class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
@@ -189,12 +176,9 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 "repeated samples, so scale them to sum to the number of samples.",
                 stacklevel=4,
             )
-        whole = total < _LARGEST_TABLE and bool(np.all(weight == np.rint(weight)))
-        resolution = float(self.value_resolution)
-        grown = kernels.grow(
-            matrix.indptr,
-            matrix.rows,
-            matrix.values,
+        resolution, confidence = float(self.value_resolution), float(self.confidence)
+        nodes, begin, end, node_rows = kernels.grow(
+            *matrix.columns(weight > 0),
             codes,
             weight,
             self._nominal_mask(matrix),
@@ -202,24 +186,24 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             float(self.min_samples_leaf),
             bool(self.mdl_correction),
             resolution,
-            _log_table(1 << int(total).bit_length()) if whole else _log_table(0),
         )
-        confidence = float(self.confidence)
-        self.tree_ = C45Tree(
-            *kernels.prune(
-                *grown,
-                codes,
-                weight,
-                len(self.classes_),
-                *matrix.lookup,
-                0.1 * resolution,
-                bool(self.collapse),
-                bool(self.pruning),
-                bool(self.subtree_raising),
-                confidence,
-                float(ndtri(1 - confidence)),
-            )
+        value, kept = kernels.prune(
+            nodes,
+            begin,
+            end,
+            node_rows,
+            codes,
+            weight,
+            len(self.classes_),
+            matrix.lookup,
+            0.1 * resolution,
+            bool(self.collapse),
+            bool(self.pruning),
+            bool(self.subtree_raising),
+            confidence,
+            float(ndtri(1 - confidence)),
         )
+        self.tree_ = C45Tree.from_nodes(nodes, value, kept)
         # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
@@ -247,8 +231,9 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                     f"{n_features - 1}."
                 )
             mask[chosen] = True
-        refused = np.flatnonzero(mask & ~matrix.two_valued)
-        if len(refused):
+        nominal = np.flatnonzero(mask).tolist()
+        refused = [j for j in nominal if len(np.unique(matrix.column(j))) > 2]
+        if refused:
             raise ValueError(
                 f"nominal_features includes column {refused[0]}, which has more than two values: "
                 "code it as indicator columns, or leave it out to split it as a number."
@@ -263,15 +248,8 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"the tree tests feature {tree.feature.max()}, but X has {X.shape[1]} features."
             )
-        return _kernels().apply(
-            *row_lookup(X),
-            X.shape[0],
-            tree.feature,
-            tree.threshold,
-            tree.children_left,
-            tree.children_right,
-            self._reach,
-        )
+        nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
+        return _kernels().apply(nodes, self._reach, row_lookup(X), X.shape[0])
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         """Return the class probabilities of a validated matrix."""

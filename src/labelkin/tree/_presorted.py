@@ -39,8 +39,8 @@ class PresortedMatrix:
     """A training matrix with every column sorted once, for many trees.
 
     Column j has its non-zero entries in rows ``rows[indptr[j]:indptr[j + 1]]``, ordered by value.
-    A subset of the rows is chosen with weights of zero; columns are added with `with_columns`
-    and left out with `first_columns`. None of these sorts anything again.
+    A subset of the rows is chosen with `columns`, and columns are added with `with_columns`;
+    neither sorts anything again.
     """
 
     X: Any
@@ -55,9 +55,10 @@ class PresortedMatrix:
         `resolution` is `C45TreeClassifier.value_resolution`.
         """
         matrix = cls(X, *(_sort_sparse(X) if sparse.issparse(X) else _sort_dense(X)))
-        gaps = matrix._largest_gaps()
-        merged = np.flatnonzero((gaps > 0) & (gaps <= resolution))
-        if len(merged):
+        with np.errstate(over="ignore"):
+            gaps = [np.diff(matrix.column(j)).max(initial=0) for j in range(X.shape[1])]
+        merged = [j for j, gap in enumerate(gaps) if 0 < gap <= resolution]
+        if merged:
             warnings.warn(
                 f"Trees cannot split column {merged[0]} of X (1 of {len(merged)} such columns): "
                 f"its values are closer than value_resolution={resolution:g} of "
@@ -66,22 +67,10 @@ class PresortedMatrix:
             )
         return matrix
 
-    def _largest_gaps(self) -> NDArray[np.float64]:
-        """Return the largest difference between neighbouring values of each column."""
-        counts = np.diff(self.indptr)
-        has_zeros, filled = counts < self.shape[0], counts > 0
-        column = np.repeat(np.arange(self.shape[1]), counts)
-        below, above, inner = self.values[:-1], self.values[1:], column[:-1] == column[1:]
-        # Zeros are not stored, but lie between negative and positive values.
-        split = has_zeros[column[1:]] & (below < 0) & (above > 0)
-        found = np.zeros(self.shape[1])
-        with np.errstate(over="ignore"):
-            gaps = np.where(split, np.maximum(-below, above), above - below)
-        np.maximum.at(found, column[1:][inner], gaps[inner])
-        first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
-        ends = np.maximum(self.values[first], -self.values[last])
-        found[filled] = np.maximum(found[filled], np.where(has_zeros[filled], ends, 0))
-        return found
+    def column(self, number: int) -> NDArray[np.float64]:
+        """Return the values of a column in ascending order, zero only once."""
+        values = self.values[self.indptr[number] : self.indptr[number + 1]]
+        return values if len(values) == self.shape[0] else np.sort(np.append(values, 0.0))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -107,15 +96,13 @@ class PresortedMatrix:
             np.concatenate((self.values, values)),
         )
 
-    def first_columns(self, n_columns: int) -> Self:
-        """Return a matrix of the first columns; the sorted entries are not copied."""
-        end = self.indptr[n_columns]
-        return type(self)(
-            self.X[:, :n_columns],
-            self.indptr[: n_columns + 1],
-            self.rows[:end],
-            self.values[:end],
-        )
+    def columns(self, present: NDArray[np.bool_]) -> Columns:
+        """Return the sorted columns of some of the rows: the same arrays if all are present."""
+        if present.all():
+            return self.indptr, self.rows, self.values
+        kept = present[self.rows]
+        ends = np.concatenate(([0], np.cumsum(kept)))
+        return ends[self.indptr], self.rows[kept], self.values[kept]
 
     @cached_property
     def binary(self) -> NDArray[np.bool_]:
@@ -125,16 +112,6 @@ class PresortedMatrix:
         first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
         result[filled] = (self.values[first] == 1) & (self.values[last] == 1)
         return result
-
-    @cached_property
-    def two_valued(self) -> NDArray[np.bool_]:
-        """Columns with at most two distinct values."""
-        filled = np.diff(self.indptr)
-        changes = np.concatenate(([False], self.values[1:] != self.values[:-1]))
-        changes[self.indptr[:-1][filled > 0]] = True  # a column's first entry is a new value
-        before = np.concatenate(([0], np.cumsum(changes)))
-        distinct = np.diff(before[self.indptr])
-        return distinct + (filled < self.shape[0]) <= 2
 
 
 def _sort_dense(X: NDArray[Any]) -> Columns:
@@ -150,12 +127,7 @@ def _sort_sparse(X: Any) -> Columns:
     by_column = sparse.csc_array(X, dtype=np.float64, copy=True)
     by_column.sum_duplicates()
     by_column.eliminate_zeros()
-    indptr, rows, values = by_column.indptr, by_column.indices, by_column.data
-    # Binary columns are in order already: sort only those with a value below the one before.
-    falls = np.flatnonzero(values[1:] < values[:-1]) + 1
-    column = np.searchsorted(indptr, falls, side="right") - 1
-    for j in np.unique(column[falls > indptr[column]]):
-        part = slice(indptr[j], indptr[j + 1])
-        order = np.argsort(values[part])
-        rows[part], values[part] = rows[part][order], values[part][order]
-    return indptr.astype(np.int64), rows.astype(np.int32), values
+    column = np.repeat(np.arange(X.shape[1]), np.diff(by_column.indptr))
+    order = np.lexsort((by_column.data, column))
+    rows = by_column.indices[order].astype(np.int32)
+    return by_column.indptr.astype(np.int64), rows, by_column.data[order]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,22 @@ class C45Tree:
     children_left: NDArray[np.int32]
     children_right: NDArray[np.int32]
     value: NDArray[np.float64]
+
+    @classmethod
+    def from_nodes(
+        cls, nodes: tuple[Any, Any, Any, Any], value: NDArray[Any], kept: NDArray[np.bool_]
+    ) -> Self:
+        """Return the tree of those nodes of a pruned tree that are kept."""
+        feature, threshold, left, right = nodes
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        leaf = left[kept] < 0
+        return cls(
+            feature=np.where(leaf, np.int32(-2), feature[kept]),
+            threshold=np.where(leaf, -2.0, threshold[kept]),
+            children_left=np.where(leaf, np.int32(-1), number[left[kept]]),
+            children_right=np.where(leaf, np.int32(-1), number[right[kept]]),
+            value=value[kept],
+        )
 
     @property
     def node_count(self) -> int:

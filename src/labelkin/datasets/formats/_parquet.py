@@ -15,7 +15,7 @@ from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, check_unique
 from labelkin.datasets.formats._content import Content, check_content, make_bunch
-from labelkin.datasets.formats._frames import bunch_of_frame
+from labelkin.datasets.formats._raw_table import RawTable, bunch_of_table
 
 _KEY = b"labelkin"  # of our metadata in the schema
 _ROWS = 10_000  # read and written at once
@@ -42,18 +42,15 @@ def read_parquet(
 
     """
     source = _ParquetSource(path)
-    metadata = source.metadata
-    labels = metadata.get("label_names") if labels is None else labels
-    is_sparse = metadata.get("sparse", False)
+    is_sparse = source.metadata.get("sparse", False)
     parts = []
     # In batches, so that a sparse matrix is never dense as a whole.
     for batch in source.batches(keep=not is_sparse):
-        parts.append(bunch_of_frame(batch.to_pandas(), labels, drop, path))
+        parts.append(bunch_of_table(source.table(batch), labels, drop))
         if is_sparse:
             parts[-1].data = sparse.csr_matrix(parts[-1].data)
-    names = parts[0].feature_names
-    n_values = metadata.get("feature_n_values", {})
-    data = [part.data for part in parts]
+    data, names = [part.data for part in parts], parts[0].feature_names
+    n_values = source.metadata.get("feature_n_values", {})
     return make_bunch(
         sparse.vstack(data, format="csr") if is_sparse else np.vstack(data),
         np.vstack([part.target for part in parts]),
@@ -64,11 +61,10 @@ def read_parquet(
     )
 
 
-def read_parquet_table(path: str | Path) -> tuple[Any, list[str] | None]:
-    """Return a file as an Arrow table, and the names of its labels if `write_parquet` wrote it."""
+def read_parquet_table(path: str | Path) -> RawTable:
+    """Return a file as a table; it has the names of its labels if `write_parquet` wrote it."""
     source = _ParquetSource(path)
-    table = import_optional("pyarrow").concat_tables(source.batches())
-    return table, source.metadata.get("label_names")
+    return source.table(import_optional("pyarrow").concat_tables(source.batches()))
 
 
 class _ParquetSource:
@@ -129,6 +125,11 @@ class _ParquetSource:
                 raise FormatError(self.path, too_large(self.limit))
             n_read += 1
             yield _decode_texts(table)
+
+    def table(self, rows: Any) -> RawTable:
+        """Return rows of the file as they are handed to others."""
+        names = rows.column_names
+        return RawTable(str(self.path), rows.to_pandas(), names, self.metadata.get("label_names"))
 
 
 def _holds_text(leaf: Any) -> bool:

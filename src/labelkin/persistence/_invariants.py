@@ -1,7 +1,7 @@
-"""Checks of a model that was built, for what compiled code would follow unchecked.
+"""What must hold of the parts of a model that was built from a file: the table `INVARIANTS`.
 
-Only types that the schema check accepts occur here. Of these, the ones below hand indices from
-the file to compiled code of SciPy or scikit-learn; NumPy checks indices itself, and our own
+Only types that the schema check accepts occur here. Of these, the ones in the table hand indices
+from the file to compiled code of SciPy or scikit-learn; NumPy checks indices itself, and our own
 compiled trees compare theirs with the width of the rows on each call.
 """
 
@@ -65,7 +65,7 @@ def _check_attribute(kind: type, name: str) -> None:
 def _checks_of(kind: type) -> list[Callable[[Any], None]]:
     """Return the checks of a type, found by name: most models need few of these modules."""
     names = [_full_name(base) for base in kind.__mro__]
-    return [_CHECKS[name] for name in names if name in _CHECKS]
+    return [INVARIANTS[name] for name in names if name in INVARIANTS]
 
 
 def _check_nodes(arrays: Iterable[Any], starts: np.ndarray, n_features: int) -> None:
@@ -127,16 +127,13 @@ def _is_tree(estimator: Any) -> bool:
 def _check_packed(trees: PackedTrees) -> None:
     """Check that the arrays of packed trees fit together, and all their nodes."""
     vectors = trees.n_classes, trees.counts, trees.depths, trees.seeds
-    whole = all(
+    valid = all(
         isinstance(vector, np.ndarray) and vector.ndim == 1 and vector.dtype.kind in "iu"
         for vector in vectors
     )
     fields = {"feature", "left_child", "right_child", "threshold"}
-    valid = (
-        whole
-        and isinstance(trees.nodes, np.ndarray)
-        and fields <= {*(trees.nodes.dtype.names or ())}
-    )
+    valid = valid and isinstance(trees.nodes, np.ndarray)
+    valid = valid and fields <= {*(trees.nodes.dtype.names or ())}
     valid = valid and len({len(vector) for vector in vectors[1:]}) == 1
     valid = valid and bool((trees.counts > 0).all())
     valid = valid and int(trees.counts.sum()) == len(trees.nodes)
@@ -218,7 +215,7 @@ def _check_equal(part: Any, found: Any, expected: Any) -> None:
         raise ValueError(f"the parts of {type(part).__name__} do not fit together")
 
 
-_CHECKS: dict[str, Callable[[Any], None]] = {
+INVARIANTS: dict[str, Callable[[Any], None]] = {
     "sklearn.tree._classes.BaseDecisionTree": _check_tree_width,
     "sklearn.tree._tree.Tree": lambda tree: _check_tree(tree, tree.n_features),
     "sklearn.ensemble._forest.BaseForest": _check_forest,
@@ -230,3 +227,4 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "labelkin.persistence._packing.PackedTrees": _check_packed,
     "labelkin.tree._tree.C45Tree": lambda tree: _check_tree(tree, np.iinfo(np.int32).max),
 }
+"""Full name of a type → the check of its objects, which raises ValueError; also for subclasses."""

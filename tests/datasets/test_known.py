@@ -1,4 +1,4 @@
-"""The registry and `load_dataset`, the download path against a real server on loopback."""
+"""The catalogue and `load_dataset`, the download path against a real server on loopback."""
 
 import dataclasses
 import gzip
@@ -32,7 +32,7 @@ from labelkin.datasets import (
     read_arff,
     read_npz,
 )
-from labelkin.datasets.registry._fetch import fetch
+from labelkin.datasets.known._fetch import fetch
 from support.data import DATA, needs_data
 
 needs_arff = pytest.mark.skipif(

@@ -26,7 +26,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """One entry of the registry.
+    """One entry of the catalogue.
 
     Attributes
     ----------
@@ -94,8 +94,8 @@ class DatasetInfo:
 
 
 @cache
-def _registry() -> dict[str, DatasetInfo]:
-    text = files("labelkin.datasets.registry").joinpath("registry.toml").read_text(encoding="utf-8")
+def _catalogue() -> dict[str, DatasetInfo]:
+    text = files("labelkin.datasets.known").joinpath("catalogue.toml").read_text(encoding="utf-8")
     return _parse(tomllib.loads(text))
 
 
@@ -129,12 +129,12 @@ def dataset_names(*, paper: bool | None = None) -> list[str]:
     paper : bool, default=None
         True for the paper's twelve only, False for all others; None gives every name.
     """
-    return [i.name for i in _registry().values() if paper is None or i.paper == paper]
+    return [i.name for i in _catalogue().values() if paper is None or i.paper == paper]
 
 
 def dataset_info(name: str) -> DatasetInfo:
     """Return the entry of one dataset; the error for an unknown name suggests similar ones."""
-    known = _registry()
+    known = _catalogue()
     key = str(name).strip().lower().replace("_", "-")
     if key in known:
         return known[key]

@@ -17,7 +17,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._npz import write_npz
-from labelkin.datasets.registry._known import DatasetInfo, SourceFile
+from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
 
 _PARTS = ("train", "test")
 
@@ -44,7 +44,7 @@ def fetch(
 
 
 def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
-    """Compare the data with the registry's figures (to the three decimals of Table 2)."""
+    """Compare the data with the catalogue's figures (to the three decimals of Table 2)."""
     rows = slice(None) if info.rows == "all" else np.flatnonzero(bunch.split == 0)
     figures = describe(bunch.target[rows], bunch.data[rows]).table2()
     wrong = [

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from labelkin.datasets._frames import present
 from labelkin.datasets.formats._npz import read_npz
-from labelkin.datasets.registry._known import DatasetInfo, dataset_info
+from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
 
 
 def load_dataset(
@@ -36,7 +36,7 @@ def load_dataset(
     ----------
     name : str or DatasetInfo
         A name that `dataset_names` lists, such as ``"yeast"``; or, for a dataset that the
-        registry does not have, its description.
+        package does not know, its description.
     data_home : path-like, default=None
         Folder of the data; by default the environment variable ``LABELKIN_DATA``, else
         ``labelkin`` in the user's cache. A dataset that is not there is also looked for in
@@ -127,7 +127,7 @@ def _download(
             "LABELKIN_DATA to a folder that has it."
         )
     _check_trust(info, trust)
-    from labelkin.datasets.registry._fetch import fetch
+    from labelkin.datasets.known._fetch import fetch
 
     folder = next((f for f in (home, _user_cache()) if _writable(f)), None)
     if folder is None:
