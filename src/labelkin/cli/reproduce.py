@@ -15,8 +15,8 @@ from labelkin.cli._output import shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
+    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.view import RunView
-    from labelkin.methods import Method
 
 
 def command(
@@ -131,9 +131,12 @@ def command(
     from labelkin.experiments.run.runner import run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.experiments.run.view import RunView
+    from labelkin.methods import user_method
 
     chosen = find_group(group)
-    own = _parse_methods(method or [])
+    own = {found.name: found for found in (user_method(text, COMPARED) for text in method or [])}
+    if len(own) < len(method or []):
+        raise ValueError(f"--method: two methods have the same name, of {', '.join(own)}.")
     names, among = split_names(datasets), split_names(methods)
     if not names and not data:
         names = [QUICK_DATASET] if quick else list(chosen.datasets)
@@ -160,9 +163,10 @@ def command(
     try:
         rows = run(plan, store, jobs=jobs, retry=retry, command=command_line, view=view)
     except KeyboardInterrupt:
+        stored = len(_read_stored(store).keys() & set(plan.cells()))
         raise Interrupted(
-            f"interrupted: {_count_stored(plan, store)} of {len(plan.cells())} cells are stored in "
-            f"{store}; resume with: {command_line}"
+            f"interrupted: {stored} of {len(plan.cells())} cells are stored in {store}; "
+            f"resume with: {command_line}"
         ) from None
     _print_summary(plan, store, rows, view)
 
@@ -185,40 +189,27 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _parse_methods(texts: list[str]) -> "dict[str, Method]":
-    """Return the user's methods by name."""
-    from labelkin.experiments.run.peers import COMPARED
-    from labelkin.methods import user_method
-
-    methods = [user_method(text, COMPARED) for text in texts]
-    names = [method.name for method in methods]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"--method: two methods are named {twice[0]!r}.")
-    return dict(zip(names, methods, strict=True))
-
-
-def _count_stored(plan: "Plan", path: Path) -> int:
-    """Return how many cells of the plan a store holds."""
+def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
+    """Return what a store holds, by cell."""
+    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.store import Store
 
     if not path.is_file():
-        return 0
+        return {}
     with Store(path) as store:
-        return len(store.done().intersection(plan.cells()))
+        return {Cell.of(row): row for row in store.rows()}
 
 
 def _confirm_revision(plan: "Plan", path: Path) -> None:
     """Have the user confirm that cells of other code stay beside new ones."""
     from labelkin.experiments.run.environment import source_revision
-    from labelkin.experiments.run.store import Store
 
-    if not path.is_file() or _count_stored(plan, path) == len(plan.cells()):
-        return  # nothing is stored, or nothing will be computed
-    with Store(path) as store:
-        rows = store.rows()
+    rows = _read_stored(path)
+    if rows.keys() >= set(plan.cells()):
+        return  # nothing will be computed
     # All repeats and folds of a dataset and method count: their means would mix revisions.
     pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
-    stored = Counter(row["revision"] for row in rows if (row["dataset"], row["method"]) in pairs)
+    stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
     here = source_revision()
     del stored[here]
     if not stored:

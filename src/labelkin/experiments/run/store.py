@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -102,7 +102,9 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
-        unused = self._lock is not None and not self._db.execute("SELECT * FROM runs").fetchone()
+        unused = False
+        with suppress(sqlite3.Error):
+            unused = bool(self._lock) and not self._db.execute("SELECT 1 FROM runs").fetchone()
         self._close()
         if unused:
             self._file.unlink(missing_ok=True)
