@@ -19,8 +19,8 @@ from labelkin.calibration._curves import (
 )
 from labelkin.calibration._logistic import expit
 from labelkin.calibration._means import restore_means
-from labelkin.explain._features import typical_values
-from labelkin.explain._kernels import ExplainedByKernels
+from labelkin.explain import ExplainMixin
+from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._explain import explain_kernel_ridge
@@ -35,7 +35,7 @@ from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of
 _MAX_EIGEN = 2_000
 
 
-class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
+class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     """Kernel ridge regression of every label, tuned by leave-one-out error, calibrated.
 
     Each label, as 0 and 1, is regressed on a kernel with a ridge and an intercept. The error
@@ -250,7 +250,9 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
             )
         X, labels = rows.gather(), labels.dense()
         # For explanations
-        self._typical = to_device_of(typical_values(X), X)
+        self._typical = None  # the columns of a kernel matrix are no features
+        if self.kernel != "precomputed":
+            self._typical = to_device_of(typical_values(X), X)
         self._label_bits = to_device_of(np.packbits(labels.Y > 0, axis=1), X)
         self._row_weight = None if labels.weight is None else to_device_of(labels.weight, X)
 
@@ -350,7 +352,7 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     def _proba(self, X: Matrix) -> Array:
         return self._calibrate(self._regression.scores(X), X)
 
-    _explain = explain_kernel_ridge
+    _explain_row = explain_kernel_ridge
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
