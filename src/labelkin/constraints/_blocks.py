@@ -12,7 +12,7 @@ from scipy import sparse
 
 from labelkin.base import Array
 from labelkin.constraints._label_sets import LabelSets, distinct_rows, label_rows
-from labelkin.distributed import RowBlocks, compute, constant, task
+from labelkin.rows import DaskRows, compute, constant, task
 
 
 class BlockLabelSets(LabelSets):
@@ -37,7 +37,7 @@ class BlockLabelSets(LabelSets):
         """The distinct sets as one object of the graph."""
         return constant(self.distinct)
 
-    def split(self, rows: RowBlocks) -> list[Array]:
+    def split(self, rows: DaskRows) -> list[Array]:
         """Return the set of each row, block by block."""
         return np.split(self.set_of_sample, rows.starts[1:-1])
 

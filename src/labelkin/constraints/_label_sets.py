@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin._utils.labels import check_labels
 from labelkin.base import Array
+from labelkin.rows import to_device_of, to_numpy
 
 
 def label_similarity(Y_left: Any, Y_right: Any) -> Array:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin.base import Array
 from labelkin.constraints._label_sets import LabelSets
 from labelkin.constraints._weighted import WeightedGroups, draw_by_mass, no_pairs
+from labelkin.rows import to_device_of, to_numpy
 
 # Up to this many distinct label sets, all their similarities are kept (72 MB).
 _TABLE_SETS = 3_000

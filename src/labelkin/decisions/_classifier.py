@@ -22,9 +22,9 @@ from sklearn.utils.validation import (
 
 from labelkin._utils.labels import label_names
 from labelkin._utils.names import did_you_mean
-from labelkin._utils.scoring import estimator_scores
 from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
 from labelkin.decisions._label_decision import LabelDecision, check_decision, needs_scores
+from labelkin.metrics._estimators import estimator_scores
 from labelkin.model_selection import IterativeStratifiedKFold
 from labelkin.neighbors import MLkNNClassifier
 

@@ -6,11 +6,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
-from labelkin._utils.array_api import is_device_array
 from labelkin._utils.parallel import effective_n_threads, map_parallel, map_threads
 from labelkin.base import is_dask
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
+from labelkin.rows import is_device_array
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):

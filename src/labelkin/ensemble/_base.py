@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.array_api import astype, is_device_array, to_device_of, to_numpy
 from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, is_dask
@@ -29,6 +28,7 @@ from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import warn_if_missing
+from labelkin.rows import astype, is_device_array, to_device_of, to_numpy
 
 
 class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):

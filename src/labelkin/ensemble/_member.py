@@ -9,7 +9,17 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from labelkin._utils.array_api import (
+from labelkin.base import Array, Matrix, is_dask, set_random_states
+from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
+from labelkin.constraints._blocks import BlockLabelSets
+from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
+from labelkin.metrics._estimators import estimator_labels, estimator_proba
+from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
+from labelkin.projection import PairwiseConstraintProjection
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
+from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import (
     astype,
     is_device_array,
     namespace_and_device,
@@ -17,16 +27,6 @@ from labelkin._utils.array_api import (
     to_device_of,
     to_numpy,
 )
-from labelkin._utils.scoring import estimator_labels, estimator_proba
-from labelkin.base import Array, Matrix, is_dask, set_random_states
-from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
-from labelkin.constraints._blocks import BlockLabelSets
-from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-from labelkin.projection import PairwiseConstraintProjection
-from labelkin.projection._blocks import BlockRows
-from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
-from labelkin.projection._scatter import TrainingRows
 
 _NEIGHBOURS = (MLkNNClassifier, IBLRClassifier)
 

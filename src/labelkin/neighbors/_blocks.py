@@ -13,8 +13,10 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.constraints._blocks import BlockLabelSets, labels_of_sets
-from labelkin.distributed import (
-    RowBlocks,
+from labelkin.neighbors._counts import label_histogram, look_up, make_counts
+from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import (
+    DaskRows,
     as_dask_array,
     combine_in_tree,
     compute,
@@ -23,10 +25,7 @@ from labelkin.distributed import (
     project_rows,
     sum_in_tree,
     task,
-    validate_queries,
 )
-from labelkin.neighbors._counts import label_histogram, look_up, make_counts
-from labelkin.neighbors._exact import ExactSearch
 
 # Neighbours in one space: squared distances, row indices and label sets, each (n_queries, k).
 Neighbors = tuple[Array, Array, Array]
@@ -38,13 +37,13 @@ class BlockCounts:
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
     """
 
-    def __init__(self, rows: RowBlocks, labels: BlockLabelSets, n_neighbors: int) -> None:
+    def __init__(self, rows: DaskRows, labels: BlockLabelSets, n_neighbors: int) -> None:
         self.rows, self.labels = rows, labels
         self.n_neighbors = min(n_neighbors, len(rows) - 1)
 
     def __call__(self, Q: Matrix) -> Array:
         """Count labels around each row of `Q`, which is in memory, as is the result."""
-        queries = RowBlocks.from_memory(Q)
+        queries = DaskRows.from_memory(Q)
         found = _nearest(queries, self.rows, self.labels, self.n_neighbors, [self.rows.W], False)
         return np.concatenate(compute(self._count(found)))
 
@@ -61,7 +60,7 @@ class BlockCounts:
         return make_counts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
 
 
-def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
+def fit_blocks(estimator: Any, rows: DaskRows, y: Any) -> Any:
     """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities, a Dask array.
 
     The label counts behind it stay on the workers while it exists.
@@ -94,7 +93,7 @@ def predict_blocks(
     probabilities)`` turns the probabilities of the members, an (n, q) array each, into the
     prediction. The result is lazy, in the blocks of X.
     """
-    queries = validate_queries(model, X)
+    queries = DaskRows.of_queries(model, X)
     counts = [member._counts for member in members]
     posteriors = [member._posterior for member in members]
     meta = answer(model, [np.empty((0, len(p)), p.dtype) for p in posteriors])
@@ -112,8 +111,8 @@ def predict_blocks(
 
 
 def _nearest(
-    queries: RowBlocks | None,
-    rows: RowBlocks,
+    queries: DaskRows | None,
+    rows: DaskRows,
     labels: BlockLabelSets,
     k: int,
     spaces: list[Any],

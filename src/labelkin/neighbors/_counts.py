@@ -15,7 +15,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import (
+from labelkin.base import Array, Matrix
+from labelkin.neighbors._search import Search, convert_search, make_search
+from labelkin.rows import (
     is_device_array,
     is_numpy,
     namespace_and_device,
@@ -24,8 +26,6 @@ from labelkin._utils.array_api import (
     take_rows,
     to_device_of,
 )
-from labelkin.base import Array, Matrix
-from labelkin.neighbors._search import Search, convert_search, make_search
 
 
 def make_counts(

@@ -11,13 +11,6 @@ from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.array_api import (
-    astype,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
@@ -25,6 +18,13 @@ from labelkin.calibration._logistic import fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._counts import make_counts
+from labelkin.rows import (
+    astype,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 
 
 class IBLRClassifier(ExplainMixin, MultiLabelClassifier):

@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import astype, namespace_and_device, take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
@@ -21,6 +20,7 @@ from labelkin.neighbors._counts import (
     look_up,
     make_counts,
 )
+from labelkin.rows import astype, namespace_and_device, take_along_axis
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):

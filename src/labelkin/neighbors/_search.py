@@ -6,11 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import convert_arrays, is_device_array
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._approximate import ApproximateSearch
 from labelkin.neighbors._device import DeviceSearch
 from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import convert_arrays, is_device_array
 
 # Up to this many rows, an exact search takes no longer than an approximate one.
 _EXACT_ROWS = 16_000

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from labelkin._utils.array_api import namespace_and_device, take_along_axis
 from labelkin.base import Array
+from labelkin.rows import namespace_and_device, take_along_axis
 
 N_GROUPED = 16
 """Columns per group on the host; `k_smallest` requires a multiple of it as width."""

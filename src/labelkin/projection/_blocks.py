@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.distributed import RowBlocks, compute, stack_rows, sum_in_tree, task
 from labelkin.projection._scatter import scaling_coefficient
+from labelkin.rows import DaskRows, compute, stack_rows, sum_in_tree, task
 
 
 class BlockRows:
@@ -18,11 +18,11 @@ class BlockRows:
     than features, and such data need no blocks.
     """
 
-    def __init__(self, rows: RowBlocks) -> None:
+    def __init__(self, rows: DaskRows) -> None:
         self.rows = rows
         self.n_features = rows.shape[1]
 
-    def project(self, W: Array) -> RowBlocks:
+    def project(self, W: Array) -> DaskRows:
         """Return the rows projected by W, (n_features, d)."""
         return self.rows @ W
 

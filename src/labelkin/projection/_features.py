@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import (
+from labelkin.base import Array, Matrix
+from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import (
     is_device_array,
     matrix_transpose,
     namespace_and_device,
     to_device_of,
     to_numpy,
 )
-from labelkin.base import Array, Matrix
-from labelkin.projection._scatter import TrainingRows
 
 
 def feature_shares(projection: Any) -> Array:

@@ -11,21 +11,22 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length
 
-from labelkin._utils.array_api import (
+from labelkin.base import Array, is_dask, label_set_matrix
+from labelkin.constraints import ConstraintSampler, LabelSets
+from labelkin.constraints._blocks import BlockLabelSets
+from labelkin.projection._base import LinearProjection
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import (
+    DaskRows,
     ascontiguousarray,
     astype,
     namespace_and_device,
     take_along_axis,
     to_device_of,
     to_numpy,
+    with_known_length,
 )
-from labelkin.base import Array, is_dask, label_set_matrix
-from labelkin.constraints import ConstraintSampler, LabelSets
-from labelkin.constraints._blocks import BlockLabelSets
-from labelkin.distributed import RowBlocks, with_known_length
-from labelkin.projection._base import LinearProjection
-from labelkin.projection._blocks import BlockRows
-from labelkin.projection._scatter import TrainingRows
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -159,7 +160,7 @@ class PairwiseConstraintProjection(LinearProjection):
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, LabelSets]:
         """Validate; return the rows to learn from and the label sets, in memory or in blocks."""
         if is_dask(X):
-            rows = RowBlocks.from_dask(X)
+            rows = DaskRows.from_dask(X)
             self.n_features_in_ = rows.shape[1]
             y = with_known_length(y)
             y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))

@@ -210,7 +210,7 @@ def class_proba(member: Any, X: Matrix) -> Array:
     """Return class probabilities of validated rows, columns as in the member's ``classes_``.
 
     Of a base without ``predict_proba`` they come from its ``decision_function``: see
-    `labelkin._utils.scoring.class_proba`.
+    `labelkin.metrics._estimators.class_proba`.
     """
     if len(member.classes_) == 1:
         return np.ones((X.shape[0], 1))

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.scoring import labels_and_scores
 from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
+from labelkin.metrics._estimators import labels_and_scores
 
 
 @dataclass(frozen=True)
