@@ -243,7 +243,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     @classes_.setter
     def classes_(self, classes: Any) -> None:
-        self.__dict__["classes_"] = np.asarray(classes)
+        self.__dict__["classes_"] = classes
 
     def _keeps_sparse_labels(self) -> bool:
         """Whether sparse labels are never made dense as a whole."""
