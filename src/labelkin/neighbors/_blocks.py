@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.constraints._blocks import BlockLabelSets, labels_of_sets
+from labelkin.constraints import LabelSets
+from labelkin.constraints._label_sets import labels_of_sets
 from labelkin.neighbors._counts import label_histogram, look_up, make_counts
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
@@ -37,7 +38,7 @@ class BlockCounts:
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
     """
 
-    def __init__(self, rows: DaskRows, labels: BlockLabelSets, n_neighbors: int) -> None:
+    def __init__(self, rows: DaskRows, labels: LabelSets, n_neighbors: int) -> None:
         self.rows, self.labels = rows, labels
         self.n_neighbors = min(n_neighbors, len(rows) - 1)
 
@@ -53,11 +54,11 @@ class BlockCounts:
         return self._count(_nearest(None, rows, self.labels, self.n_neighbors, [None], False))
 
     def _count(self, found: list[Any]) -> list[Any]:
-        count = task(_count_labels)
-        return [count(block, self.labels.shared) for block in found]
+        count, distinct = task(_count_labels), constant(self.labels.distinct)
+        return [count(block, distinct) for block in found]
 
     def __reduce__(self) -> Any:
-        return make_counts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
+        return make_counts, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
 
 
 def fit_blocks(estimator: Any, rows: DaskRows, y: Any) -> Any:
@@ -70,13 +71,14 @@ def fit_blocks(estimator: Any, rows: DaskRows, y: Any) -> Any:
             f"neighbors={estimator.neighbors!r} is not available for Dask arrays, whose blocks "
             "are searched exactly; choose neighbors='exact'."
         )
-    labels = BlockLabelSets.from_target(y)
+    labels = LabelSets.from_matrix(y)
     estimator._counts = BlockCounts(rows, labels, estimator.n_neighbors)
     counts = persist(estimator._counts.of_training())
     histogram, n_counts = task(_histogram), estimator._counts.n_neighbors + 1
+    distinct = constant(labels.distinct)
     tables = [
-        histogram(block, sets, labels.shared, n_counts)
-        for block, sets in zip(counts, labels.split(rows), strict=True)
+        histogram(block, sets, distinct, n_counts)
+        for block, sets in zip(counts, _sets_of_blocks(labels, rows), strict=True)
     ]
     estimator._estimate(compute([sum_in_tree(tables)])[0], rows.dtype)
     probabilities, posterior = task(look_up), constant(estimator._posterior)
@@ -106,14 +108,15 @@ def predict_blocks(
         True,
     )
     predict, shared, tables = task(_predict), constant((model, answer)), constant(posteriors)
-    blocks = [predict(shared, tables, block, counts[0].labels.shared) for block in found]
+    distinct = constant(counts[0].labels.distinct)
+    blocks = [predict(shared, tables, block, distinct) for block in found]
     return as_dask_array(blocks, queries.sizes, meta)
 
 
 def _nearest(
     queries: DaskRows | None,
     rows: DaskRows,
-    labels: BlockLabelSets,
+    labels: LabelSets,
     k: int,
     spaces: list[Any],
     project_queries: bool,
@@ -139,11 +142,16 @@ def _nearest(
                 project_queries,
             )
             for other, (block, sets, start) in enumerate(
-                zip(rows.row_blocks, labels.split(rows), rows.starts, strict=False)
+                zip(rows.row_blocks, _sets_of_blocks(labels, rows), rows.starts, strict=False)
             )
         ]
         found.append(combine_in_tree(lambda group: merge(group, k), parts))
     return found
+
+
+def _sets_of_blocks(labels: LabelSets, rows: DaskRows) -> list[Array]:
+    """Return the label set of each row, block by block."""
+    return np.split(labels.set_of_sample, rows.starts[1:-1])
 
 
 # Functions of plain blocks, which run on the workers.

@@ -184,6 +184,10 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         An ensemble uses them in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
+        self._validate_params()
+        self._set_shapes(X, Y)
+        if is_dask(X):
+            return fit_blocks(self, X, Y) > 0.5
         counts = self._fit_valid(X, Y)
         return likely_labels(self._posterior, counts)
 

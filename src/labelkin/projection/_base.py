@@ -10,15 +10,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
-from labelkin.base import (
-    Array,
-    Matrix,
-    check_same_namespace,
-    is_dask,
-    label_set_matrix,
-    validate_rows,
-)
-from labelkin.rows import DaskRows, to_numpy
+from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
+from labelkin.rows import DaskRows, is_dask, to_numpy
 
 
 class LinearProjection(

@@ -1,6 +1,7 @@
 """ARFF files of Mulan and MEKA."""
 
 import codecs
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from sklearn.utils import Bunch
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     shorten,
     strip_compression,
 )
@@ -84,15 +85,15 @@ def read_arff(
 
     """
     _check_encoding(encoding)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        names = header.names
-        label_columns = _label_columns(header, path, xml, labels)
-        features = find_features(names, label_columns, drop, path)
-        _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
-        kept = np.union1d(features, label_columns)
-        reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
-        matrix = reader.read(file, header.last_line)
+    file = io.BytesIO(read_unpacked(path))
+    header = read_header(file, path, encoding)
+    names = header.names
+    label_columns = _label_columns(header, path, xml, labels)
+    features = find_features(names, label_columns, drop, path)
+    _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
+    kept = np.union1d(features, label_columns)
+    reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
+    matrix = reader.read(file, header.last_line)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
         matrix[:, np.searchsorted(kept, features)],
@@ -111,15 +112,13 @@ def read_arff_table(
     encoding = encoding or "utf-8"
     _check_encoding(encoding)
     ignored = set(ignore)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        columns = [i for i, name in enumerate(header.names) if name not in ignored]
-        if not columns:
-            raise FormatError(path, "no attribute is left besides those ignored")
-        _check_kinds(header, columns, path, "ignore")
-        matrix = RowReader(header.attributes, columns, [], path, encoding).read(
-            file, header.last_line
-        )
+    file = io.BytesIO(read_unpacked(path))
+    header = read_header(file, path, encoding)
+    columns = [i for i, name in enumerate(header.names) if name not in ignored]
+    if not columns:
+        raise FormatError(path, "no attribute is left besides those ignored")
+    _check_kinds(header, columns, path, "ignore")
+    matrix = RowReader(header.attributes, columns, [], path, encoding).read(file, header.last_line)
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:
