@@ -27,10 +27,11 @@ from labelkin import MLkNNClassifier
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
-from labelkin.cli._service import ModelService
+from labelkin.cli.serve import make_service
+from labelkin.explain import find_vectorizers
+from labelkin.explain._occlusion import without_cells
 from labelkin.persistence import save_model
-from labelkin.serve import PLACES, Limits, make_app
-from labelkin.tabular._occlusion import _without_cells
+from labelkin.serve import Limits, make_app
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
@@ -51,7 +52,7 @@ def folder(tmp_path_factory):
 
 
 def client_of(path, decision=None):
-    app = make_app(ModelService(load_saved_model(path), decision), Limits(seconds=300))
+    app = make_app(make_service(load_saved_model(path), decision), Limits(seconds=300))
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
@@ -150,7 +151,7 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.skops")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
     X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
-    names, rows = _without_cells(saved.classifier.pipeline_, saved.schema, X)
+    names, _, rows = without_cells(X, find_vectorizers(saved.classifier), None, 400)
     assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
     assert rows["plot"][0] == text.replace(" unknown", "")
     assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")
@@ -254,7 +255,7 @@ def test_a_real_server(address, folder):
 def test_unfinished_requests_block_no_other(address, begun):
     place = urllib.parse.urlsplit(address)
     with contextlib.ExitStack() as stack:
-        for _ in range(PLACES + 20):
+        for _ in range(120):
             client = stack.enter_context(
                 socket.create_connection((place.hostname, place.port), timeout=120)
             )

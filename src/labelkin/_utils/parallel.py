@@ -7,11 +7,10 @@ sends the items there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import lru_cache, partial
-from itertools import chain
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -24,57 +23,17 @@ T = TypeVar("T")
 
 # Enough batches for an even load; each batch carries the data of the function along.
 _BATCHES_PER_JOB = 2
-# Threads that compete for Python's interpreter lock lose about ten milliseconds: they do not pay
-# for work of less time than this.
-_SHORT_SECONDS = 0.03
 
-
-class _BlasLimit:
-    """The number of threads of BLAS, which belongs to the process.
-
-    Several computations can hold a limit at once, in threads that enter and leave in any order.
-    One computation, with all its threads, gets the smallest of its limits. Two or more get one
-    BLAS thread each: BLAS with many threads that is called from many threads is tens of times
-    slower, because its threads wait for each other in loops.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._held: list[tuple[object, int]] = []
-        self._before: list[int] = []
-
-    def number(self) -> int:
-        """Return the number of threads without any limit."""
-        with self._lock:
-            counts = self._before if self._held else [lib.num_threads for lib in _blas()]
-        return max(counts, default=1)
-
-    def enter(self, computation: object, number: int) -> None:
-        with self._lock:
-            if not self._held:
-                self._before = [lib.num_threads for lib in _blas()]
-            self._held.append((computation, number))
-            self._apply()
-
-    def leave(self, computation: object, number: int) -> None:
-        with self._lock:
-            self._held.remove((computation, number))
-            self._apply()
-
-    def _apply(self) -> None:
-        numbers = self._before
-        if self._held:
-            alone = len({id(computation) for computation, _ in self._held}) == 1
-            smallest = min(number for _, number in self._held)
-            numbers = [smallest if alone else 1] * len(self._before)
-        for lib, number in zip(_blas(), numbers, strict=True):
-            if lib.num_threads != number:
-                # Newer versions of threadpoolctl let one thread change the number until it is
-                # released; here the lock keeps threads apart.
-                release = getattr(lib, "clear_controlling_thread", lambda **_: None)
-                release(force=True)
-                lib.set_num_threads(number)
-                release()
+# The number of threads of BLAS belongs to the process, and several computations can limit it at
+# once, in threads that enter and leave in any order. One computation, with all its threads, gets
+# the smallest of its limits. Two or more get one BLAS thread each: BLAS with many threads that is
+# called from many threads is tens of times slower, because its threads wait for each other.
+_lock = Lock()
+_limits: list[tuple[object, int]] = []  # of each computation, in the order in which they came
+_unlimited: list[int] = []  # threads of each BLAS before the first limit
+# The computation that this thread works for, and its own limit; threads of a map inherit both.
+_computation: ContextVar[Any] = ContextVar("computation", default=None)
+_own_limit: ContextVar[int | None] = ContextVar("own_limit", default=None)
 
 
 @lru_cache(maxsize=1)
@@ -82,24 +41,39 @@ def _blas() -> list[Any]:
     return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-_blas_limit = _BlasLimit()
-# The computation that this thread works for, and its own limit; threads of a map inherit both.
-_computation: ContextVar[Any] = ContextVar("computation", default=None)
-_own_limit: ContextVar[int | None] = ContextVar("own_limit", default=None)
-
-
 @contextmanager
 def limit_blas(number: int) -> Iterator[None]:
     """Limit BLAS to a number of threads, or to one where other threads compute as well."""
     computation = _computation.get() or object()
     tokens = _computation.set(computation), _own_limit.set(number)
-    _blas_limit.enter(computation, number)
+    with _lock:
+        if not _limits:
+            _unlimited[:] = [lib.num_threads for lib in _blas()]
+        _limits.append((computation, number))
+        _apply_limits()
     try:
         yield
     finally:
-        _blas_limit.leave(computation, number)
+        with _lock:
+            _limits.remove((computation, number))
+            _apply_limits()
         _computation.reset(tokens[0])
         _own_limit.reset(tokens[1])
+
+
+def _apply_limits() -> None:
+    numbers = _unlimited
+    if _limits:
+        alone = len({id(computation) for computation, _ in _limits}) == 1
+        numbers = [min(number for _, number in _limits) if alone else 1] * len(_unlimited)
+    for lib, number in zip(_blas(), numbers, strict=True):
+        if lib.num_threads != number:
+            # Newer versions of threadpoolctl let one thread change the number until it is
+            # released; here the lock keeps threads apart.
+            release = getattr(lib, "clear_controlling_thread", lambda **_: None)
+            release(force=True)
+            lib.set_num_threads(number)
+            release()
 
 
 @contextmanager
@@ -126,7 +100,10 @@ def effective_n_threads(n_jobs: int | None) -> int:
     backend, configured = get_active_backend()
     if isinstance(backend, ThreadingBackend) and not backend.nesting_level:
         return count(configured)
-    return _own_limit.get() or _blas_limit.number()
+    if own := _own_limit.get():
+        return own
+    with _lock:
+        return max(_unlimited if _limits else [lib.num_threads for lib in _blas()], default=1)
 
 
 def map_threads(
@@ -134,14 +111,11 @@ def map_threads(
     items: Iterable[Any],
     n_jobs: int | None = None,
     callback: Callable[[T], None] = lambda _: None,
-    *,
-    may_be_short: bool = False,
 ) -> list[T]:
     """Return ``[function(item) for item in items]``, computed in threads, one BLAS thread each.
 
     After an error no further item is started. The callback is called in this thread with each
-    result, in the order of the items. `n_jobs`: see `effective_n_threads`. With `may_be_short`,
-    a short first item has the others computed in this thread too.
+    result, in the order of the items. `n_jobs`: see `effective_n_threads`.
     """
     items = list(items)
     n_threads = min(effective_n_threads(n_jobs), len(items))
@@ -158,12 +132,7 @@ def map_threads(
         contexts = [copy_context() for _ in items]
         pool = ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config()))
         try:
-            first = pool.submit(contexts[0].run, function, items[0])
-            if may_be_short:
-                wait([first], timeout=_SHORT_SECONDS / len(items))
-            run = map if may_be_short and first.done() else pool.map
-            others = run(lambda c, item: c.run(function, item), contexts[1:], items[1:])
-            for result in chain([first.result()], others):
+            for result in pool.map(lambda c, item: c.run(function, item), contexts, items):
                 callback(result)
                 results.append(result)
         except BaseException as error:

@@ -10,8 +10,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._decisions import learn_thresholds, parse_decision
-from labelkin.cli._fingerprint import fingerprint
+from labelkin.cli._decisions import parse_decision
 from labelkin.cli._methods import Candidate, check_device, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
@@ -63,6 +62,8 @@ def command(
     check_data_file(data)
     settings = parse_settings(choice.settings)
     decision = parse_decision(deciding)
+    from labelkin.decisions import learn_thresholds
+    from labelkin.evaluation import fingerprint
     from labelkin.persistence import save_model
 
     candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)
@@ -120,26 +121,15 @@ def _choose(
     notes: Notes,
 ) -> Candidate:
     """Compare the methods on folds, print their figures, and return the best one."""
-    from labelkin.cli._compare import cross_validate, find_winner, split_rows
-    from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
+    from labelkin.cli.evaluate import compare_candidates
 
-    splits = split_rows(training, min(5, len(training.y)), 1, True, choice.seed)
-    with progress_bar("", len(candidates) * len(splits), hidden=notes.quiet) as update:
-        results = cross_validate(
-            training,
-            candidates,
-            splits,
-            PEOPLE_METRICS,
-            seconds=choice.seconds,
-            update=update,
-        )
-    best, reason = find_winner(results, PEOPLE_METRICS[0])
+    found = compare_candidates(
+        training, candidates, choice, folds=min(5, len(training.y)), hidden=notes.quiet
+    )
     if not notes.quiet:
-        columns = {found.title: found.figures for found in results.values()}
-        heading = fold_heading(len(results[best].labels), len(splits))
-        print_figures(columns, PEOPLE_METRICS, heading, best=results[best].title)
-        typer.echo(f"best:    {best}, {reason}")
-    return next(one for one in candidates if one.name == best)
+        found.print(per_label=False)
+        typer.echo(f"best:    {found.best}, {found.reason}")
+    return next(one for one in candidates if one.name == found.best)
 
 
 @contextmanager

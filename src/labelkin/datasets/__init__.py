@@ -3,21 +3,21 @@
 from labelkin._utils.files import FormatError
 from labelkin.datasets._describe import Description, describe
 from labelkin.datasets._digit_scenes import load_digit_scenes
+from labelkin.datasets._files import read, read_table, write
 from labelkin.datasets._plots import plot_label_cooccurrence, plot_label_set_sizes, save_plots
-from labelkin.datasets._tables import RawTable, parse_table, read_table
 from labelkin.datasets.formats._arff import read_arff, write_arff
-from labelkin.datasets.formats._csv import read_csv, write_csv
-from labelkin.datasets.formats._dispatch import read, write
+from labelkin.datasets.formats._csv import parse_table, read_csv, write_csv
 from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
 from labelkin.datasets.formats._npz import read_npz, write_npz
 from labelkin.datasets.formats._parquet import read_parquet, write_parquet
-from labelkin.datasets.registry._known import (
+from labelkin.datasets.formats._raw_table import RawTable
+from labelkin.datasets.known._catalogue import (
     DatasetInfo,
     SourceFile,
     dataset_info,
     dataset_names,
 )
-from labelkin.datasets.registry._load import data_home_path, find_dataset, load_dataset
+from labelkin.datasets.known._load import data_home_path, find_dataset, load_dataset
 
 __all__ = [
     "DatasetInfo",

@@ -38,9 +38,9 @@ class LabelCorrection:
         centred = log_odds - to_device_of(self._mean, log_odds)
         spectrum = RidgeSpectrum.of_features(centred, weight)
         ridges = _RIDGES * spectrum.scale
-        errors = interpolate_errors(spectrum, residual, ridges, n_jobs=n_jobs)
+        errors = interpolate_errors(spectrum, residual, ridges)
         best = ridges[errors.argmin(axis=0)]
-        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of, n_jobs)
+        change, coef, intercept = fit_ridge(spectrum, residual, best, fold_of)
         # A single row has no directions, and its leave-one-out score is no score.
         before = np.average(residual**2, axis=0, weights=weight)
         helps = (errors.min(axis=0) < before) & (spectrum.values.shape[0] > 0)

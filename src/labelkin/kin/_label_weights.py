@@ -15,8 +15,8 @@ from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import expit
-from labelkin.kernel._distances import take
 from labelkin.kin._weights import FOLDS, best_shares, equal_share
+from labelkin.rows import take
 
 # Ridges of a label's differences from the shared weights, in units of the number of rows.
 PENALTIES = (np.inf, 0.1, 0.03, 0.01, 0.003)

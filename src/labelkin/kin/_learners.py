@@ -28,11 +28,9 @@ from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._direct import DirectKernelRidge
-from labelkin.kernel._distances import column_spread
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._solve import add_to_diagonal, diagonal
 from labelkin.projection._scatter import TrainingRows
-from labelkin.rows import Labels, as_rows
+from labelkin.rows import Labels, add_to_diagonal, as_rows, diagonal
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3
@@ -225,7 +223,7 @@ class RelevanceLearner(ProjectionLearner):
         importance = forest.feature_importances_
         # The least scale tells equal rows from others where no feature is relevant.
         share = importance / (importance.max() or 1.0) + _LEAST_RELEVANCE
-        scales = (share / column_spread(rows)).astype(np.float32)
+        scales = (share / as_rows(rows).moments().spread()).astype(np.float32)
         return np.diag(scales), rows * scales
 
 

@@ -23,7 +23,6 @@ from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, proba_losses
 from labelkin.calibration._means import mean_and_error, restore_means
-from labelkin.kernel._distances import take
 from labelkin.kin._correction import LabelCorrection
 from labelkin.kin._label_weights import LabelMixture, fit_label_weights
 from labelkin.kin._limits import Limits
@@ -34,6 +33,7 @@ from labelkin.kin._member_curves import (
     smooth_targets,
 )
 from labelkin.kin._weights import Mixture, fit_member_weights
+from labelkin.rows import take
 
 # The correction must lower the cross-fitted log loss by this many standard errors.
 _STANDARD_ERRORS = 2.0

@@ -19,9 +19,9 @@ from labelkin._utils.array_api import (
 )
 from labelkin.base import Array, Matrix
 from labelkin.distributed import RowBlocks, as_blocks
-from labelkin.kernel._distances import column_spread, squared_norms, take, unit_rows
 from labelkin.kin._limits import Limits
 from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import rows_in_memory
 
 View = Callable[[Matrix], Matrix]
 
@@ -46,14 +46,14 @@ class Unit:
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
-        return unit_rows(X)
+        return _unit_rows(X)
 
 
 class Standard:
     """Each feature divided by its standard deviation."""
 
     def __init__(self, X: Any) -> None:
-        self.divisor = column_spread(X)
+        self.divisor = as_blocks(X).moments().spread()
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
@@ -65,7 +65,9 @@ class Ranks:
 
     def __init__(self, X: Any, max_rows: int) -> None:
         n = X.shape[0]
-        self.values = np.sort(take(X, np.arange(0, n, -(-n // max_rows))).T, axis=1)
+        self.values = np.sort(
+            as_blocks(X).take(np.arange(0, n, -(-n // max_rows))).gather().T, axis=1
+        )
 
     def __call__(self, X: Array) -> Array:
         """Return the view of rows."""
@@ -94,7 +96,7 @@ class Words:
             counts.data = np.maximum(counts.data, 0) ** self.power
         else:
             counts = np.maximum(X, 0) ** self.power
-        return unit_rows(_scale_columns(counts, self.weight))
+        return _unit_rows(_scale_columns(counts, self.weight))
 
 
 class Reduced:
@@ -117,7 +119,7 @@ class Topics(Reduced):
 
     def __call__(self, X: Matrix) -> Array:
         """Return the view of rows."""
-        return unit_rows(super().__call__(X))
+        return _unit_rows(super().__call__(X))
 
 
 def learn_views(
@@ -141,7 +143,7 @@ def learn_views(
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
-    lengths = np.sqrt(np.concatenate(as_blocks(X).collect(squared_norms)))
+    lengths = np.sqrt(np.concatenate(as_blocks(X).collect(_squared_norms)))
     if lengths.std() > _SAME_LENGTH * lengths.mean():
         views["unit"] = Unit()
     if is_text(X):
@@ -301,3 +303,11 @@ def _scale_columns(X: Matrix, factors: Array) -> Any:
     if sparse.issparse(X):
         return sparse.csr_matrix(X.multiply(factors[None, :]))
     return X * factors
+
+
+def _unit_rows(X: Matrix) -> Matrix:
+    return rows_in_memory(X).unit().gather()
+
+
+def _squared_norms(X: Matrix) -> Array:
+    return rows_in_memory(X).squared_norms()

@@ -9,7 +9,7 @@ from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import fit_logistic
-from labelkin.kernel._distances import take
+from labelkin.rows import take
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
 PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3)

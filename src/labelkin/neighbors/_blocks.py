@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.constraints._blocks import BlockLabelSets, labels_of_sets
+from labelkin.constraints import LabelSets
+from labelkin.constraints._label_sets import labels_of_sets
 from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
@@ -36,7 +37,7 @@ class BlockCounts:
     """
 
     def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int) -> None:
-        self.rows, self.labels = rows, BlockLabelSets.from_target(Y)
+        self.rows, self.labels = rows, LabelSets.from_matrix(Y)
         self.n_neighbors = n_neighbors
 
     def __call__(self, Q: Matrix | None = None) -> Any:
@@ -55,17 +56,18 @@ class BlockCounts:
     def histogram(self, counts: DaskBlocks) -> Array:
         """Return the `label_histogram` of the counts around the training rows."""
         shared = [self.labels.distinct, self.n_neighbors + 1]
-        return counts.total(_histogram, [self.labels.split(self.rows)], shared)
+        return counts.total(_histogram, [_sets_of_blocks(self.labels, self.rows)], shared)
 
     def apply(self, function: Callable, counts: DaskBlocks, *shared: Any) -> Any:
         """Return ``function(counts, labels, *shared)`` of each block, a lazy Dask array."""
         common = [self.labels.distinct, function, *shared]
-        blocks = counts._tasks(_apply, [self.labels.split(self.rows)], common)
-        meta = np.empty((0, self.labels.shape[1]), self.rows.dtype)
+        blocks = counts._tasks(_apply, [_sets_of_blocks(self.labels, self.rows)], common)
+        nothing = np.empty((0, self.labels.shape[1]), dtype=np.int32)
+        meta = function(nothing, nothing, *shared)
         return as_dask_array(blocks, self.rows.sizes, meta)
 
     def __reduce__(self) -> Any:
-        return _in_memory, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
+        return _in_memory, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
 
 
 def _in_memory(X: Matrix, Y: Array, n_neighbors: int) -> NeighborCounts:
@@ -94,7 +96,7 @@ def predict_blocks(
 def _nearest(
     queries: DaskRows | None,
     rows: DaskRows,
-    labels: BlockLabelSets,
+    labels: LabelSets,
     k: int,
     spaces: list[Any],
 ) -> list[Any]:
@@ -108,12 +110,17 @@ def _nearest(
     found = []
     for number, query in enumerate((rows if queries is None else queries).blocks):
         parts = []
-        others = zip(rows.blocks, labels.split(rows), rows.starts, strict=False)
+        others = zip(rows.blocks, _sets_of_blocks(labels, rows), rows.starts, strict=False)
         for other, (block, sets, start) in enumerate(others):
             is_own = queries is None and number == other
             parts.append(search(None if is_own else query, block, sets, int(start), shared, k))
         found.append(combine_in_tree(lambda group: merge(group, k), parts))
     return found
+
+
+def _sets_of_blocks(labels: LabelSets, rows: DaskRows) -> list[Array]:
+    """Return the label set of each row, block by block."""
+    return np.split(labels.set_of_sample, rows.starts[1:-1])
 
 
 # Functions of plain blocks, which run on the workers.

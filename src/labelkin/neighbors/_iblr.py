@@ -14,12 +14,14 @@ from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._logistic import fit_logistic
+from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.linear._sums import sigmoid
 from labelkin.neighbors._search import make_counts
 from labelkin.rows import astype, concatenate, match, to_numpy
 
 
-class IBLRClassifier(MultiLabelClassifier):
+class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
     """Instance-based logistic regression, IBLR-ML (Cheng & Hüllermeier, 2009).
 
     With c(m) the number of a sample's k nearest neighbours that have label m, the log odds
@@ -186,6 +188,9 @@ class IBLRClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self._regress(self._inputs(self._counts(X), X), X.dtype)
+
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        return explain_by_neighbors([(self, row)], [1.0])
 
 
 def _beside(inputs: Matrix, more: Matrix) -> Matrix:

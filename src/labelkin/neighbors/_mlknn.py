@@ -12,14 +12,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.array_api import take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.explain import Explanation, explain
+from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import likely_labels, look_up
 from labelkin.neighbors._search import make_counts
 from labelkin.rows import astype, namespace
 
 
-class MLkNNClassifier(MultiLabelClassifier):
+class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     """Multi-label k-nearest neighbours (Zhang & Zhou, 2007).
 
     A sample has label l when that is more likely than not, given the number c of its k
@@ -177,8 +178,10 @@ class MLkNNClassifier(MultiLabelClassifier):
         An ensemble uses them in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
+        self._validate_params()
+        self._set_shapes(X, Y)
         counts = self._fit_valid(X, Y)
-        return likely_labels(self._posterior, counts)
+        return self._counts.apply(_likely_labels, counts, self._posterior)
 
     def _fit_valid(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
@@ -242,20 +245,8 @@ class MLkNNClassifier(MultiLabelClassifier):
             return super()._predict_sparse(X)
         return likely_labels(self._posterior, counts)
 
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Show the training samples on which the prediction for one sample rests.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-
-        Returns
-        -------
-        Explanation
-            Print it, or read its arrays.
-        """
-        return explain(self, x)
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        return explain_by_neighbors([(self, row)], [1.0])
 
 
 # Functions of the counts and labels of some training samples.
@@ -263,6 +254,10 @@ class MLkNNClassifier(MultiLabelClassifier):
 
 def _posterior_of(counts: Matrix, labels: Array, posterior: Array) -> Array:
     return look_up(posterior, counts)
+
+
+def _likely_labels(counts: Matrix, labels: Array, posterior: Array) -> Matrix:
+    return likely_labels(posterior, counts)
 
 
 def _strict_posterior(

@@ -13,13 +13,10 @@ import labelkin
 from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
-from labelkin.base import Array
-from labelkin.onnx import _dates, _kin, _text, _transformers  # noqa: F401  (fill the tables)
-from labelkin.onnx._columns import reads_strings
-from labelkin.onnx._convert import Prediction, classify, final_estimator
-from labelkin.onnx._graph import Columns, Graph, Tensor
-
-_OUTPUTS = ("probabilities", "labels")
+from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
+from labelkin.onnx._convert import Prediction, convert, final_step, unwrap
+from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
+from labelkin.onnx._transformers import reads_strings
 
 
 def to_onnx(
@@ -47,11 +44,11 @@ def to_onnx(
         `KinEnsembleClassifier`, `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be
         exported, `MLkNNClassifier`, `IBLRClassifier`, `MultiLabelLogisticRegression`,
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
-        `DecisionClassifier` of thresholds; or a pipeline or a search that ends in one, after
-        scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
-        `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`, `TfidfVectorizer`, or a
-        `ColumnTransformer` of these, which covers the pipelines of ``labelkin fit``. It may have
-        been fitted on a device.
+        `DecisionClassifier` of thresholds; a `TableClassifier` of one, which is also what
+        ``labelkin fit`` writes; or a pipeline or a search that ends in one, after scalers,
+        `SimpleImputer`, `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`,
+        `TfidfVectorizer`, a `ColumnTransformer` of these, `PairwiseConstraintProjection` or
+        `MDDM`. It may have been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
         classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is
@@ -64,7 +61,8 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto
-        Opset 17, or 20 with texts. Its size is that of ``SerializeToString()``.
+        Opset 17, or 20 with texts; with trees, set 5 of ``ai.onnx.ml``. Its size is that of
+        ``SerializeToString()``.
 
     Notes
     -----
@@ -102,50 +100,59 @@ def to_onnx(
     if not hasattr(model, "fit"):
         raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
     check_is_fitted(model)
-    if ensure_on_host(final := final_estimator(model)) is not final:
+    model = unwrap(model)
+    if ensure_on_host(final := final_step(model)) is not final:
         model = to_host(model)
-        final = final_estimator(model)
-    inputs, rows = _inputs(model, dtype, features)
-    graph = Graph(list(inputs))
-    prediction = classify(model, graph, rows)
-    outputs = _add_outputs(final, graph, prediction, dtype)
-    known = features if features is not None else getattr(model, "feature_names_in_", None)
+        final = final_step(model)
+    if features is None:
+        features = getattr(model, "feature_names_in_", None)
+    inputs = _inputs(model, Graph(), dtype, features)
+    columns = [tensor for tensor, _ in inputs]
+    prediction = convert(model, columns[0] if columns[0].name == "X" else columns)
+    lists = {"label_names": label_names(final) if names is None else names}
+    lists |= {} if features is None else {"feature_names": features}
     metadata = {
-        "label_names": _listed(label_names(final) if names is None else names),
-        "estimator": type(final).__name__,
-        "labelkin_version": labelkin.__version__,
+        name: json.dumps([str(value) for value in values], ensure_ascii=False)
+        for name, values in lists.items()
     }
-    if known is not None:
-        metadata["feature_names"] = _listed(known)
-    return graph.model(inputs, outputs, metadata, producer_version=labelkin.__version__)
-
-
-def _listed(names: Any) -> str:
-    return json.dumps([str(name) for name in names], ensure_ascii=False)
+    metadata |= {"estimator": type(final).__name__, "labelkin_version": labelkin.__version__}
+    return columns[0].graph.model(
+        inputs, _outputs(final, prediction, dtype), metadata, producer_version=labelkin.__version__
+    )
 
 
 def _inputs(
-    model: Any, dtype: np.dtype, features: Sequence[str] | None
-) -> tuple[dict[str, Any], Any]:
-    """Return types and shapes of the inputs by name, and the tensors of the samples."""
+    model: Any, graph: Graph, dtype: np.dtype, features: Sequence[str] | None
+) -> list[tuple[Tensor, Shape]]:
+    """Return the inputs with their shapes: X, or one for each column."""
     width = getattr(model, "n_features_in_", None)
-    strings = reads_strings(model, 1 if width is None else width)
-    if width is None:  # raw texts, not a table
-        return {"X": (object, ["N", 1])}, Tensor("X", np.dtype(object))
-    if not strings.any():
-        return {"X": (dtype, ["N", width])}, Tensor("X", dtype)
-    if features is None:
-        features = getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)])
-    inputs: dict[str, Any] = {}
-    columns = []
-    for column, is_string in zip(features, strings, strict=True):
-        name = str(column) or "_"
-        while name in inputs or name in _OUTPUTS:
+    strings = reads_strings(model, width or 1)
+    if width is None or not strings.any():  # without a width: texts, not a table
+        return [(Tensor(graph, "X", object if width is None else dtype), ["N", width or 1])]
+    found: dict[str, Any] = {}
+    for i, is_string in enumerate(strings):
+        name = f"x{i}" if features is None else str(features[i]) or "_"
+        while name in found or name in ("probabilities", "labels"):
             name += "_"
-        kind = np.dtype(object) if is_string else dtype
-        inputs[name] = (kind, ["N", 1])
-        columns.append(Tensor(name, kind))
-    return inputs, Columns(columns)
+        found[name] = Tensor(graph, name, object if is_string else dtype), ["N", 1]
+    return list(found.values())
+
+
+def _outputs(
+    final: Any, prediction: Prediction, dtype: np.dtype
+) -> dict[str, tuple[Tensor, Shape]]:
+    """Return the outputs in the form of predict_proba and predict, with their shapes."""
+    positive, labels = prediction.probabilities, prediction.labels.astype(np.int64)
+    classes = final.classes_
+    shape: Shape = ["N", len(classes)]
+    if not final._one_target:
+        return {"probabilities": (positive.astype(dtype), shape), "labels": (labels, shape)}
+    # A single class has probability 1, written as p == p to have one row per sample.
+    both = [1 - positive, positive] if len(classes) == 2 else [positive.equals(positive)]
+    if classes.dtype.kind not in "biuf":
+        classes = np.array([str(value) for value in classes], dtype=object)
+    chosen = labels.reshape(-1).at_most(len(classes) - 1).take_from(classes)
+    return {"probabilities": (hstack(both).astype(dtype), shape), "labels": (chosen, ["N"])}
 
 
 def save_onnx(
@@ -169,36 +176,3 @@ def save_onnx(
     content = exported.SerializeToString()
     with open_for_writing(path) as file:
         file.write(content)
-
-
-def _add_outputs(
-    final: Any, graph: Graph, prediction: Prediction, dtype: np.dtype
-) -> dict[str, Any]:
-    """Add the outputs in the form of predict_proba and predict; return types and shapes by name."""
-    if not final._one_target:
-        graph.cast(prediction.probabilities, dtype, output="probabilities")
-        graph.cast(prediction.labels, np.int64, output="labels")
-        shape = ["N", len(final.classes_)]
-        return {"probabilities": (dtype, shape), "labels": (np.int64, shape)}
-    classes = _class_values(final.classes_)
-    positive = prediction.probabilities
-    # A single class has probability 1, written as p == p to have one row per sample.
-    columns = [graph.cast(graph.op("Equal", positive, positive), np.float64)]
-    if len(classes) == 2:
-        columns = [graph.op("Sub", np.float64(1), positive), positive]
-    graph.cast(graph.op("Concat", *columns, axis=1), dtype, output="probabilities")
-    chosen = graph.op("Squeeze", graph.cast(prediction.labels, np.int64), np.array([1]))
-    chosen = graph.op("Min", chosen, np.array(len(classes) - 1))
-    graph.op("Gather", classes, chosen, output="labels")
-    return {
-        "probabilities": (dtype, ["N", len(classes)]),
-        "labels": (classes.dtype, ["N"]),
-    }
-
-
-def _class_values(classes: Array) -> Array:
-    """Return classes in a type that exists in ONNX."""
-    for kinds, dtype in (("b", np.bool_), ("iu", np.int64), ("f", np.float64)):
-        if classes.dtype.kind in kinds:
-            return classes.astype(dtype)
-    return np.array([str(value) for value in classes], dtype=object)

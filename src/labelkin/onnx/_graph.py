@@ -1,8 +1,8 @@
-"""An ONNX graph, built by operations on the names of tensors and on NumPy arrays."""
+"""An ONNX graph, written as arithmetic on tensors: ``(rows - mean) / scale``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,248 +11,245 @@ from scipy import sparse
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
 
-# Opset 17 and IR version 8 are of 2022, so that older runtimes can run the files. A graph with an
-# operator that came later requires the later set.
-OPSET = 17
-_SINCE = {"StringConcat": 20}
-_IR_VERSION = {17: 8, 20: 9}
-_DOMAINS = {"ai.onnx.ml": 3, "com.microsoft": 1}
-
+# The set of operators by domain, old ones so that older runtimes can run the files. A graph with
+# an operator that came later requires the later set.
+_OPSETS = {"": 17, "ai.onnx.ml": 3, "com.microsoft": 1}
+_SINCE = {"StringConcat": 20, "TreeEnsemble": 5}
+_IR_VERSION = 8
 # The size limit of a protocol buffer, and so of an ONNX file.
 _LIMIT = 2**31 - 2**20
 
+Shape = Sequence[int | str | None]
 
-class Tensor(NamedTuple):
-    """A tensor with one row per sample, (N, d): its name in the graph, and its type.
 
-    Strings have the type object, as in NumPy.
+def _operator(kind: str, dtype: DTypeLike | None = None) -> Callable[["Tensor", Any], "Tensor"]:
+    """Return a method for an operator with two inputs; `dtype` is the output's, if it differs."""
+
+    def apply(self: "Tensor", other: Any) -> "Tensor":
+        if not isinstance(other, Tensor):
+            other = np.asarray(other, dtype=self.dtype)
+        return self.op(kind, other, dtype=dtype)
+
+    return apply
+
+
+class Tensor:
+    """A tensor of a graph. Numbers and arrays that it is combined with take its type.
+
+    Strings have the type object, as in NumPy. Integers are divided towards zero.
     """
 
-    name: str
-    dtype: np.dtype
+    __array_ufunc__ = None  # array + tensor is computed here, not by NumPy
+
+    def __init__(self, graph: "Graph", name: str, dtype: DTypeLike) -> None:
+        self.graph, self.name, self.dtype = graph, name, np.dtype(dtype)
+
+    __add__, __sub__ = _operator("Add"), _operator("Sub")
+    __mul__, __truediv__ = _operator("Mul"), _operator("Div")
+    __mod__, __matmul__ = _operator("Mod"), _operator("MatMul")
+    __gt__, __lt__ = _operator("Greater", bool), _operator("Less", bool)
+    __and__, __or__ = _operator("And"), _operator("Or")
+    equals = _operator("Equal", bool)
+    at_least, at_most = _operator("Max"), _operator("Min")
+
+    def __rsub__(self, other: Any) -> "Tensor":
+        return self.graph.constant(np.asarray(other, dtype=self.dtype)) - self
+
+    def op(
+        self, kind: str, *others: Any, dtype: DTypeLike | None = None, **attributes: Any
+    ) -> "Tensor":
+        """Apply an operator of ONNX; arrays among its inputs are stored as they are."""
+        dtype = self.dtype if dtype is None else dtype
+        return self.graph.ops(kind, self, *others, dtypes=[dtype], **attributes)[0]
+
+    def astype(self, dtype: DTypeLike) -> "Tensor":
+        """Change the type."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self.op("Cast", dtype=dtype, to=self.graph.type_number(dtype))
+
+    def promote(self, dtype: DTypeLike) -> "Tensor":
+        """Return the values in the wider of two types, as NumPy's arithmetic does."""
+        return self.astype(np.result_type(self.dtype, dtype))
+
+    def sum(self, axis: int, *, keepdims: bool = False) -> "Tensor":
+        """Sum over an axis."""
+        return self.op("ReduceSum", np.array([axis]), keepdims=int(keepdims))
+
+    def reshape(self, *shape: int) -> "Tensor":
+        """Return the same values in another shape; -1 stands for the size that is left."""
+        return self.op("Reshape", np.array(shape))
+
+    def columns(self, places: Sequence[int] | Array) -> "Tensor":
+        """Return some columns."""
+        return self.op("Gather", np.asarray(places, dtype=np.int64), axis=1)
+
+    def take_from(self, values: "Array | Tensor") -> "Tensor":
+        """Return the rows of `values` whose numbers this tensor holds."""
+        known = values if isinstance(values, Tensor) else self.graph.constant(values)
+        return known.op("Gather", self)
+
+    def choose(self, yes: Any, no: Any) -> "Tensor":
+        """Return the value of `yes` where this one is true, else of `no`; one is a tensor."""
+        dtype = (yes if isinstance(yes, Tensor) else no).dtype
+        parts = [v if isinstance(v, Tensor) else np.asarray(v, dtype=dtype) for v in (yes, no)]
+        return self.op("Where", *parts, dtype=dtype)
+
+    def unit_rows(self, norm: str = "l2") -> "Tensor":
+        """Scale rows to length 1; rows of zeros stay as they are."""
+        norms = (self.op("Abs") if norm == "l1" else self * self).sum(1, keepdims=True)
+        norms = norms if norm == "l1" else norms.op("Sqrt")
+        return self / (norms > 0).choose(norms, 1)
 
 
-class Columns(NamedTuple):
-    """Samples of which some features are strings: one tensor (N, 1) per feature."""
+def hstack(parts: Sequence[Tensor]) -> Tensor:
+    """Concatenate columns, in the widest of their types."""
+    dtype = np.result_type(*(part.dtype for part in parts))
+    first, *others = (part.astype(dtype) for part in parts)
+    return first.op("Concat", *others, axis=1) if others else first
 
-    columns: list[Tensor]
+
+def total(parts: Sequence[Tensor]) -> Tensor:
+    """Add tensors up, in their order."""
+    return parts[0].op("Sum", *parts[1:])
 
 
 class Graph:
-    """An ONNX graph to which nodes are added.
+    """An ONNX graph to which operators are added. Equal arrays are stored once."""
 
-    Equal arrays are stored once: the members of an ensemble have the same label matrix. Generated
-    names differ from those of the inputs. `max_bytes` bounds the size of all constants.
-    """
-
-    def __init__(self, inputs: Sequence[str] = (), max_bytes: int = _LIMIT) -> None:
+    def __init__(self) -> None:
         onnx = import_optional("onnx", "onnx")
-        self._helper, self._arrays = onnx.helper, onnx.numpy_helper
+        self._helper, self.attribute = onnx.helper, onnx.numpy_helper.from_array
         self._nodes: list[Any] = []
         self._constants: dict[bytes, Any] = {}
-        self._bytes, self._max_bytes = 0, max_bytes
-        self._count = 0
-        self._prefix = "/"
-        while any(name.startswith(self._prefix) for name in inputs):
-            self._prefix += "/"
-        self._opset, self._domains = OPSET, set[str]()
-        self._declared: list[Any] = []
+        self._bytes = self._count = 0
+        self._opsets = {"": _OPSETS[""]}
 
-    def constant(self, array: Array | np.generic) -> str:
-        """Store an array, and return its name."""
+    def ops(
+        self, kind: str, *inputs: Any, dtypes: Sequence[DTypeLike], **attributes: Any
+    ) -> list[Tensor]:
+        """Add an operator, and return its outputs; arrays among the inputs are stored."""
+        given = [i if isinstance(i, Tensor) else self.constant(i) for i in inputs]
+        outputs = self._new(kind, dtypes)
+        names = [[tensor.name for tensor in tensors] for tensors in (given, outputs)]
+        self._nodes.append(self._helper.make_node(kind, *names, **attributes))
+        domain = attributes.get("domain", "")
+        known = self._opsets.get(domain, _OPSETS[domain])
+        self._opsets[domain] = max(known, _SINCE.get(kind, 0))
+        return outputs
+
+    def _new(self, what: str, dtypes: Sequence[DTypeLike]) -> list[Tensor]:
+        """Return tensors with names that no column of a table has."""
+        self._count += 1
+        return [Tensor(self, f"labelkin/{what}/{self._count}/{i}", t) for i, t in enumerate(dtypes)]
+
+    def constant(self, array: Array | np.generic) -> Tensor:
+        """Store an array."""
         array = np.asarray(array, order="C")
         content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
         key = sha256(f"{array.dtype}{array.shape}".encode() + content).digest()
         if key not in self._constants:
-            self.reserve(array.nbytes)
-            name = f"{self._prefix}constant_{len(self._constants)}"
-            self._constants[key] = self._arrays.from_array(array, name)
-        return self._constants[key].name
+            self._bytes += array.nbytes
+            if self._bytes > _LIMIT:
+                raise ValueError(
+                    "The model is too large for an ONNX file, which holds at most 2 GB: train it "
+                    "with fewer members, or on fewer samples."
+                )
+            (tensor,) = self._new("constant", [array.dtype])
+            self._constants[key] = self.attribute(array, tensor.name)
+        return Tensor(self, self._constants[key].name, array.dtype)
 
-    def reserve(self, n_bytes: int) -> None:
-        """Count the bytes of a constant; raise ValueError where a file cannot hold them all."""
-        self._bytes += n_bytes
-        if self._bytes > self._max_bytes:
-            raise ValueError(
-                "The model is too large for an ONNX file, which holds at most 2 GB: train it "
-                "with fewer members, or on fewer samples."
-            )
-
-    def op(
-        self, kind: str, *inputs: str | Array | np.generic, output: str = "", **attributes: Any
-    ) -> str:
-        """Add a node and return the name of its output; arrays among the inputs are stored."""
-        return self.ops(kind, *inputs, outputs=[output], **attributes)[0]
-
-    def ops(
-        self,
-        kind: str,
-        *inputs: str | Array | np.generic,
-        outputs: Sequence[str],
-        **attributes: Any,
-    ) -> list[str]:
-        """Add a node with several outputs; an empty name is replaced by a generated one."""
-        place = f"{self._prefix}{kind.lower()}_{self._count}"
-        self._count += 1
-        self._opset = max(self._opset, _SINCE.get(kind, 0))
-        self._domains |= {attributes["domain"]} if "domain" in attributes else set()
-        names = [name or f"{place}_{number}" for number, name in enumerate(outputs)]
-        given = [item if isinstance(item, str) else self.constant(item) for item in inputs]
-        self._nodes.append(self._helper.make_node(kind, given, names, place, **attributes))
-        return names
-
-    def cast(self, name: str, dtype: DTypeLike, output: str = "") -> str:
-        """Change the type of the numbers."""
-        to = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self.op("Cast", name, to=to, output=output)
-
-    def split(self, strings: str, **how: Any) -> str:
-        """Add the parts of each string, one row per string, by an operator of ONNX Runtime."""
-        domain = "com.microsoft"
-        name = self.op("Tokenizer", strings, domain=domain, mark=0, mincharnum=1, **how)
-        # The type and shape are unknown after a runtime's own operator.
-        self._declared.append(self._described(name, object, [None, None]))
-        return name
-
-    def _described(self, name: str, dtype: DTypeLike, shape: Sequence[Any]) -> Any:
-        kind = self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        return self._helper.make_tensor_value_info(name, kind, shape)
-
-    def loop(
-        self, step: Callable[[str, str], tuple[str | None, str]], rows: Tensor, count: str = ""
-    ) -> str:
-        """Add a loop: `step` takes a round's number, from 0, and a matrix, at first `rows`.
-
-        It returns whether to continue, None for always, and the next matrix. `count` is the largest
-        number of rounds; without it there is at least one.
-        """
-        outer, self._nodes = self._nodes, []
-        number, go, matrix = (f"{self._prefix}loop_{self._count}_{name}" for name in "ngx")
-        again, after = step(number, matrix)
-        again = again or self.op("Identity", np.array(True))
-        inputs: list[Any] = [
-            (number, np.int64, []),
-            (go, np.bool_, []),
-            (matrix, rows.dtype, [None, None]),
-        ]
-        outputs: list[Any] = [(again, np.bool_, []), (after, rows.dtype, [None, None])]
-        body = self._helper.make_graph(
-            self._nodes,
-            "step",
-            [self._described(*tensor) for tensor in inputs],
-            [self._described(*tensor) for tensor in outputs],
-        )
-        self._nodes = outer
-        return self.op("Loop", count, np.array(True), rows.name, body=body)
-
-    def matrix(self, values: Matrix) -> str:
-        """Store a matrix, dense or CSR, and return the name of its numbers, dense and in double.
+    def matrix(self, values: Matrix) -> Tensor:
+        """Store a matrix, dense or CSR; the tensor is dense and in double precision.
 
         The file holds only the numbers that are not zero where these are few, and each in the
         smallest type in which it is exact.
         """
-        if values.dtype == np.float16:  # not known to SciPy
-            values = values.astype(np.float32)
-        known = sparse.csr_array(values)
+        n, k = values.shape
+        stored = values.nnz if sparse.issparse(values) else np.count_nonzero(values)
+        if 2 * stored > n * k:
+            dense = values.toarray() if sparse.issparse(values) else values
+            return self.constant(_smallest_type(dense)).astype(np.float64)
+        known = sparse.csr_array(values, dtype=np.float64)
         known.sum_duplicates()
-        n, k = known.shape
-        if 2 * known.nnz > n * k:
-            return self.double(_smallest_type(known.toarray()))
-        rows = np.repeat(np.arange(n), np.diff(known.indptr))
-        places = rows * k + known.indices
-        places = places.astype(np.int32 if n * k < 2**31 else np.int64)
-        zeros = self.zeros(np.array([n * k]))
-        found = self.double(_smallest_type(known.data))
-        filled = self.op("ScatterElements", zeros, self.cast(self.constant(places), "i8"), found)
-        return self.op("Reshape", filled, np.array([n, k]))
+        places = np.repeat(np.arange(n), np.diff(known.indptr)) * k + known.indices
+        places = self.constant(places.astype(np.int32 if n * k < 2**31 else np.int64))
+        found = self.constant(_smallest_type(known.data)).astype(np.float64)
+        zeros = self.zeros(self.constant(np.array([n * k])))
+        filled = zeros.op("ScatterElements", places.astype(np.int64), found)
+        return filled.reshape(n, k)
 
-    def zeros(self, shape: str | Array) -> str:
-        """Add zeros in double."""
-        return self.op("ConstantOfShape", shape, value=self.attribute(np.zeros(1)))
+    def zeros(self, shape: Tensor) -> Tensor:
+        """Return zeros in double precision."""
+        return shape.op("ConstantOfShape", dtype="f8", value=self.attribute(np.zeros(1)))
 
-    def attribute(self, array: Array) -> Any:
-        """Return an array as the attribute of a node."""
-        self.reserve(array.nbytes)
-        return self._arrays.from_array(array)
+    def loop(
+        self,
+        step: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+        start: Tensor,
+        count: Array | None = None,
+    ) -> Tensor:
+        """Repeat a step, which takes the round's number, from 0, and a matrix, at first `start`.
 
-    def double(self, array: Array) -> str:
-        """Store an array in its own type, and return the name of its numbers in double."""
-        array = np.asarray(array)
-        name = self.constant(array)
-        return name if array.dtype == np.float64 else self.cast(name, np.float64)
+        It returns whether to continue, and the next matrix. `count` is the largest number of
+        rounds; without it there is at least one.
+        """
+        outer, self._nodes = self._nodes, []
+        shapes: list[Shape] = [[], [], [None, None]]
+        number, go, matrix = self._new("loop", [np.int64, bool, start.dtype])
+        outputs = step(number, matrix)
+        body = self._helper.make_graph(
+            self._nodes,
+            "step",
+            [self._described(t, s) for t, s in zip((number, go, matrix), shapes, strict=True)],
+            [self._described(t, s) for t, s in zip(outputs, shapes[1:], strict=True)],
+        )
+        self._nodes = outer
+        rounds = Tensor(self, "", np.int64) if count is None else count
+        return self.ops("Loop", rounds, np.array(True), start, dtypes=[start.dtype], body=body)[0]
 
-    def promote(self, rows: Tensor, dtype: DTypeLike) -> Tensor:
-        """Return rows in the wider of two types, as NumPy's arithmetic does."""
-        wider = np.result_type(rows.dtype, dtype)
-        return rows if wider == rows.dtype else Tensor(self.cast(rows.name, wider), wider)
+    def type_number(self, dtype: DTypeLike) -> int:
+        """Return ONNX's number of a type."""
+        return int(self._helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def apply(self, kind: str, rows: Tensor, *values: Any) -> Tensor:
-        """Combine each row with values in the type of the rows, as scikit-learn does."""
-        inputs = [np.asarray(value, dtype=rows.dtype) for value in values]
-        return rows._replace(name=self.op(kind, rows.name, *inputs))
-
-    def unit_rows(self, rows: Tensor, norm: str = "l2") -> Tensor:
-        """Scale rows to length 1; rows of zeros stay as they are."""
-        zero, one = np.array(0, dtype=rows.dtype), np.array(1, dtype=rows.dtype)
-        sizes = self.op("Abs", rows.name) if norm == "l1" else self.op("Mul", rows.name, rows.name)
-        norms = self.op("ReduceSum", sizes, np.array([1]), keepdims=1)
-        norms = norms if norm == "l1" else self.op("Sqrt", norms)
-        norms = self.op("Where", self.op("Greater", norms, zero), norms, one)
-        return rows._replace(name=self.op("Div", rows.name, norms))
-
-    def project(self, rows: Tensor, components: Array) -> Tensor:
-        """Return X Wᵀ."""
-        rows = self.promote(rows, components.dtype)
-        return self.apply("MatMul", rows, components.T)
-
-    def hstack(self, parts: Sequence[Tensor]) -> Tensor:
-        """Concatenate columns, in the widest of their types."""
-        if len(parts) == 1:
-            return parts[0]
-        dtype = np.result_type(*(part.dtype for part in parts))
-        names = [self.promote(part, dtype).name for part in parts]
-        return Tensor(self.op("Concat", *names, axis=1), dtype)
-
-    def columns(self, rows: Tensor | Columns, places: Sequence[int]) -> Tensor | Columns:
-        """Return some columns: as one matrix, unless they are of different types."""
-        if isinstance(rows, Tensor):
-            return rows._replace(name=self.op("Gather", rows.name, np.array(places), axis=1))
-        found = [rows.columns[place] for place in places]
-        kinds = {column.dtype for column in found}
-        return self.hstack(found) if len(kinds) == 1 else Columns(found)
+    def _described(self, tensor: Tensor, shape: Shape, name: str = "") -> Any:
+        number = self.type_number(tensor.dtype)
+        return self._helper.make_tensor_value_info(name or tensor.name, number, shape)
 
     def model(
         self,
-        inputs: Mapping[str, tuple[Any, Sequence[Any]]],
-        outputs: Mapping[str, tuple[Any, Sequence[Any]]],
-        metadata: dict[str, str],
+        inputs: Sequence[tuple[Tensor, Shape]],
+        outputs: Mapping[str, tuple[Tensor, Shape]],
+        metadata: Mapping[str, str],
         **about: Any,
     ) -> Any:
-        """Return the checked model; inputs and outputs by name: NumPy type and shape."""
+        """Return the checked model of these inputs and outputs."""
+        for name, (tensor, _) in outputs.items():
+            self._nodes.append(self._helper.make_node("Identity", [tensor.name], [name]))
         graph = self._helper.make_graph(
             self._nodes,
             "labelkin",
-            [self._described(name, *kind) for name, kind in inputs.items()],
-            [self._described(name, *kind) for name, kind in outputs.items()],
+            [self._described(*kind) for kind in inputs],
+            [self._described(*kind, name) for name, kind in outputs.items()],
             list(self._constants.values()),
-            value_info=self._declared,
         )
-        sets = {"": self._opset, **{domain: _DOMAINS[domain] for domain in sorted(self._domains)}}
         model = self._helper.make_model(
             graph,
-            opset_imports=[self._helper.make_opsetid(*item) for item in sets.items()],
-            ir_version=_IR_VERSION[self._opset],
+            opset_imports=[self._helper.make_opsetid(*item) for item in self._opsets.items()],
+            ir_version=_IR_VERSION,
             producer_name="labelkin",
             **about,
         )
-        self._helper.set_model_props(model, metadata)
-        import_optional("onnx.checker", "onnx").check_model(model, full_check=True)
+        self._helper.set_model_props(model, dict(metadata))
+        import_optional("onnx.checker", "onnx").check_model(model)
         return model
 
 
 def _smallest_type(values: Array) -> Array:
     """Return numbers in the smallest type in which all of them are exact."""
-    if values.size and values.min() >= 0 and (values.astype(np.uint8) == values).all():
-        return values.astype(np.uint8)
-    single = values.astype(np.float32)
-    return single if (single == values).all() else values
+    with np.errstate(all="ignore"):
+        for dtype in (np.uint8, np.float16, np.float32):
+            short = values.astype(dtype)
+            if (short == values).all():
+                return short
+    return values

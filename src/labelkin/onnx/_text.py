@@ -1,4 +1,4 @@
-r"""Converters of texts: word counts and TF-IDF weights.
+r"""Converters of texts, into word counts and TF-IDF weights, and of dates.
 
 ONNX has no operator for lower case or for removing accents that gives the same result on every
 machine. Both work character by character, so texts are split into characters, each is replaced,
@@ -9,14 +9,14 @@ operator ``Tokenizer``, in every build since 2019.
 
 import sys
 import unicodedata
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
-from labelkin.onnx._convert import transform
-from labelkin.onnx._graph import Graph, Tensor
+from labelkin.onnx._convert import convert
+from labelkin.onnx._graph import Tensor, hstack
+from labelkin.tabular._dates import DateEncoder
 
 # The least length of a word, by the pattern that finds words.
 _LENGTHS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1}
@@ -25,168 +25,165 @@ _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
 _PAD = "\x01"  # after the last word of a text; not a character of words
 
 
-@transform.register
-def _count_vectorizer(step: CountVectorizer, graph: Graph, rows: Tensor) -> Tensor:
+@convert.register
+def _count_vectorizer(step: CountVectorizer, rows: Tensor) -> Tensor:
     _check(step)
-    # ONNX Runtime fails on no texts, or on texts without a word: one more text is added, and its
-    # row removed below.
-    texts = graph.op("Reshape", rows.name, np.array([-1]))
-    texts = graph.op("Concat", texts, _strings(["one"]), axis=0)
-    plain = _plain_characters(step)
-    if plain:
-        texts = _replace_characters(graph, texts, plain, step.strip_accents != "ascii")
+    texts = _with_another(rows, "one")
+    if step.lowercase or step.strip_accents:
+        texts = _replace_characters(texts, step)
     pattern = rf"[\p{{L}}\p{{N}}_]{{{_LENGTHS[step.token_pattern]},}}"
-    words = graph.split(texts, pad_value=_PAD, tokenexp=pattern)
-    counts = graph.op("TfIdfVectorizer", words, mode="TF", max_skip_count=0, **_pool(step))
-    counts = graph.op("Slice", counts, np.array([0]), np.array([-1]), np.array([0]))
+    words = _split(texts, pad_value=_PAD, tokenexp=pattern)
+    pool = _pool(step)
+    counts = words.op("TfIdfVectorizer", dtype="f4", mode="TF", max_skip_count=0, **pool)
+    counts = counts.op("Slice", np.array([0]), np.array([-1]), np.array([0]))
     if step.binary:
-        counts = graph.op("Greater", counts, np.float32(0))
-    dtype = np.dtype(step.dtype) if np.dtype(step.dtype).kind == "f" else np.dtype(np.float64)
-    return Tensor(graph.cast(counts, dtype), dtype)
+        counts = counts > 0
+    return counts.astype(step.dtype if np.dtype(step.dtype).kind == "f" else np.float64)
 
 
-@transform.register
-def _tfidf_transformer(step: TfidfTransformer, graph: Graph, rows: Tensor) -> Tensor:
-    name, one = rows.name, np.array(1, dtype=rows.dtype)
+@convert.register
+def _tfidf_transformer(step: TfidfTransformer, rows: Tensor) -> Tensor:
     if step.sublinear_tf:
-        zero = np.array(0, dtype=rows.dtype)
-        logs = graph.op("Add", graph.op("Log", graph.op("Max", name, one)), one)
-        name = graph.op("Where", graph.op("Greater", name, zero), logs, zero)
+        rows = (rows > 0).choose(rows.at_least(1).op("Log") + 1, 0)
     if step.use_idf:
-        name = graph.op("Mul", name, step.idf_.astype(rows.dtype))
-    rows = rows._replace(name=name)
-    return rows if step.norm is None else graph.unit_rows(rows, step.norm)
+        rows = rows * step.idf_
+    return rows if step.norm is None else rows.unit_rows(step.norm)
 
 
-@transform.register
-def _tfidf_vectorizer(step: TfidfVectorizer, graph: Graph, rows: Tensor) -> Tensor:
-    counts = _count_vectorizer(step, graph, rows)
-    return transform(step._tfidf, graph, counts)
+@convert.register
+def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
+    return convert(step._tfidf, _count_vectorizer(step, rows))
 
 
-def _check(step: CountVectorizer) -> None:
-    """Raise ValueError for parameters that no graph can express."""
-    stops = step.get_stop_words() or ()
-    own = [name for name in ("preprocessor", "tokenizer") if getattr(step, name) is not None]
-    if callable(step.strip_accents):
-        own.append("strip_accents")
-    if own:
-        why = f"a {own[0]} of your own"
-    elif step.analyzer != "word":
-        why = f"analyzer={step.analyzer!r}"
-    elif step.token_pattern not in _LENGTHS:
-        why = f"token_pattern={step.token_pattern!r}"
-    elif stops and (step.ngram_range != (1, 1) or not set(step.vocabulary_).isdisjoint(stops)):
-        why = "stop words inside its terms"
-    else:
-        return
-    raise ValueError(
-        f"{type(step).__name__} with {why} cannot be exported to ONNX; keep it in Python and "
-        "export the steps after it."
-    )
+def _with_another(rows: Tensor, text: str) -> Tensor:
+    """Add a text at the end, since ONNX Runtime fails on no texts or on texts without a word."""
+    return rows.reshape(-1).op("Concat", _strings([text]), axis=0)
 
 
 def _strings(values: list[str]) -> Any:
     return np.array(values, dtype=object)
 
 
+def _split(strings: Tensor, **how: Any) -> Tensor:
+    """Add the parts of each string, one row per string."""
+    return strings.op("Tokenizer", domain="com.microsoft", mark=0, mincharnum=1, **how)
+
+
+def _check(step: CountVectorizer) -> None:
+    """Raise ValueError for parameters that no graph can express."""
+    own = step.preprocessor or step.tokenizer or callable(step.strip_accents)
+    stops = step.get_stop_words() or ()
+    in_terms = step.ngram_range != (1, 1) or not set(step.vocabulary_).isdisjoint(stops)
+    reasons = {
+        "a preprocessor or tokenizer of your own": own,
+        f"analyzer={step.analyzer!r}": step.analyzer != "word",
+        f"token_pattern={step.token_pattern!r}": step.token_pattern not in _LENGTHS,
+        "stop words inside its terms": stops and in_terms,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise ValueError(
+                f"{type(step).__name__} with {reason} cannot be exported to ONNX; keep it in "
+                "Python and export the steps after it."
+            )
+
+
 def _pool(step: CountVectorizer) -> dict[str, Any]:
     """Return the vocabulary in the operator's order: single words first, then pairs."""
     low, high = step.ngram_range
-    terms = sorted(
-        ((term.split(" "), column) for term, column in step.vocabulary_.items()),
-        key=lambda item: (len(item[0]), item[1]),
-    )
-    lengths = np.array([len(parts) for parts, _ in terms])
-    starts = [int(lengths[lengths < n].sum()) for n in range(1, high + 1)]
+    terms = [(term.split(" "), int(column)) for term, column in step.vocabulary_.items()]
+    terms.sort(key=lambda term: (len(term[0]), term[1]))
+    lengths = np.array([len(words) for words, _ in terms])
     return {
         "min_gram_length": low,
         "max_gram_length": high,
-        "ngram_counts": starts,
-        "ngram_indexes": [int(column) for _, column in terms],
-        "pool_strings": [part for parts, _ in terms for part in parts],
+        "ngram_counts": [int(lengths[lengths < n].sum()) for n in range(1, high + 1)],
+        "ngram_indexes": [column for _, column in terms],
+        "pool_strings": [word for words, _ in terms for word in words],
     }
 
 
 # ----------------------------------------------------------------------------- characters
 
 
-def _plain_characters(step: CountVectorizer) -> dict[str, str]:
-    """Return the characters that lower case and the removal of accents change, and the results.
-
-    A letter that occurs in no term, neither before nor after the change, is left out, because
-    its word is unknown in either case: a model of English texts lists no Korean.
-    """
-    if not step.lowercase and step.strip_accents is None:
-        return {}
-    preprocess: Callable[[str], str] = step.build_preprocessor()
-    alphabet = set("".join(step.vocabulary_))
-    single = step.ngram_range[1] == 1
-    plain = {}
-    for code in range(sys.maxunicode + 1):
-        before = chr(code)
-        if unicodedata.category(before) in ("Cn", "Co", "Cs"):  # not characters of texts
-            continue
-        after = preprocess(before)
-        if step.strip_accents == "ascii":  # characters not listed are removed
-            if after:
-                plain[before] = after
-            continue
-        if after == before:
-            continue
-        was, now = _is_word(before), [_is_word(letter) for letter in after]
-        if was and all(now) and now and (single or len(after) == 1):
-            if before not in alphabet and not alphabet.issuperset(after):
-                continue
-        elif not was and now and not any(now):
-            continue
-        plain[before] = after
-    return plain
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
-
-
-def _replace_characters(graph: Graph, texts: str, plain: dict[str, str], keep: bool) -> str:
-    """Add texts with characters replaced, others kept or removed, and white space shortened.
+def _replace_characters(texts: Tensor, step: CountVectorizer) -> Tensor:
+    """Add texts in lower case or without accents, and with white space shortened.
 
     Each distinct piece is processed once: texts have most of their pieces in common.
     """
-    pieces = graph.split(texts, pad_value="", tokenexp=_PIECE)
-    different, _, back = graph.ops("Unique", pieces, outputs=["", "", ""])
-    letters = graph.split(different, pad_value="", separators=[""])
+    preprocess = step.build_preprocessor()
+    removes = step.strip_accents == "ascii"  # what has no ASCII letters
+    plain = {}
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.category(letter) not in ("Cn", "Co", "Cs"):  # not characters of texts
+            replaced = preprocess(letter)
+            if replaced if removes else replaced != letter:
+                plain[letter] = replaced
+    pieces = _split(texts, pad_value="", tokenexp=_PIECE)
+    different, _, back = texts.graph.ops("Unique", pieces, dtypes=[object, np.int64, np.int64])
+    letters = _split(different, pad_value="", separators=[""])
     replacements = sorted(set(plain.values()))
     place = {after: number for number, after in enumerate(replacements, start=1)}
-    found = graph.op(
+    found = letters.op(
         "LabelEncoder",
-        letters,
+        dtype=np.int64,
         domain="ai.onnx.ml",
         keys_strings=list(plain),
         values_int64s=[place[after] for after in plain.values()],
         default_int64=0,
     )
-    replaced = graph.op("Gather", _strings(["", *replacements]), found)
-    if keep:
-        replaced = graph.op("Where", graph.op("Equal", found, np.array(0)), letters, replaced)
-    together = graph.op("Gather", _join(graph, replaced), back)
-    return _join(graph, graph.op("Reshape", together, graph.op("Shape", pieces)))
+    after = found.take_from(_strings(["", *replacements]))
+    after = after if removes else found.equals(0).choose(letters, after)
+    together = back.take_from(_join(after))
+    return _join(together.op("Reshape", pieces.op("Shape", dtype=np.int64)))
 
 
-def _join(graph: Graph, parts: str) -> str:
+def _join(parts: Tensor) -> Tensor:
     """Add each row's strings joined into one, in pairs until one is left."""
-    one, two = np.array([1]), np.array([2])
-    height = graph.op("Concat", graph.op("Shape", parts, end=1), one, axis=0)
-    blank = graph.op("Expand", _strings([""]), height)
+    zero, one, two = np.array([0]), np.array([1]), np.array([2])
+    height = parts.op("Shape", dtype=np.int64, end=1).op("Concat", one, axis=0)
+    blank = parts.graph.constant(_strings([""])).op("Expand", height)
 
-    def pairs(_: str, row: str) -> tuple[str, str]:
-        width = graph.op("Shape", row, start=1)
-        half = graph.op("Div", graph.op("Add", width, one), two)
-        end = graph.op("Mul", half, two)
-        even = graph.op("Concat", row, blank, axis=1)
-        left = graph.op("Slice", even, np.array([0]), end, one, two)
-        right = graph.op("Slice", even, one, end, one, two)
-        again = graph.op("Squeeze", graph.op("Greater", half, one))
-        return again, graph.op("StringConcat", left, right)
+    def pairs(_: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
+        half = (row.op("Shape", dtype=np.int64, start=1) + 1) / 2
+        even = hstack([row, blank])
+        left, right = (even.op("Slice", first, half * 2, one, two) for first in (zero, one))
+        return (half > 1).op("Squeeze"), left.op("StringConcat", right)
 
-    return graph.op("Reshape", graph.loop(pairs, Tensor(parts, np.dtype(object))), np.array([-1]))
+    return parts.graph.loop(pairs, parts).reshape(-1)
+
+
+# ---------------------------------------------------------------------------------- dates
+
+# Days before each month, January having the number 1.
+_DAYS_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334])
+
+
+@convert.register
+def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
+    """Add year, month, weekday and hour of each column; NaN where a date is missing."""
+    # A date begins with three numbers; hour and minute may follow. The last text, which is
+    # removed, makes five columns of numbers at least.
+    texts = _with_another(rows, "1 1 1 1 1")
+    numbers = _split(texts, pad_value="-1", tokenexp="[0-9]+").astype(np.int64)
+    numbers = numbers.op("Slice", np.array([0, 0]), np.array([-1, 5]), np.array([0, 1]))
+    first, second, third, hour, minute = (numbers.columns([i]) for i in range(5))
+    year_first = first > 31
+    # 70 is 1970, and 69 is 2069.
+    century = (third < 100).astype(np.int64) * 1900 + (third < 70).astype(np.int64) * 100
+    year = year_first.choose(first, third + century)
+    month = year_first.choose(second, second if step.day_first else first)
+    day = year_first.choose(third, first if step.day_first else second)
+    month = month.at_least(1).at_most(12)  # what is no date must not end the run
+
+    is_leap = ((year % 4).equals(0) & ((year % 100) > 0)) | (year % 400).equals(0)
+    leap_day = (is_leap & (month > 2)).astype(np.int64)
+    passed = month.take_from(_DAYS_BEFORE) + leap_day + day - 1  # days of the year
+    # The first of January of the year 1 was a Monday.
+    years = year - 1
+    weekday = (years * 365 + years / 4 - years / 100 + years / 400 + passed) % 7
+
+    year_part = passed.astype(np.float64) / 366 + year.astype(np.float64)
+    hours = minute.at_least(0).astype(np.float64) / 60 + hour.at_least(0).astype(np.float64)
+    found = first.equals(-1).choose(np.nan, hstack([year_part, month, weekday, hours]))
+    return found.reshape(-1, 4 * step.n_features_in_)

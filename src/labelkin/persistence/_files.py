@@ -19,7 +19,7 @@ from labelkin._utils.limits import check_archive, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
-from labelkin.persistence._checks import check_model
+from labelkin.persistence._invariants import check_model
 from labelkin.persistence._names import to_file_names, to_import_paths
 from labelkin.persistence._packing import pack_model, unpack_forests, unpack_words
 from labelkin.persistence._schema import check_schema

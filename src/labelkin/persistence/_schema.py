@@ -10,7 +10,7 @@ or a small file that takes exponential time.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from labelkin._utils.untrusted import read_npy, read_sparse
@@ -108,14 +108,25 @@ class _Check:
         self.owners: dict[str, int] = {}
         self.arrays: dict[str, Any] = {}
 
-    def visit(self, node: Any, depth: int) -> int:
-        """Check a node and those below it; return a hash of all they contain."""
+    def visit(self, value: Any, depth: int) -> int:
+        """Check a value of the schema and all inside it; return a hash of what it contains.
+
+        Whatever has a loader or an id is a node, wherever it stands: what is built later was
+        visited here.
+        """
         if depth > self.max_depth:
             raise ValueError(
                 f"it is nested more than {self.max_depth} deep; if you trust it, raise max_depth="
             )
-        if not isinstance(node, dict):
-            raise ValueError("a node of the schema is not an object")
+        if isinstance(value, dict) and ("__loader__" in value or "__id__" in value):
+            return self._visit_node(value, depth)
+        if isinstance(value, dict):
+            return hash(tuple((key, self.visit(item, depth)) for key, item in value.items()))
+        if isinstance(value, list):
+            return hash(tuple(self.visit(item, depth) for item in value))
+        return hash((type(value), value))
+
+    def _visit_node(self, node: dict[str, Any], depth: int) -> int:
         loader, module, last = (node.get(f"__{key}__") for key in ("loader", "module", "class"))
         if not (isinstance(loader, str) and isinstance(module, str) and isinstance(last, str)):
             raise ValueError("a node of the schema has no type or no loader")
@@ -125,8 +136,17 @@ class _Check:
         name = f"{module}.{last}"
         if not self._accepts(loader, name):
             self.unknown.add(name)
-        inner = [self.visit(child, depth + 1) for child in _children(node, loader)]
-        content = hash((loader, name, self._own_content(node, loader, last), *inner))
+        inner = {key: item for key, item in node.items() if key != "__id__"}
+        if loader in ("NdArrayNode", "SparseMatrixNode") and "file" in node:
+            self._read(node["file"], ident, loader, last)
+            inner["file"] = hash(self.parts[node["file"]])  # equal arrays may be in several files
+        content = hash(
+            tuple((key, self.visit(item, depth + 1)) for key, item in sorted(inner.items()))
+        )
+        if loader in _PLAIN:
+            _PLAIN[loader](node["content"])
+        if loader == "TreeNode":
+            self._check_tree(node)
         if self.contents.setdefault(ident, content) != content:
             raise ValueError("an id of the schema stands for two different objects")
         return content
@@ -135,28 +155,6 @@ class _Check:
         if name in self.trusted and loader in _FOR_TRUSTED:
             return True
         return name in (self.objects if loader == "ObjectNode" else _TYPES.get(loader, ()))
-
-    def _own_content(self, node: dict[str, Any], loader: str, name: str) -> Any:
-        """Check what a node holds besides other nodes; return it in a form to be hashed."""
-        content: Any = node.get("content")
-        if loader == "JsonNode":
-            value = json.loads(content) if isinstance(content, str) else []
-            if isinstance(value, (list, dict)):
-                raise ValueError("a value of the schema is not a plain one")
-            return content
-        if loader == "SliceNode":
-            bounds = [content.get(key) for key in ("start", "stop", "step")]
-            if not all(bound is None or type(bound) is int for bound in bounds):
-                raise ValueError("a slice of the schema is not one of whole numbers")
-            return tuple(bounds)
-        if loader == "DictNode":
-            return tuple(content)
-        if loader in ("NdArrayNode", "SparseMatrixNode") and "file" in node:
-            self._read(node["file"], node["__id__"], loader, name)
-            return hash(self.parts[node["file"]])  # equal arrays may be in several files
-        if loader == "TreeNode":
-            self._check_tree(node)
-        return node.get("type")
 
     def _read(self, file: Any, ident: int, loader: str, name: str) -> None:
         """Check the file of an array, once."""
@@ -186,32 +184,16 @@ class _Check:
             raise ValueError("a decision tree has invalid nodes")
 
 
-def _children(node: dict[str, Any], loader: str) -> Iterator[Any]:
-    """Yield the nodes directly below a node."""
-    content = node.get("content")
-    if loader == "DictNode":
-        if not isinstance(content, dict):
-            raise ValueError("a dictionary of the schema has no content")
-        yield node.get("key_types")
-        yield from content.values()
-    elif loader in ("ListNode", "TupleNode", "SetNode"):
-        if not isinstance(content, list):
-            raise ValueError("a list of the schema has no content")
-        yield from content
-    elif loader == "NdArrayNode":
-        if node.get("type") == "json":
-            yield node.get("shape")
-            yield from content if isinstance(content, list) else [None]
-        elif node.get("type") != "numpy" or "file" not in node:
-            raise ValueError("an array of the schema has no content")
-    elif loader in ("TreeNode", "LossNode"):
-        reduced = node.get("__reduce__")
-        yield reduced.get("args") if isinstance(reduced, dict) else None
-        yield content
-    elif loader in ("ConstructorFromReduceNode", "DTypeNode", "ObjectNode", "RandomStateNode"):
-        if loader != "ObjectNode" or content is not None:
-            yield content
-    elif loader == "SliceNode" and not isinstance(content, dict):
-        raise ValueError("a slice of the schema has no content")
-    elif loader == "SparseMatrixNode" and (node.get("type") != "scipy" or "file" not in node):
-        raise ValueError("a sparse matrix of the schema has no content")
+def _check_plain(content: Any) -> None:
+    if not isinstance(content, str) or isinstance(json.loads(content), (list, dict)):
+        raise ValueError("a value of the schema is not a plain one")
+
+
+def _check_slice(content: Any) -> None:
+    bounds = [content.get(key) for key in ("start", "stop", "step")]
+    if not all(bound is None or type(bound) is int for bound in bounds):
+        raise ValueError("a slice of the schema is not one of whole numbers")
+
+
+# Nodes that hold values of JSON besides other nodes.
+_PLAIN = {"JsonNode": _check_plain, "SliceNode": _check_slice}

@@ -8,10 +8,10 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.guesses import Guess
 from labelkin._utils.names import did_you_mean
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._columns import column_kind, column_numbers, column_strings
 from labelkin.tabular._dates import find_day_first
 

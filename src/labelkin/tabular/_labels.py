@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.guesses import Guess
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._columns import column_kind, column_lists, column_numbers, column_strings
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}

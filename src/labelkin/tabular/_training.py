@@ -8,11 +8,11 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
-from labelkin._utils.guesses import Guess
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._columns import as_table
 from labelkin.tabular._kinds import Missing, Scale
 from labelkin.tabular._labels import LabelColumns

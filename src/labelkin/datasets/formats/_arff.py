@@ -1,8 +1,8 @@
 """ARFF files of Mulan and MEKA."""
 
 import codecs
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from sklearn.utils import Bunch
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     shorten,
     strip_compression,
 )
-from labelkin.datasets.formats._arff_header import Attribute, Header, quote, read_header
+from labelkin._utils.optional import import_optional
+from labelkin.datasets.formats._arff_header import Header, is_binary, quote, read_header
 from labelkin.datasets.formats._arff_rows import RowReader
 from labelkin.datasets.formats._columns import Labels, find_columns, find_features, find_labels
 from labelkin.datasets.formats._content import Content, check_content, make_bunch, number_text
@@ -28,6 +29,7 @@ from labelkin.datasets.formats._mulan_xml import (
     read_labels_xml,
     write_labels_xml,
 )
+from labelkin.datasets.formats._raw_table import RawTable
 
 _ROWS = 1000  # written at once
 
@@ -83,15 +85,15 @@ def read_arff(
 
     """
     _check_encoding(encoding)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        names = header.names
-        label_columns = _label_columns(header, path, xml, labels)
-        features = find_features(names, label_columns, drop, path)
-        _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
-        kept = np.union1d(features, label_columns)
-        reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
-        matrix = reader.read(file, header.last_line)
+    file = io.BytesIO(read_unpacked(path))
+    header = read_header(file, path, encoding)
+    names = header.names
+    label_columns = _label_columns(header, path, xml, labels)
+    features = find_features(names, label_columns, drop, path)
+    _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
+    kept = np.union1d(features, label_columns)
+    reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
+    matrix = reader.read(file, header.last_line)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
         matrix[:, np.searchsorted(kept, features)],
@@ -103,38 +105,40 @@ def read_arff(
     )
 
 
-@dataclass(frozen=True)
-class ArffTable:
-    """All columns of an ARFF file, features and labels alike."""
-
-    attributes: list[Attribute]
-    matrix: Any
-    """Dense or CSR, one column per attribute; nominal values are coded as in `read_arff`."""
-    label_names: list[str] | None
-    """What the XML beside the file, or MEKA's ``-C``, declares as labels; it may lack them."""
-
-
 def read_arff_table(
-    path: str | Path, *, encoding: str = "utf-8", ignore: Container[str] = ()
-) -> ArffTable:
-    """Read every attribute but those to ignore; unlike in `read_arff`, labels may be missing."""
+    path: str | Path, *, encoding: str | None = None, ignore: Iterable[str] = ()
+) -> RawTable:
+    """Return every attribute but those to ignore; unlike in `read_arff`, labels may be missing."""
+    encoding = encoding or "utf-8"
     _check_encoding(encoding)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        names = header.names
-        columns = np.array([i for i, name in enumerate(names) if name not in ignore], dtype=int)
-        if not columns.size:
-            raise FormatError(path, "no attribute is left besides those ignored")
-        _check_kinds(header, columns, path, "ignore")
-        reader = RowReader(header.attributes, columns.tolist(), [], path, encoding)
-        matrix = reader.read(file, header.last_line)
+    ignored = set(ignore)
+    file = io.BytesIO(read_unpacked(path))
+    header = read_header(file, path, encoding)
+    columns = [i for i, name in enumerate(header.names) if name not in ignored]
+    if not columns:
+        raise FormatError(path, "no attribute is left besides those ignored")
+    _check_kinds(header, columns, path, "ignore")
+    matrix = RowReader(header.attributes, columns, [], path, encoding).read(file, header.last_line)
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:
         label_names = read_labels_xml(xml)
     elif header.meka_count is not None:
-        label_names = [names[i] for i in find_labels(header.meka_count, names, path)]
-    return ArffTable([header.attributes[i] for i in columns], matrix, label_names)
+        found = find_labels(header.meka_count, header.names, path)
+        label_names = [header.names[i] for i in found]
+    attributes = [header.attributes[i] for i in columns]
+    names = [attribute.name for attribute in attributes]
+    # The codes of a no/yes pair mean the same in every file; those of other nominal values
+    # depend on the order in which the file declares them, so the values themselves are kept.
+    nominal = [one for one in attributes if one.values and not is_binary(one.values)]
+    data = matrix
+    if nominal and not sparse.issparse(matrix):
+        by_name: dict[str, Any] = dict(zip(names, matrix.T, strict=True))
+        for one in nominal:
+            codes = by_name[one.name]
+            by_name[one.name] = [None if np.isnan(c) else one.values[int(c)] for c in codes]
+        data = import_optional("pandas").DataFrame(by_name)
+    return RawTable(str(path), data, names, label_names)
 
 
 def _check_encoding(encoding: str) -> None:
@@ -177,9 +181,9 @@ def _label_columns(
     )
 
 
-def _check_kinds(header: Header, columns: np.ndarray, path: str | Path, argument: str) -> None:
+def _check_kinds(header: Header, columns: Iterable[int], path: str | Path, argument: str) -> None:
     """Refuse text and dates, and name the argument that leaves a column out."""
-    for column in columns.tolist():
+    for column in columns:
         attribute = header.attributes[column]
         if attribute.kind not in ("numeric", "nominal"):
             raise FormatError(

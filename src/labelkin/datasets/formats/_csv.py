@@ -7,7 +7,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,12 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     reason,
     shorten,
     strip_compression,
 )
-from labelkin._utils.guesses import Guess
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, check_unique
@@ -36,7 +34,7 @@ from labelkin.datasets.formats._dialect import (
     parse_number,
     unit_of,
 )
-from labelkin.datasets.formats._frames import bunch_of_frame
+from labelkin.datasets.formats._raw_table import Guess, RawTable, bunch_of_table
 
 _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]
@@ -48,24 +46,14 @@ _ROWS = 10_000  # written at once
 _COLUMN_BYTES = 7000  # what Arrow takes for a column of any length
 
 
-@dataclass
-class CsvDialect:
-    """How a CSV file is written."""
-
-    delimiter: str
-    encoding: str
-    decimal: str = "."
-    guesses: list[Guess] = field(default_factory=list)
-    """What was guessed and is not usual."""
-
-
 def read_csv(
     path: str | Path,
     labels: Labels | None = None,
     *,
     drop: str | Iterable[str] = (),
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Bunch:
     """Read a CSV table with a header line; needs the ``data`` extra.
 
@@ -78,9 +66,8 @@ def read_csv(
         0 and 1, or false and true.
     drop : names or comma-separated string, default=()
         Columns to leave out, such as an identifier.
-    delimiter : str, optional
-        By default a comma, in files whose name ends in ``.tsv`` or ``.tab`` a tab.
-    encoding : str, default="utf-8"
+    delimiter, encoding, decimal : str, optional
+        How the file is written: as in `read_table`, guessed from the content if not given.
 
     Returns
     -------
@@ -89,48 +76,45 @@ def read_csv(
         of text is refused by name: encode it as numbers first, or drop it.
 
     """
+    table = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    return bunch_of_table(table, labels, drop)
+
+
+def read_csv_table(path: str | Path, **options: Any) -> RawTable:
+    """Return a file as a table; `options` are those of `parse_table`."""
     import_optional("pyarrow")  # a missing extra is reported before a missing file
-    with open_for_reading(path) as file:
-        raw = file.read()
-    delimiter = delimiter or _usual_delimiter(path)
-    table, _ = parse_csv_table(raw, path, delimiter=delimiter, encoding=encoding, decimal=".")
-    return bunch_of_frame(table.to_pandas(), labels, drop, path)
+    return parse_table(read_unpacked(path), str(path), **options)
 
 
-def _usual_delimiter(path: str | Path) -> str:
-    return "\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ","
-
-
-def parse_csv_table(
+def parse_table(
     raw: bytes,
-    path: str | Path,
+    source: str,
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
     as_strings: Iterable[str] = (),
-) -> tuple[Any, CsvDialect]:
-    """Return a file's content as an Arrow table with unique names, and how it is written.
+) -> RawTable:
+    """Return the content of a CSV file as a table; errors name it by `source`.
 
     Delimiter, encoding and decimal mark are guessed from the content unless they are given. Columns
-    `as_strings` are kept as they are written, such as numbers with leading zeros. Errors name the
-    file by `path`.
+    `as_strings` are kept as they are written, such as numbers with leading zeros.
     """
     if not raw.strip():
-        raise FormatError(path, "not a CSV table (the file is empty)")
-    text, found_encoding = decode(raw, path, encoding)
-    named = _SEP_LINE.match(text)
-    if named:
+        raise FormatError(source, "not a CSV table (the file is empty)")
+    guesses = []
+    text, found = decode(raw, source, encoding)
+    if encoding is None and found != "utf-8":
+        guesses.append(Guess(found, ("encoding",)))
+    if named := _SEP_LINE.match(text):
         text = text[named.end() :]
-    dialect = CsvDialect(delimiter or (named[1] if named else find_delimiter(text)), found_encoding)
-    guesses = dialect.guesses
-    if delimiter is None and dialect.delimiter != ",":
-        shown = "tab" if dialect.delimiter == "\t" else repr(dialect.delimiter)
-        guesses.append(Guess(f"{shown} between columns", ("delimiter",)))
-    if encoding is None and dialect.encoding != "utf-8":
-        guesses.append(Guess(dialect.encoding, ("encoding",)))
+    if delimiter is None:
+        delimiter = named[1] if named else find_delimiter(text)
+        if delimiter != ",":
+            shown = "tab" if delimiter == "\t" else repr(delimiter)
+            guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
 
-    table = _read_cells(text, path, dialect.delimiter)
+    table = _read_cells(text, source, delimiter)
     if n_empty := _count_empty_rows(table):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
         guesses.append(Guess(f"{rows} at the end left out", ()))
@@ -140,34 +124,28 @@ def parse_csv_table(
     columns = dict(cells)
     names = [name for name in columns if name not in set(as_strings)]
     for name in names:
-        columns[name] = _plain_values(cells[name], name, path)
+        columns[name] = _plain_values(cells[name], name, source)
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
-    dialect.decimal = decimal or guess_decimal(texts.values(), dialect.delimiter)
-    if dialect.decimal == ",":
+    mark = decimal or guess_decimal(texts.values(), delimiter)
+    if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
         points = [name for name in names if columns[name].type == "double"]
         texts |= {name: _distinct(cells[name]) for name in points}
-    numeric = [
-        name for name, values in texts.items() if values and are_numbers(values, dialect.decimal)
-    ]
+    numeric = [name for name, values in texts.items() if values and are_numbers(values, mark)]
     for name in numeric:
-        columns[name] = _parse_numbers(cells[name], texts[name], dialect.decimal)
-    grouped = [
-        name
-        for name in numeric
-        if any(has_thousands(value, dialect.decimal) for value in texts[name])
-    ]
+        columns[name] = _parse_numbers(cells[name], texts[name], mark)
+    grouped = [name for name in numeric if any(has_thousands(cell, mark) for cell in texts[name])]
     if grouped and decimal is None:
-        guesses.append(
-            Guess(f"thousands separated in {', '.join(grouped)}", ("decimal", "category"))
-        )
+        words = f"thousands separated in {', '.join(grouped)}"
+        guesses.append(Guess(words, ("decimal", "category")))
     for name in numeric:
         if unit := max(map(unit_of, texts[name])):
             guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
-    return import_optional("pyarrow").table(columns), dialect
+    frame = import_optional("pyarrow").table(columns).to_pandas()
+    return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
 
 
 def _read_cells(text: str, path: str | Path, delimiter: str) -> Any:
@@ -300,35 +278,22 @@ def write_csv(
         `read_csv` to read the file back.
 
     """
+    pandas = import_optional("pandas")
     content = check_content(path, data, target, feature_names, label_names)
     names = content.feature_names + content.label_names
     if any("\0" in name for name in names):
         raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
+    # csv leaves a carriage return unquoted, which readers take for the end of a line.
+    quoting = csv.QUOTE_ALL if any("\r" in name for name in names) else csv.QUOTE_MINIMAL
     with open_for_writing(path) as file:
-        # csv leaves a carriage return unquoted, which readers take for the end of a line.
-        delimiter = _usual_delimiter(path)
-        quote_all = any("\r" in name for name in names)
-        file.write(_csv_text([names], delimiter, quote_all))
-        for first in range(0, content.target.shape[0], _ROWS):
+        for first in range(0, max(content.target.shape[0], 1), _ROWS):
             features, labels = content.rows(first, first + _ROWS)
-            file.write(
-                _csv_text(
-                    [
-                        [number_text(value, missing="") for value in row] + label_row
-                        for row, label_row in zip(features.tolist(), labels.tolist(), strict=True)
-                    ],
-                    delimiter,
-                ),
+            pandas.DataFrame(np.hstack([features, labels]), columns=names).to_csv(
+                file,
+                sep="\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ",",
+                header=first == 0,
+                index=False,
+                float_format=number_text,
+                quoting=quoting,
+                lineterminator="\n",
             )
-
-
-def _csv_text(rows: Iterable[list[Any]], delimiter: str, quote_all: bool = False) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL,
-    )
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8")

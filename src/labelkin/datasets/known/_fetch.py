@@ -1,0 +1,244 @@
+"""Downloading a dataset: published files are converted to one ``.npz`` and checked."""
+
+import http.client
+import os
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
+
+from labelkin._utils.optional import import_optional
+from labelkin.datasets._describe import describe
+from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._npz import write_npz
+from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
+
+_PARTS = ("train", "test")
+
+
+def fetch(
+    info: DatasetInfo, folder: Path, *, progress: bool = False, timeout: float = 30.0
+) -> Path:
+    """Download, convert and check one dataset; return the path of its ``.npz`` in a folder.
+
+    The downloads go to a temporary folder and `write_npz` ends with a rename, so that no partial
+    file is ever visible, also when several processes fetch at once. After `timeout` seconds without
+    a byte the next address is tried.
+    """
+    path = folder / f"{info.name}.npz"
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
+        if info.files:
+            bunch = _from_files(info, Path(scratch), progress, timeout)
+        else:
+            bunch = _from_openml(info, Path(scratch))
+    check_statistics(info, bunch)
+    names = ("feature_names", "label_names", "feature_n_values", "split")
+    write_npz(path, bunch.data, bunch.target, **{name: bunch[name] for name in names})
+    return path
+
+
+def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
+    """Compare the data with the catalogue's figures (to the three decimals of Table 2)."""
+    rows = slice(None) if info.rows == "all" else np.flatnonzero(bunch.split == 0)
+    figures = describe(bunch.target[rows], bunch.data[rows]).table2()
+    wrong = [
+        f"{column} {figures[column]:.6g} instead of {expected:.6g}"
+        for column, expected in info.statistics.items()
+        if abs(figures[column] - expected) > (0 if isinstance(expected, int) else 1e-3)
+    ]
+    if wrong:
+        raise ValueError(
+            f"The files downloaded for {info.name} do not give the published statistics "
+            f"({', '.join(wrong)}); nothing was kept."
+        )
+
+
+def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float) -> Bunch:
+    for file in info.files:
+        # SciPy builds whatever a MATLAB file describes, indices out of range included.
+        if file.name.endswith(".mat") and file.sha256 is None:
+            raise ValueError(
+                f"{info.name}: {file.name} is read only if its sha256 is known; add it to the "
+                "SourceFile."
+            )
+    paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
+    try:
+        return _read(info, paths)
+    except ValueError as error:
+        reason = str(error).replace(f"{scratch}{os.sep}", "")
+        raise ValueError(
+            f"The files downloaded for {info.name} cannot be read ({reason}); nothing was kept."
+        ) from error
+
+
+def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
+    """Read the downloaded files, by role, as one dataset."""
+    if paths.get("all", Path()).suffix == ".mat":
+        return _from_mat(paths["all"])
+    labels = None if info.labels_last is None else -info.labels_last
+    xml = paths.pop("labels", None)
+    parts = {role: read_arff(path, xml=xml, labels=labels) for role, path in paths.items()}
+    if "all" not in parts:
+        bunch = _stack(parts["train"], parts["test"])
+    else:
+        bunch = parts["all"]
+        if "train" in parts:
+            bunch.split = recover_split(bunch, parts["train"], parts["test"])
+    if info.drop:
+        keep = [j for j, name in enumerate(bunch.feature_names) if name not in info.drop]
+        bunch.data = sp.csr_array(bunch.data)[:, keep]
+        bunch.feature_names = [bunch.feature_names[j] for j in keep]
+        bunch.feature_n_values = bunch.feature_n_values[keep]
+    return bunch
+
+
+def _retrieve(
+    info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool, timeout: float
+) -> Path:
+    """Download one file from the first of its addresses that gives the right bytes."""
+    pooch, requests = import_optional("pooch"), import_optional("requests")
+    bar = progress and find_spec("tqdm") is not None
+    path = scratch / file.name
+    failures = []
+    damaged = False
+    for url in file.urls:
+        try:
+            if bar:
+                print(url, file=sys.stderr)
+            pooch.HTTPDownloader(progressbar=bar, timeout=timeout)(url, str(path), None)
+        except (requests.RequestException, OSError) as error:
+            failures.append(f"{url}: {_reason(error)}")
+            continue
+        if file.sha256 in (None, pooch.file_hash(str(path), alg="sha256")):
+            return path
+        damaged = True
+        failures.append(f"{url}: the file's sha256 is not the published one")
+    raise (ValueError if damaged else ConnectionError)(
+        f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
+    )
+
+
+def _cure(info: DatasetInfo) -> str:
+    """Return the end of the sentence on a failed download: what the user can do."""
+    arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
+    by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
+    return (
+        "; nothing was kept: try again with a connection, or set LABELKIN_DATA to a folder that "
+        f"holds {info.name}.npz{by_hand if arff else ''}."
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return the cause of a nested exception in a few words."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status is not None:
+        return f"the server answered {status}"
+    kind = type(error).__name__
+    if "Timeout" in kind:
+        return "no answer in time"
+    if "Chunked" in kind or "IncompleteRead" in str(error):
+        return "the connection was cut"
+    return "no connection" if "Connection" in kind else f"{kind}: {error}"
+
+
+def _from_mat(path: Path) -> Bunch:
+    """Read the Yahoo sets: train_data, train_target, ... of a MATLAB file, targets −1 and 1."""
+    from scipy.io import loadmat  # slow to import
+
+    content = loadmat(path)
+    parts = []
+    for part in _PARTS:
+        X = sp.csr_array(content[f"{part}_data"])
+        Y = sp.csr_array(content[f"{part}_target"]).toarray()
+        Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
+        parts.append(
+            Bunch(
+                data=X,
+                target=(Y > 0).astype(np.uint8),
+                feature_names=None,
+                label_names=None,
+                feature_n_values=np.zeros(X.shape[1], dtype=np.int32),
+            )
+        )
+    return _stack(*parts)
+
+
+def _from_openml(info: DatasetInfo, scratch: Path) -> Bunch:
+    """Download through scikit-learn, which checks OpenML's checksum."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A network error occurred")  # before it retries
+            found = fetch_openml(
+                data_id=info.openml,
+                as_frame=False,
+                parser="liac-arff",
+                data_home=scratch,
+                n_retries=1,
+            )
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        kind = ValueError if isinstance(error, ValueError) else ConnectionError
+        raise kind(
+            f"{info.name} could not be downloaded from OpenML ({error}){_cure(info)}"
+        ) from error
+    target = np.char.upper(np.asarray(found.target).astype(str))
+    return Bunch(
+        data=sp.csr_array(found.data, dtype=np.float64),
+        target=np.isin(target, ("TRUE", "1", "1.0")).astype(np.uint8),
+        feature_names=list(found.feature_names),
+        label_names=list(found.target_names),
+        feature_n_values=np.array(
+            [len(found.categories.get(name, ())) for name in found.feature_names], dtype=np.int32
+        ),
+        split=None,
+    )
+
+
+def _stack(train: Bunch, test: Bunch) -> Bunch:
+    """Stack training and test rows, which have the same columns."""
+    data = sp.vstack([sp.csr_array(train.data), sp.csr_array(test.data)], format="csr")
+    split = np.repeat(np.array([0, 1], dtype=np.uint8), [len(train.target), len(test.target)])
+    return Bunch(
+        **{**train, "data": data, "target": np.vstack([train.target, test.target]), "split": split}
+    )
+
+
+def recover_split(full: Bunch, train: Bunch, test: Bunch) -> np.ndarray:
+    """Mark the rows of the full file that the published training and test files hold.
+
+    Rows are matched by their values. Of equal rows in both parts, the first is marked as a
+    training row: each part then holds the right rows, whichever copy it is. A row in neither
+    part (genbase has one) is marked as a test row.
+    """
+    in_train, in_test = Counter(_row_keys(train)), Counter(_row_keys(test))
+    split = np.ones(len(full.target), dtype=np.uint8)
+    unmatched = 0
+    for i, key in enumerate(_row_keys(full)):
+        if in_train[key]:
+            in_train[key] -= 1
+            split[i] = 0
+        elif in_test[key]:
+            in_test[key] -= 1
+        else:
+            unmatched += 1
+    if unmatched > 0.01 * len(split):
+        raise ValueError(
+            f"{unmatched} of {len(split)} rows are in neither the published training file nor "
+            "the test file; nothing was kept."
+        )
+    return split
+
+
+def _row_keys(bunch: Bunch) -> list[bytes]:
+    X = sp.csr_array(bunch.data)
+    X.sort_indices()
+    bounds = X.indptr[1:-1]
+    rows = zip(np.split(X.indices, bounds), np.split(X.data, bounds), bunch.target, strict=True)
+    return [i.tobytes() + x.tobytes() + np.asarray(y, np.uint8).tobytes() for i, x, y in rows]

@@ -1,0 +1,218 @@
+"""Figures of methods and of labels, and their tables on the terminal."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+from labelkin._utils.optional import import_optional
+from labelkin.evaluation._predictions import OutOfSample
+from labelkin.metrics import METRICS, Metric, evaluate
+
+FEW_ROWS = 10
+"""Labels with fewer rows are judged roughly at best."""
+
+Figures = dict[str, list[float]]
+"""One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
+
+PEOPLE_METRICS = (
+    "micro_f1",
+    "macro_f1",
+    "micro_precision",
+    "micro_recall",
+    "subset_accuracy",
+    "average_precision",
+)
+"""What is shown by default; the first one decides which method is best."""
+
+MEANINGS = {
+    "micro_f1": "precision and recall combined, over all labels",
+    "macro_f1": "mean F1 of the labels, rare and frequent alike",
+    "micro_precision": "share of the predicted labels that are true",
+    "micro_recall": "share of the true labels that are predicted",
+    "subset_accuracy": "share of rows with every label right",
+    "average_precision": "how high the true labels of a row rank",
+    "hamming_loss": "share of label decisions that are wrong",
+    "ranking_loss": "share of label pairs in the wrong order",
+    "one_error": "share of rows whose top label is wrong",
+    "coverage": "labels to look through to find all true ones",
+    "f1": "mean F1 of the rows",
+    "recall": "mean recall of the rows",
+    "precision": "mean precision of the rows",
+    "jaccard": "overlap of true and predicted sets",
+}
+
+
+def summarise(values: Sequence[float]) -> dict[str, Any]:
+    """Return the mean of the defined values and, of several folds, their deviation and values."""
+    defined = [value for value in values if not np.isnan(value)]
+    mean = float(np.mean(defined)) if defined else None
+    if len(values) == 1:
+        return {"mean": mean}
+    return {
+        "mean": mean,
+        "std": float(np.std(defined)) if defined else None,
+        "folds": [None if np.isnan(value) else value for value in values],
+    }
+
+
+def format_summary(summary: Mapping[str, Any], metric: Metric) -> str:
+    """Return the mean and the deviation that `summarise` found, in percent where usual."""
+    mean, std = summary["mean"], summary.get("std")
+    factor = 100 if metric.percent else 1
+    shown = "–" if mean is None else f"{factor * mean:.2f}"
+    return shown if std is None else f"{shown} ± {factor * std:.2f}"
+
+
+def evaluate_judged(
+    y: np.ndarray, scores: np.ndarray, labels: np.ndarray, metrics: Sequence[str]
+) -> dict[str, float]:
+    """Return the metrics of predictions; means over labels are over those that can be judged.
+
+    A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
+    labels of a few rows would raise the mean in every fold that has none of these rows.
+    """
+    judged = y.any(axis=0) | labels.any(axis=0)
+    if judged.all() or not judged.any():
+        return evaluate(y, scores, labels, metrics=metrics)
+    means = [key for key in metrics if key.startswith("macro_")]
+    others = [key for key in metrics if key not in means]
+    found = evaluate(y, scores, labels, metrics=others) if others else {}
+    if means:
+        found |= evaluate(y[:, judged], scores[:, judged], labels[:, judged], metrics=means)
+    return {key: found[key] for key in metrics}
+
+
+def print_figures(
+    runs: Mapping[str, Figures],
+    metrics: Sequence[str],
+    heading: str,
+    *,
+    best: str | None = None,
+    meanings: bool = True,
+    console: Any = None,
+) -> None:
+    """Print the methods' means and what the metrics mean, on the terminal or a console of rich.
+
+    The best value of each metric and the name of the method `best` are bold. The meanings are
+    beside the figures if the terminal is wide enough, else below them. Methods that do not fit
+    side by side are in several tables.
+    """
+    measurement = import_optional("rich.measure", "cli").Measurement
+    console = console or import_optional("rich.console", "cli").Console(highlight=False)
+    console.print(f"{heading}, in %", markup=False, soft_wrap=True)
+    unbounded = console.options.update(max_width=10_000)
+
+    def fits(table: Any) -> bool:
+        return measurement.get(console, unbounded, table).maximum <= console.width
+
+    wide = _figures_table(runs, metrics, best, list(runs), meanings=True)
+    if meanings and fits(wide):
+        console.print(wide)
+        return
+    beside: list[list[str]] = [[]]
+    for name in runs:
+        if beside[-1] and not fits(_figures_table(runs, metrics, best, [*beside[-1], name])):
+            beside.append([])
+        beside[-1].append(name)
+    for names in beside:
+        console.print(_figures_table(runs, metrics, best, names))
+    for key in metrics if meanings else ():
+        if key in MEANINGS:
+            console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
+
+
+def _figures_table(
+    runs: Mapping[str, Figures],
+    metrics: Sequence[str],
+    best: str | None,
+    methods: Sequence[str],
+    meanings: bool = False,
+) -> Any:
+    """Return the figures of some `methods`; the best among all are bold."""
+    Text = import_optional("rich.text", "cli").Text
+    table = _new_table()
+    table.add_column("", no_wrap=True)
+    for name in methods:
+        style = "bold" if name == best else ""
+        table.add_column(Text(name, style), justify="right", no_wrap=True)
+    if meanings:
+        table.add_column("", style="dim", no_wrap=True)
+    for key in metrics:
+        metric = METRICS[key]
+        summaries = {name: summarise(figures[key]) for name, figures in runs.items()}
+        means = [one["mean"] for one in summaries.values() if one["mean"] is not None]
+        top = (max if metric.greater_is_better else min)(means, default=None)
+        cells = []
+        for one in (summaries[name] for name in methods):
+            is_top = one["mean"] == top and len(runs) > 1
+            cells.append(Text(format_summary(one, metric), style="bold" if is_top else ""))
+        unit = "" if metric.percent else " (not in %)"
+        last = [MEANINGS.get(key, "")] if meanings else []
+        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)
+    for key in ("fit", "predict"):
+        if all(f"{key}_s" in figures for figures in runs.values()):
+            seconds = (summarise(runs[name][f"{key}_s"])["mean"] for name in methods)
+            table.add_row(f"{key} time", *(f"{mean:.2f} s" for mean in seconds), style="dim")
+    return table
+
+
+def _new_table() -> Any:
+    table = import_optional("rich.table", "cli").Table
+    return table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
+    """Return the figures of each label, the label of lowest F1 first.
+
+    Labels with few rows, which can hardly be judged, come after the others, and of labels with
+    the same F1 those with more rows come first.
+    """
+    y, labels, scores, thresholds = found.y, found.labels, found.scores, found.thresholds
+    hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
+    support, predicted = found.support, labels.sum(axis=0, dtype=int)
+
+    def ratio(part: int, whole: int) -> float | None:
+        return float(part / whole) if whole else None
+
+    rows = [
+        {
+            "label": name,
+            "rows": int(support[j]),
+            "precision": ratio(hits[j], predicted[j]),
+            "recall": ratio(hits[j], support[j]),
+            "f1": ratio(2 * hits[j], predicted[j] + support[j]),
+            "average_precision": float(average_precision_score(y[:, j], scores[:, j]))
+            if support[j]
+            else None,
+            "threshold": float(thresholds[j]) if np.isfinite(thresholds[j]) else None,
+        }
+        for j, name in enumerate(found.label_names)
+    ]
+    return sorted(
+        rows,
+        key=lambda row: (row["rows"] < FEW_ROWS, not row["rows"], row["f1"] or 0, -row["rows"]),
+    )
+
+
+def label_table(rows: Sequence[dict[str, Any]]) -> Any:
+    """Return the rows of `label_figures` as a table."""
+    Text = import_optional("rich.text", "cli").Text
+    table = _new_table()
+    table.add_column("label, worst first (%)")
+    for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
+        table.add_column(title, justify="right", no_wrap=True)
+
+    def shown(value: float | None, factor: float, digits: int) -> str:
+        return "–" if value is None else f"{factor * value:.{digits}f}"
+
+    for row in rows:
+        values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
+        table.add_row(
+            Text(row["label"]),
+            f"{row['rows']:,}",
+            *(shown(value, 100, 1) for value in values),
+            shown(row["threshold"], 1, 2),
+        )
+    return table
