@@ -11,6 +11,10 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length
 
+<<<<<<< HEAD
+=======
+from labelkin.rows import ascontiguousarray
+>>>>>>> main
 from labelkin.base import Array, label_set_matrix
 from labelkin.constraints import ConstraintSampler, LabelSets
 from labelkin.projection._base import LinearProjection
@@ -200,7 +204,10 @@ class PairwiseConstraintProjection(LinearProjection):
         # Transposed twice, so that each direction is contiguous in memory.
         vectors = ascontiguousarray(astype(vectors, rows.dtype).T).T
         directions = training.in_features(vectors)
-        signs = largest_entry_signs(directions)
+        # The largest entry of each is positive: the signs that LAPACK chose do not matter.
+        xp, _ = namespace_and_device(directions)
+        negative = xp.max(directions, axis=0) < -xp.min(directions, axis=0)
+        signs = 1 - 2 * astype(negative, directions.dtype)
         self.components_ = ascontiguousarray((directions * signs).T)
         return vectors * signs
 
@@ -233,17 +240,6 @@ def positive_eigenvectors(
     d = max(1, int(xp.count_nonzero(values > tolerance)))
     d = d if n_components is None else min(d, n_components)
     return xp.flip(vectors[:, -d:], axis=1), xp.flip(values[-d:])
-
-
-def largest_entry_signs(directions: Array) -> Array:
-    """Return the sign of the largest entry of each column, (1, d).
-
-    Multiplied by it, eigenvectors no longer depend on the sign that LAPACK chose.
-    """
-    xp, _ = namespace_and_device(directions)
-    largest = xp.argmax(xp.abs(directions), axis=0, keepdims=True)
-    entries = take_along_axis(directions, largest, axis=0)
-    return entries / xp.abs(entries)
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
