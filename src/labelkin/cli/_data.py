@@ -158,7 +158,7 @@ class SavedModel:
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""
-        from labelkin.evaluation import count_known_rows
+        from labelkin.evaluation._fingerprint import count_known_rows
 
         return count_known_rows(X, self.info.details.get("fingerprint"))
 

@@ -63,7 +63,7 @@ def command(
     settings = parse_settings(choice.settings)
     decision = parse_decision(deciding)
     from labelkin.decisions import learn_thresholds
-    from labelkin.evaluation import fingerprint
+    from labelkin.evaluation._fingerprint import fingerprint
     from labelkin.persistence import save_model
 
     candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)
