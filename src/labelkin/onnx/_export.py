@@ -67,8 +67,8 @@ def to_onnx(
     Notes
     -----
     The model holds the training samples, as neighbour and kernel methods must; an ensemble holds
-    their projections or views, one for each member. Kernels store the values that are not zero,
-    neighbours all of them. While it runs, the distances from each row to each training sample are
+    their projections or views, one for each member. Values that are zero are not stored if they
+    are many. While it runs, the distances from each row to each training sample are
     held for one member at a time: N · n_samples numbers. Run many rows in batches.
 
     Nothing is validated: a missing value that no imputer replaces gives an arbitrary result,
