@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
-from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array, Matrix, is_dask
+from labelkin.rows import to_numpy
 
 CHANGED = "change of the log odds when a word or value is removed"
 

@@ -10,7 +10,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.array_api import ascontiguousarray
 from labelkin.base import Array, validate_rows
 from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
@@ -19,6 +18,7 @@ from labelkin.projection._scatter import TrainingRows
 from labelkin.rows import (
     DaskRows,
     Rows,
+    ascontiguousarray,
     astype,
     namespace_and_device,
     to_device_of,
