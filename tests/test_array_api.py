@@ -27,17 +27,17 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._utils.array_api import (
+from labelkin.constraints import draw_constraints, label_similarity
+from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
+from labelkin.metrics._estimators import estimator_labels, estimator_scores
+from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import (
     array_api_dispatch,
     is_accelerator,
     move_to_device,
     to_host,
     to_numpy,
 )
-from labelkin._utils.scoring import estimator_labels, estimator_scores
-from labelkin.constraints import draw_constraints, label_similarity
-from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
-from labelkin.neighbors._exact import ExactSearch
 from support.data import make_data
 
 pytestmark = [

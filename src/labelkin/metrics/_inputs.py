@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import to_numpy
 from labelkin._utils.labels import as_matrix, check_labels
+from labelkin.rows import to_numpy
 
 
 def check_scores(y_score: Any) -> np.ndarray:

@@ -15,9 +15,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import convert_arrays, rows_per_block, take_along_axis, take_rows
 from labelkin.base import Array, Matrix
-from labelkin.rows import concatenate, is_device_array, namespace_and_device
+from labelkin.rows import (
+    concatenate,
+    convert_arrays,
+    is_device_array,
+    namespace_and_device,
+    rows_per_block,
+    take_along_axis,
+    take_rows,
+)
 
 
 class NeighborCounts:

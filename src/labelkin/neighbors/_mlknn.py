@@ -10,14 +10,13 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import likely_labels, look_up
 from labelkin.neighbors._search import make_counts
-from labelkin.rows import astype, namespace
+from labelkin.rows import astype, namespace, take_along_axis
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):

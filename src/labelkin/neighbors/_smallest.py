@@ -8,9 +8,8 @@ import math
 
 import numpy as np
 
-from labelkin._utils.array_api import take_along_axis
 from labelkin.base import Array
-from labelkin.rows import is_device_array, namespace_and_device
+from labelkin.rows import is_device_array, namespace_and_device, take_along_axis
 
 # Columns per group on the host.
 _GROUPED = 16
