@@ -10,13 +10,13 @@ from numpy.typing import DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
-from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
 from labelkin.onnx._convert import Prediction, convert, final_step, unwrap
 from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
 from labelkin.onnx._transformers import reads_strings
+from labelkin.rows import ensure_on_host, to_host
 
 
 def to_onnx(

@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length
 
-from labelkin._utils.array_api import ascontiguousarray
 from labelkin.base import Array, label_set_matrix
 from labelkin.constraints import ConstraintSampler, LabelSets
 from labelkin.projection._base import LinearProjection
@@ -20,6 +19,7 @@ from labelkin.projection._scatter import TrainingRows
 from labelkin.rows import (
     DaskRows,
     Rows,
+    ascontiguousarray,
     astype,
     is_dask,
     namespace_and_device,

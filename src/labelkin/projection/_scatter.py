@@ -10,10 +10,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import ascontiguousarray, itemsize, rows_per_block, take_rows
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin.base import Array, Matrix
-from labelkin.rows import astype, is_device_array, namespace_and_device
+from labelkin.rows import (
+    ascontiguousarray,
+    astype,
+    is_device_array,
+    itemsize,
+    namespace_and_device,
+    rows_per_block,
+    take_rows,
+)
 
 # A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
 # multiplied faster as a dense one.
