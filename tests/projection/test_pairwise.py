@@ -8,7 +8,6 @@ from labelkin import PairwiseConstraintProjection
 from labelkin.projection._scatter import (
     TrainingRows,
     laplacian,
-    scatter_difference,
     symmetric_product,
 )
 from support.data import make_data
@@ -34,6 +33,15 @@ def random_pairs(n, size, rng):
     pairs = rng.randint(0, n, (size, 2))
     pairs[:, 1] = (pairs[:, 0] + 1 + pairs[:, 1] % (n - 1)) % n
     return pairs
+
+
+def scatter_difference(X, must, cannot):
+    """Return S_C − r·S_M in the features, and r, as they are computed for training rows."""
+    training = TrainingRows(X)
+    if sparse.issparse(X):  # few values would make it dense
+        training.rows, training.basis = X, None
+    S, r = training.scatter_difference(must, cannot)
+    return S if training.basis is None else training.basis.T @ S @ training.basis, r
 
 
 @settings(deadline=None)

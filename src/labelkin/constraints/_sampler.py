@@ -76,12 +76,6 @@ class WeightedGroups:
         self._cumulated = np.concatenate([[0.0], np.cumsum(self._share)])
         self._cumulated_within = np.concatenate([[0.0], np.cumsum(share_within)])
 
-    def mass_of_all_pairs(self) -> Array:
-        """Return the total weight of the pairs between any two groups."""
-        mass = np.multiply.outer(self.mass, self.mass)
-        np.fill_diagonal(mass, self.mass_within)
-        return mass
-
     def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
         """Draw one pair (i, j), i ≠ j, for each pair of groups; no pairs if a group has none."""
         within = left == right
@@ -219,8 +213,10 @@ class ConstraintSampler:
 
     def _draw_from_table(self, linked: Array, size: int, groups: WeightedGroups, rng: Any) -> Array:
         """Draw pairs of linked label sets by their mass, then a sample of each set."""
+        mass = np.multiply.outer(groups.mass, groups.mass)
+        np.fill_diagonal(mass, groups.mass_within)
         set_pairs = np.flatnonzero(linked)
-        cumulated = np.cumsum(groups.mass_of_all_pairs().ravel()[set_pairs])
+        cumulated = np.cumsum(mass.ravel()[set_pairs])
         if not size or not len(cumulated) or cumulated[-1] == 0:
             return no_pairs()
         drawn = set_pairs[draw_by_mass(cumulated, rng.random_sample(size))]

@@ -1,7 +1,7 @@
 """The scatter of pairs, S_C − r·S_M (Eq. 4–7), over training rows in memory.
 
-`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows` has the
-same methods for rows in blocks on Dask workers.
+`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows` is the
+same for rows in blocks on Dask workers.
 """
 
 from functools import cached_property
@@ -10,10 +10,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import ascontiguousarray, itemsize, rows_per_block, take_rows
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin.base import Array, Matrix
-from labelkin.rows import astype, is_device_array, namespace_and_device
+from labelkin.rows import (
+    ascontiguousarray,
+    astype,
+    is_device_array,
+    itemsize,
+    namespace_and_device,
+    rows_per_block,
+    take_rows,
+)
 
 # A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
 # multiplied faster as a dense one.
@@ -67,8 +74,25 @@ class TrainingRows:
         return self.rows - xp.mean(self.rows, axis=0)
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
-        """Return S_C − r·S_M and r, in these coordinates."""
-        return scatter_difference(self._centred, must_link, cannot_link)
+        """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.
+
+        On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
+        pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
+        gathering rows is cheap, and the differences are multiplied block by block. Without
+        must-links the result is S_C alone.
+        """
+        X = self._centred
+        if is_device_array(X):
+            sums = _sum_of_squares(X, must_link), _sum_of_squares(X, cannot_link)
+            return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
+        LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
+        # The traces of S_C and of S_M.
+        if sparse.issparse(X):
+            trace_C, trace_M = X.multiply(LX_C).sum(), X.multiply(LX_M).sum()
+        else:
+            trace_C, trace_M = np.vdot(X, LX_C), np.vdot(X, LX_M)
+        scaling = scaling_coefficient(float(trace_C), float(trace_M))
+        return symmetric_product(X, LX_C - scaling * LX_M), scaling
 
     def project(self, W: Array) -> Array:
         """Return the rows projected by W, (p, d); equal samples stay equal to the last digit.
@@ -105,26 +129,6 @@ class TrainingRows:
             return self, must_link, cannot_link
         place = np.cumsum(in_pair) - 1
         return TrainingRows(self._centred[in_pair]), place[must_link], place[cannot_link]
-
-
-def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
-    """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
-
-    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the pairs
-    of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device gathering
-    rows is cheap, and the differences are multiplied block by block. Without must-links the result
-    is S_C alone.
-    """
-    if is_device_array(X):
-        sums = _sum_of_squares(X, must_link), _sum_of_squares(X, cannot_link)
-        return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
-    LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
-    # The traces of S_C and of S_M.
-    trace_C, trace_M = (
-        float((X.multiply(LX) if sparse.issparse(X) else X * LX).sum()) for LX in (LX_C, LX_M)
-    )
-    scaling = scaling_coefficient(trace_C, trace_M)
-    return symmetric_product(X, LX_C - scaling * LX_M), scaling
 
 
 def difference_of_sums(

@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import label_thresholds, labels_and_scores
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
+from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_on_device, predict_on_device
 from labelkin.tabular._labels import LabelColumns
