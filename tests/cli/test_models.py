@@ -648,7 +648,7 @@ def test_another_device(here, monkeypatch):
     strict = pytest.importorskip("array_api_strict")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
-    from labelkin._utils import array_api as _array
+    from labelkin import rows as _array
 
     def move(X, Y, device):
         assert device == "cuda"

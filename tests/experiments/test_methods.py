@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from labelkin._utils.scoring import estimator_scores
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED, PEERS
 from labelkin.metrics import average_precision
+from labelkin.metrics._estimators import estimator_scores
 from support.data import make_data
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from labelkin._utils.array_api import array_api_dispatch, to_numpy
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.kin._condense import condense
+from labelkin.rows import array_api_dispatch, to_numpy
 
 
 def test_few_rows_stay_as_they_are():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from labelkin._utils.array_api import array_api_dispatch, to_numpy
 from labelkin.kin._correction import LabelCorrection
+from labelkin.rows import array_api_dispatch, to_numpy
 
 
 def test_the_correction_uses_other_labels_and_leaves_noise_alone():

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from labelkin._utils.array_api import HOST, Place, array_api_dispatch
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.calibration._means import shares_without_fold
 from labelkin.kin._member_curves import choose_scales, smooth_targets
 from labelkin.kin._stacking import Stacking
 from labelkin.metrics import average_precision, ranking_loss
+from labelkin.rows import HOST, Place, array_api_dispatch
 from support.members import noisy_members
 
 

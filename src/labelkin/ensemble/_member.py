@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from labelkin._utils.scoring import estimator_labels, labels_and_scores
 from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
+from labelkin.metrics._estimators import estimator_labels, labels_and_scores
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._features import FeatureSubset, draw_features, feature_shares

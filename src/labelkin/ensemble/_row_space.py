@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._features import feature_values
 from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import convert_arrays
 
 
 class RowSpace:

@@ -9,7 +9,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import HOST, Place, to_device_of, to_numpy
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import (
@@ -46,7 +45,7 @@ from labelkin.kin._views import (
 )
 from labelkin.linear._learner import LogisticLearner
 from labelkin.metrics import METRICS
-from labelkin.rows import Labels, as_rows
+from labelkin.rows import HOST, Labels, Place, as_rows, to_device_of, to_numpy
 
 # Queries scored at a time, which bounds the memory of ``predict``.
 _QUERY_ROWS = 4_096

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from labelkin._utils.array_api import (
+from labelkin.base import Array
+from labelkin.rows import (
     is_device_array,
     namespace_and_device,
     take_along_axis,
     take_rows,
     to_device_of,
 )
-from labelkin.base import Array
 
 # Rows times labels up to which every row is a point.
 _MAX_ENTRIES = 200_000

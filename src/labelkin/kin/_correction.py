@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.special import logit
 
-from labelkin._utils.array_api import clip, is_numpy, namespace_and_device, to_device_of, to_numpy
 from labelkin.base import Array
 from labelkin.calibration._logistic import expit
 from labelkin.kernel._ridge import fit_ridge, interpolate_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.rows import clip, is_numpy, namespace_and_device, to_device_of, to_numpy
 
 # Ridges of the correction, in units of the mean squared norm of a row of log odds.
 _RIDGES = np.logspace(-2, 5, 15)

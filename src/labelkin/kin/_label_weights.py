@@ -4,19 +4,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelkin._utils.array_api import (
-    ascontiguousarray,
-    matrix_transpose,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import expit
 from labelkin.kin._weights import FOLDS, best_shares, equal_share
-from labelkin.rows import take
+from labelkin.rows import (
+    ascontiguousarray,
+    matrix_transpose,
+    namespace_and_device,
+    take,
+    to_device_of,
+    to_numpy,
+)
 
 # Ridges of a label's differences from the shared weights, in units of the number of rows.
 PENALTIES = (np.inf, 0.1, 0.03, 0.01, 0.003)

@@ -16,21 +16,24 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
-from labelkin._utils.array_api import (
-    HOST,
-    Place,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.projection._scatter import TrainingRows
-from labelkin.rows import Labels, add_to_diagonal, as_rows, diagonal
+from labelkin.rows import (
+    HOST,
+    Labels,
+    Place,
+    add_to_diagonal,
+    as_rows,
+    diagonal,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
 
 # Share of the directions of the smallest ratio, which are dropped.
 DROPPED = 0.3

@@ -3,12 +3,11 @@
 import numpy as np
 from scipy.special import logit
 
-from labelkin._utils.array_api import clip, to_numpy
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, odds_losses
 from labelkin.kin._condense import condense
-from labelkin.rows import take
+from labelkin.rows import clip, take, to_numpy
 
 # Log odds are bounded before they are averaged, at probabilities of 10⁻⁴ and 1 − 10⁻⁴: one
 # overconfident member must not outvote the others.

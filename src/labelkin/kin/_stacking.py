@@ -11,14 +11,6 @@ estimate of its own performance, and decide what the second stage consists of.
 
 import numpy as np
 
-from labelkin._utils.array_api import (
-    HOST,
-    Place,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, proba_losses
@@ -33,7 +25,15 @@ from labelkin.kin._member_curves import (
     smooth_targets,
 )
 from labelkin.kin._weights import Mixture, fit_member_weights
-from labelkin.rows import take
+from labelkin.rows import (
+    HOST,
+    Place,
+    is_numpy,
+    namespace_and_device,
+    take,
+    to_device_of,
+    to_numpy,
+)
 
 # The correction must lower the cross-fitted log loss by this many standard errors.
 _STANDARD_ERRORS = 2.0

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import (
-    HOST,
-    Place,
-    is_device_array,
-    namespace_and_device,
-    to_numpy,
-)
 from labelkin.base import Array, Matrix
-from labelkin.distributed import RowBlocks, as_blocks
 from labelkin.kin._limits import Limits
 from labelkin.projection._scatter import TrainingRows
-from labelkin.rows import rows_in_memory
+from labelkin.rows import (
+    HOST,
+    DaskRows,
+    Place,
+    as_rows,
+    is_device_array,
+    namespace_and_device,
+    rows_in_memory,
+    to_numpy,
+)
 
 View = Callable[[Matrix], Matrix]
 
@@ -53,7 +54,7 @@ class Standard:
     """Each feature divided by its standard deviation."""
 
     def __init__(self, X: Any) -> None:
-        self.divisor = as_blocks(X).moments().spread()
+        self.divisor = as_rows(X).moments().spread()
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
@@ -66,7 +67,7 @@ class Ranks:
     def __init__(self, X: Any, max_rows: int) -> None:
         n = X.shape[0]
         self.values = np.sort(
-            as_blocks(X).take(np.arange(0, n, -(-n // max_rows))).gather().T, axis=1
+            as_rows(X).take(np.arange(0, n, -(-n // max_rows))).gather().T, axis=1
         )
 
     def __call__(self, X: Array) -> Array:
@@ -85,7 +86,7 @@ class Words:
     """
 
     def __init__(self, X: Any, power: float) -> None:
-        rows_with = as_blocks(X).total(_count_positive)
+        rows_with = as_rows(X).total(_count_positive)
         self.weight = np.log((X.shape[0] + 1) / (rows_with + 1)) ** power
         self.power = power
 
@@ -143,7 +144,7 @@ def learn_views(
     """
     limits = limits or Limits()
     views: dict[str, View] = {"raw": Raw()}
-    lengths = np.sqrt(np.concatenate(as_blocks(X).collect(_squared_norms)))
+    lengths = np.sqrt(np.concatenate(as_rows(X).collect(_squared_norms)))
     if lengths.std() > _SAME_LENGTH * lengths.mean():
         views["unit"] = Unit()
     if is_text(X):
@@ -219,7 +220,7 @@ def is_text(X: Any) -> bool:
     columns with hardly any zero, or with negative values, of which a text has few. Beside the
     words of a text some such columns change nothing.
     """
-    stored, negative = as_blocks(X).total(_count_filled)
+    stored, negative = as_rows(X).total(_count_filled)
     filled = stored / X.shape[0]
     measured = np.mean((filled > _FILLED) | (negative > 0))
     return bool(filled.mean() < 0.5 and measured < _FILLED_COLUMNS)
@@ -227,23 +228,23 @@ def is_text(X: Any) -> bool:
 
 def is_weighted(X: Any) -> bool:
     """Return whether words have weights rather than counts, which are integers."""
-    integers, stored = as_blocks(X).total(_count_integers)
+    integers, stored = as_rows(X).total(_count_integers)
     return bool(stored and integers < 0.5 * stored)
 
 
 def is_binary(X: Any) -> bool:
     """Return whether all values are 0 or 1: then |x − z|₁ is |x − z|₂²."""
-    return not as_blocks(X).total(_count_other)
+    return not as_rows(X).total(_count_other)
 
 
 def has_sparse_rows(X: Any) -> bool:
     """Return whether rows, or some blocks of them, are sparse."""
-    return bool(as_blocks(X).total(sparse.issparse))
+    return bool(as_rows(X).total(sparse.issparse))
 
 
 def stored_values(X: Any) -> int:
     """Return how many values are not zero."""
-    return as_blocks(X).n_stored()
+    return as_rows(X).n_stored()
 
 
 def rows_on_host(X: Any, limits: Limits) -> Matrix:
@@ -266,7 +267,7 @@ def sparse_on_host(X: Any) -> Matrix:
 
 def as_float_rows(X: Any, dense: bool) -> Any:
     """Return rows in double precision: C-ordered arrays if `dense` or if they were, else CSR."""
-    if isinstance(X, RowBlocks):
+    if isinstance(X, DaskRows):
         return X.apply(as_float_rows, [dense])
     if sparse.issparse(X) and not dense:
         return sparse.csr_matrix(X, dtype=np.float64)

@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labelkin._utils.array_api import namespace_and_device, to_device_of
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import odds_losses
 from labelkin.calibration._logistic import fit_logistic
-from labelkin.rows import take
+from labelkin.rows import namespace_and_device, take, to_device_of
 
 # Ridges of the weights' differences from equal ones, in units of the number of predictions.
 PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3)

@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import label_thresholds, labels_and_scores
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
+from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_on_device, predict_on_device
 from labelkin.tabular._labels import LabelColumns
@@ -192,7 +192,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         vars(self.estimator_).pop("_callback", None)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
-        self.classes_ = getattr(self.estimator_, "classes_", None)
         return self
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
@@ -277,6 +276,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if names is not None:
             found.label_names_ = np.array(names, dtype=object)
         return found
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the fitted classifier."""
+        return self.estimator_.classes_
 
     @property
     def estimator_(self) -> Any:

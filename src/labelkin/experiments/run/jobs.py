@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from labelkin._utils.scoring import labels_and_scores
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset
@@ -17,6 +16,7 @@ from labelkin.experiments.run.store import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
+from labelkin.metrics._estimators import labels_and_scores
 
 
 class Job(NamedTuple):
