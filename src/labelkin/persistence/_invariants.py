@@ -57,6 +57,8 @@ def _check_attribute(kind: type, name: str) -> None:
     if name.startswith("__"):
         raise ValueError(f"{kind.__name__} has a state named {name}")
     found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, property) and found.fset is not None:
+        return  # it keeps its value in the state, which cannot hide it
     if callable(found) or hasattr(found, "__get__"):
         raise ValueError(f"{kind.__name__} has a state that hides its {name}")
 
