@@ -81,6 +81,15 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
         notes.print(f"reading {source}: {', '.join(shown)}")
 
 
+# What `fit` records about a model; a model saved from Python may have further details.
+_DETAILS = {
+    "model": str,
+    "fingerprint": [str],
+    "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
+    str: object,
+}
+
+
 @dataclass(frozen=True)
 class SavedModel:
     """A classifier of tables from a model file."""
@@ -99,17 +108,25 @@ class SavedModel:
         """Names and place of the labels."""
         return self.classifier.label_columns_
 
-    def read(self, data: Path, reading: ReadingOptions, keep: Iterable[str] = ()) -> "RawTable":
-        """Read a table for this model; the columns `keep` are read as they are written."""
+    def read(
+        self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()
+    ) -> "tuple[RawTable, Any]":
+        """Read a table, print what was guessed, and return it and its features.
+
+        The columns `keep` are read as they are written. Remarks are added to `notes`.
+        """
         from labelkin.datasets import read_table
 
         strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
-        return read_table(
+        table = read_table(
             data,
             **_read_options(reading, strings, self.schema.decimal_comma),
             ignore={*self.schema.ignored} - strings,
             n_features=self.schema.n_features or None if _format_of(data) == "libsvm" else None,
         )
+        print_guesses(table.source, table.guesses, notes, ReadingOptions)
+        with self.checked():
+            return table, self.schema.read(table, notes.pending)
 
     def predict(
         self, X: Any, decision: Decision | None = None
@@ -171,10 +188,15 @@ def load_saved_model(
     With `expected_sha256`, a file of another digest is refused.
     """
     from labelkin import TableClassifier
+    from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
+    try:
+        check_json(info.details, _DETAILS)
+    except ValueError:
+        raise ValueError(f"{path}: the model's description of its input is damaged.") from None
     model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
