@@ -32,8 +32,8 @@ def draw():
     votes.set(xticks=range(10), xlabel="digit", title=f"votes of {why.n_members} members")
     for i in range(6):
         axes = figure.add_subplot(grid[i % 3, 1 + i // 3])
-        axes.imshow(known[why.neighbors[i]], cmap="gray_r")
-        labels = ", ".join(map(str, np.flatnonzero(why.neighbor_labels[i])))
+        axes.imshow(known[why.rows[i]], cmap="gray_r")
+        labels = ", ".join(map(str, np.flatnonzero(why.row_labels[i])))
         axes.set(xticks=[], yticks=[])
-        axes.set_title(f"{labels}  ·  in {why.neighbor_members[i]} members", fontsize=8.5)
+        axes.set_title(f"{labels}  ·  in {why.row_measures['members'][i]} members", fontsize=8.5)
     return figure

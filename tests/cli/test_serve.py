@@ -28,9 +28,10 @@ from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
 from labelkin.cli._service import ModelService
+from labelkin.explain import find_vectorizers
+from labelkin.explain._occlusion import without_cells
 from labelkin.persistence import save_model
 from labelkin.serve import PLACES, Limits, make_app
-from labelkin.tabular._occlusion import _without_cells
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
@@ -150,7 +151,7 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.skops")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
     X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
-    names, rows = _without_cells(saved.classifier.pipeline_, saved.schema, X)
+    names, _, rows = without_cells(X, find_vectorizers(saved.classifier), None, 400)
     assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
     assert rows["plot"][0] == text.replace(" unknown", "")
     assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")

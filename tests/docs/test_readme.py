@@ -44,7 +44,7 @@ def test_snippets_one_after_the_other(capsys):
     assert len(shown) == 7
     for name, value in shown.items():
         assert float(printed[name]) == pytest.approx(float(value), rel=0.2, abs=0.02)
-    assert "votes" in out
+    assert "neighbours" in out
 
 
 def test_from_a_csv_to_predictions():

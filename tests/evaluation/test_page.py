@@ -8,13 +8,20 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
+pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 pytest.importorskip("jinja2")
 
+from labelkin import MLkNNClassifier, MultiLabelLogisticRegression
 from labelkin.cli import main
-from labelkin.evaluation import EvaluationPage, MethodFigures, Mistake, OutOfSample
+from labelkin.evaluation import compare, evaluate_model
+from labelkin.evaluation._mistakes import Mistake
+from labelkin.evaluation._page import render_report
 from support.browser import (
     js,
     open_page,
@@ -207,38 +214,57 @@ def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
     assert {label["threshold"] for label in data["labels"]} == {0}
 
 
-def test_pages_of_large_data_stay_small():
+def test_pages_of_large_data_stay_small(monkeypatch):
     rng = np.random.default_rng(0)
     n, q = 1000, 600
     names = tuple(f"label number {j} {'with a long name ' * 20}" for j in range(q))
     p = rng.beta(0.2, 4, size=(n, q))
     y = (rng.random((n, q)) < p).astype(np.uint8)
-    found = OutOfSample(names, np.arange(n), y, (p > 0.5).astype(int), p, np.full(q, 0.5))
-    keys = ("precision", "recall", "f1", "average_precision")
-    figures = [
-        {"label": name, "rows": int(y[:, j].sum()), "threshold": 0.5} | dict.fromkeys(keys, 0.5)
-        for j, name in enumerate(names)
-    ]
     errors = [(name, 0.9) for name in names]
     reasons = {name: [("value " * 10_000, 1.0)] for name in names}
     words = "word " * 10_000
     mistake = Mistake(3, words, errors[:90], errors[90:], list(names), 9.0, reasons, "somehow")
-    text = EvaluationPage(
-        title="large.csv",
-        headline="Large",
-        notes=[],
-        metrics=[("Micro F1, %", "")],
-        methods=[MethodFigures("Kin", ["80.0 ± 1.0"], is_best=True)],
-        found=found,
-        labels=figures,
-        mistakes=[mistake] * 100,
-        describe=lambda row: "word " * 10_000,
-        card=[("columns", "column, " * 100_000)],
-    ).render()
+    monkeypatch.setattr("labelkin.evaluation._page.explain_mistakes", lambda found: [mistake] * 100)
+    X = pd.DataFrame({"text": [words] * n})
+    found = evaluate_model(
+        DummyClassifier(), X, y, label_names=names, predictions=(p > 0.5, p, np.full(q, 0.5))
+    )
+    text = render_report(found, title="large.csv", card=[("columns", "column, " * 100_000)])
     assert len(text.encode()) < 5_000_000
     assert len(inline_data(text)["labels"]) == 500
     assert "and 590 more" in Elements(text).text
     assert "Of 600 labels the 500 most frequent are shown" in Elements(text).text
+
+
+def test_python_writes_the_same_page(pages, tmp_path):
+    """A comparison in Python has the figures of the command line, and writes the same page."""
+    films = pd.read_csv(pages / "movies.csv")
+    labels = list(VOCABULARY)
+    model = make_pipeline(TfidfVectorizer(), MultiLabelLogisticRegression())
+    methods = {"knn": make_pipeline(TfidfVectorizer(), MLkNNClassifier()), "logistic": model}
+    X = films["plot"].tolist()
+    found = compare(methods, X, films[labels], folds=3)
+    assert found.best == "logistic"
+    assert "logistic" in str(found)
+    assert found.to_frame().shape == (2, 6)
+    assert [row["label"] for row in found.per_label] == [
+        row["label"] for row in sorted(found.per_label, key=lambda row: row["f1"])
+    ]
+    json.dumps(found.to_dict())
+    found.write_report(tmp_path / "python.html", title="films")
+    page = Elements.of_file(tmp_path / "python.html")
+    assert "logistic: Micro F1" in page.text
+    for heading in ("Would more rows help?", "The worst mistakes", "Likely labelling errors"):
+        assert heading in page.text
+    shown = read(tmp_path / "python.html")
+    row, words = re.search(r"row (\d+)</span> (.*?)</p>", shown).groups()
+    assert words == " ".join(X[int(row) - 1].split())
+    table = compare(MultiLabelLogisticRegression(), films, labels=labels, folds=2)
+    assert table.label_names == tuple(labels)
+    assert table.results["MultiLabelLogisticRegression"].figures["micro_f1"][0] > 0.5
+    alone = evaluate_model(model.fit(X[:100], films[labels][:100]), X[100:], films[labels][100:])
+    assert set(alone.results) == {"Pipeline"}
+    assert alone.label_names == tuple(labels)
 
 
 # --------------------------------------------------------------------------- in a browser

@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from labelkin.evaluation import OutOfSample, fit_growth, worst_rows
+from labelkin.evaluation import OutOfSample
 from labelkin.evaluation._curves import (
     calibration_bins,
     counts_above,
+    find_together,
     label_curves,
     pooled_curves,
     precision_recall,
     threshold_grid,
 )
-from labelkin.evaluation._mistakes import find_suspects, odds_against
-from labelkin.evaluation._together import find_together
+from labelkin.evaluation._growth import fit_growth
+from labelkin.evaluation._mistakes import find_suspects, odds_against, worst_rows
 
 
 def make_predictions(n=400, q=3, seed=0):

@@ -116,7 +116,7 @@ def test_explanations_of_sparse_labels(name):
     dense = models()[name].fit(X, Y).explain(X[0])
     of_sparse = models()[name].fit(X, sparse.csr_matrix(Y)).explain(X[0])
     assert str(of_sparse) == str(dense)
-    np.testing.assert_array_equal(of_sparse.neighbor_labels, dense.neighbor_labels)
+    np.testing.assert_array_equal(of_sparse.row_labels, dense.row_labels)
 
 
 def test_thousands_of_labels_are_never_dense_as_a_whole():

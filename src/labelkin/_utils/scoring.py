@@ -106,6 +106,8 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
 
     The labels are the scores too where an estimator has no scores.
     """
+    if hasattr(estimator, "predict_with_scores"):
+        return estimator.predict_with_scores(X)
     steps = getattr(estimator, "steps", [])
     if len(steps) > 1:  # a pipeline: its transformers run once
         X, estimator = estimator[:-1].transform(X), steps[-1][1]
@@ -123,3 +125,17 @@ def _label_matrix(predicted: Any) -> np.ndarray:
     labels = to_numpy(predicted)
     labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
     return labels.reshape(len(labels), -1).astype(np.uint8)
+
+
+def label_thresholds(estimator: Any, n_labels: int) -> np.ndarray:
+    """Return the score above which a fitted estimator predicts each label.
+
+    It is 0 for one without probabilities, and NaN where label sets are not decided by a threshold.
+    """
+    final = getattr(estimator, "pipeline_", estimator)
+    final = final.steps[-1][1] if hasattr(final, "steps") else final
+    found = getattr(getattr(final, "decision_", None), "thresholds_", None)
+    if found is not None:
+        return np.asarray(found, dtype=float)
+    is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
+    return np.full(n_labels, 0.0 if is_margin else 0.5)

@@ -56,10 +56,10 @@ def draw_explanation(
     _draw_votes(bars, explanation)
     right.suptitle("the training scenes nearest to it, over all members", fontsize=11)
     axes = right.subplots(3, 3)
-    neighbors, labels = explanation.neighbors, explanation.neighbor_labels
-    for axis, sample, count, present in zip(
-        axes.flat, neighbors, explanation.neighbor_members, labels, strict=False
-    ):
+    neighbors, labels = explanation.rows, explanation.row_labels
+    counts = explanation.row_measures["members"]
+    assert labels is not None
+    for axis, sample, count, present in zip(axes.flat, neighbors, counts, labels, strict=False):
         _show(axis, training[sample])
         digits = " ".join(map(str, np.flatnonzero(present)))
         axis.set_xlabel(f"{digits}  ·  near in {count} of {explanation.n_members}", fontsize=10)

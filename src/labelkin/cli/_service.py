@@ -7,8 +7,8 @@ import numpy as np
 
 from labelkin.cli._data import SavedModel
 from labelkin.cli._decisions import Decision
-from labelkin.cli._find_reasons import find_reasons
 from labelkin.cli._predictions import Predictions
+from labelkin.cli.explain import explain_row
 from labelkin.datasets import RawTable
 from labelkin.methods import METHODS
 from labelkin.serve import BadRows, Deadline
@@ -94,10 +94,8 @@ class ModelService:
 
     def explain(self, rows: Any, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row."""
-        one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
-        labels, scores, _ = self._saved.predict(one, self._decision)
-        reasons = find_reasons(self._saved.classifier, rows, number, labels[0], scores[0]).as_json()
-        return {key: reasons[key] for key in ("labels", "members", "nearest")}
+        found = explain_row(self._saved, rows, number, self._decision).to_dict()
+        return {key: found[key] for key in ("labels", "members", "nearest")}
 
 
 def _method_of(saved: SavedModel) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
-    from labelkin.cli._figures import Figures
+    from labelkin.evaluation._figures import Figures
     from labelkin.explain import Explanation
 
 
@@ -32,9 +32,9 @@ def command(
     from rich.console import Console
 
     from labelkin import KinEnsembleClassifier, MLkNNClassifier, VPCMEClassifier
-    from labelkin.cli._figures import PEOPLE_METRICS, print_figures
     from labelkin.cli._pictures import draw_explanation, draw_scenes
     from labelkin.datasets import load_digit_scenes
+    from labelkin.evaluation import PEOPLE_METRICS, print_figures
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
@@ -92,7 +92,7 @@ def _fit_and_evaluate(
     """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from labelkin.cli._figures import PEOPLE_METRICS
+    from labelkin.evaluation import PEOPLE_METRICS
     from labelkin.metrics import evaluate
 
     train, test = scenes.split == 0, scenes.split == 1

@@ -1,7 +1,11 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +30,9 @@ from labelkin.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from labelkin.cli._findings import Findings
+    from labelkin.cli._methods import Candidate
+    from labelkin.evaluation import Evaluation
+    from labelkin.tabular import Schema, TrainingData
 
 EXAMPLES = """Examples:
 
@@ -129,67 +135,134 @@ def command(
     if data is None and source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes = Notes(quiet)
-    command_line = shell_line("labelkin", *context.obj)
+    shown = _Shown(notes, per_label, as_json, report, shell_line("labelkin", *context.obj))
     if data is not None:
-        found = _evaluate_model(
-            source, data, reading, choice.device, decision, names, notes, report, command_line
-        )
-        _print(found, names, per_label, notes, as_json)
+        _evaluate_model(source, data, reading, choice.device, decision, names, shown)
         return
-
-    # Cross-validate the methods, all on the same folds.
     settings = parse_settings(choice.settings)
     candidates = find_candidates(
         split_names(choice.model), settings, choice.seed, decision, choice.device, importable=True
     )
-    from labelkin.cli._compare import cross_validate, split_rows
-    from labelkin.cli._find_reasons import FoldMistakes
-    from labelkin.cli._findings import find_in_folds
-    from labelkin.cli._page import write_fold_page
-
     training = read_training_data(source, table, reading, notes)
-    splits = split_rows(training, folds, repeats, stratified, choice.seed)
-    mistakes = FoldMistakes(training, folds if report is not None else 0)
-    hidden = quiet or as_json
-    with progress_bar("", len(candidates) * len(splits), hidden=hidden) as update:
-        results = cross_validate(
-            training,
-            candidates,
-            splits,
-            names,
+    found = compare_candidates(
+        training,
+        candidates,
+        choice,
+        folds=folds,
+        repeats=repeats,
+        stratified=stratified,
+        metrics=names,
+        keep_models=report is not None,
+        hidden=quiet or as_json,
+    )
+    facts = {**training.summary(), "settings": {name: str(v) for name, v in settings.items()}}
+    shown.next = _fit_command(context, source, found.best)
+    shown.write_page(
+        found,
+        Path(training.source),
+        training.schema,
+        facts["guesses"],
+        hidden=quiet or as_json,
+    )
+    shown.print(found, facts)
+
+
+def compare_candidates(
+    training: "TrainingData",
+    candidates: "Sequence[Candidate]",
+    choice: options.MethodOptions,
+    *,
+    folds: int,
+    hidden: bool,
+    **settings: Any,
+) -> "Evaluation":
+    """Cross-validate methods on a table, with a progress bar unless `hidden`."""
+    from labelkin.evaluation import compare
+
+    n_folds = folds * settings.get("repeats", 1)
+    with progress_bar("", len(candidates) * n_folds, hidden=hidden) as update:
+        return compare(
+            {one.name: partial(one.make_model, training) for one in candidates},
+            training.X,
+            training.y,
+            folds=folds,
+            label_names=training.labels.names,
+            titles={one.name: one.title for one in candidates},
             seconds=choice.seconds if choice.model == "auto" else None,
-            update=update,
-            inspect=mistakes,
+            random_state=choice.seed,
+            progress=update,
+            **settings,
         )
 
-    # Report what was found.
-    found = find_in_folds(training, candidates, results, splits, folds, names)
-    found.facts |= {"folds": folds, "repeats": repeats, "stratified": stratified}
-    found.facts |= {"seed": choice.seed}
-    found.facts["settings"] = {name: str(value) for name, value in settings.items()}
-    found.next = _fit_command(context, source, found.best)
-    if report is not None:
-        write_fold_page(
-            report,
-            found,
-            names,
-            training,
-            candidates,
-            splits[:folds],
-            mistakes,
-            command_line,
-            hidden=hidden,
+
+@dataclass
+class _Shown:
+    """How an evaluation is shown."""
+
+    notes: Notes
+    per_label: bool
+    as_json: bool
+    page: Path | None
+    command: str
+    next: str | None = None
+
+    def write_page(
+        self,
+        found: "Evaluation",
+        data: Path,
+        schema: "Schema",
+        guesses: list[str],
+        *,
+        card: list[tuple[str, str]] | None = None,
+        notes: Sequence[str] = (),
+        hidden: bool = False,
+    ) -> None:
+        """Write the page, if one is wanted."""
+        if self.page is None:
+            return
+        kinds: dict[str, list[str]] = {}
+        for name, kind in (schema.columns or {}).items():
+            kinds.setdefault(f"{kind.replace('_', ' ')} columns", []).append(name)
+        facts = [*(card or []), ("data", data.name)]
+        facts += [(kind, ", ".join(names)) for kind, names in kinds.items()]
+        facts += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
+        if data.is_file():
+            facts.append(("SHA-256 of the data", sha256(data.read_bytes()).hexdigest()))
+        facts += [("read as", ", ".join(guesses))] if guesses else []
+        with progress_bar("learning curve", 15, hidden=hidden) as update:
+            found.write_report(
+                self.page,
+                title=data.name,
+                notes=notes,
+                card=facts,
+                command=self.command,
+                next_command=self.next,
+                progress=update,
+            )
+
+    def print(self, found: "Evaluation", facts: dict[str, Any], heading: str | None = None) -> None:
+        """Print the tables, the best method and the next command; or all of it as JSON."""
+        if self.as_json:
+            added = {"next": self.next} if self.next else {}
+            added |= {"report": str(self.page)} if self.page else {}
+            print_json({**facts, **found.to_dict(), **added})
+            return
+        quiet = self.notes.quiet
+        if remark := found.remark_on_empty_rows():
+            self.notes.print(f"note: {remark}")
+        found.print(
+            heading=heading,
+            per_label=self.per_label or (False if quiet else None),
+            meanings=not quiet,
         )
-    _print(found, names, per_label, notes, as_json)
-
-
-def _print(
-    found: "Findings", metrics: list[str], per_label: bool, notes: Notes, as_json: bool
-) -> None:
-    if as_json:
-        print_json(found.as_json())
-    else:
-        found.print(metrics, per_label, notes)
+        lines = []
+        if self.next is not None:
+            lines += [f"best: {found.best}, {found.reason}"] if len(found.results) > 1 else []
+            lines.append(f"next: {self.next}")
+        if self.page is not None:
+            lines.append(f"page: {self.page} (curves, thresholds, mistakes explained)")
+        if lines and not quiet:
+            typer.echo("\n" + "\n".join(lines))
 
 
 def _check_page(path: Path, overwrite: bool, inputs: list[Path]) -> None:
@@ -209,24 +282,16 @@ def _evaluate_model(
     device: str | None,
     decision: Decision | None,
     metrics: list[str],
-    notes: Notes,
-    page: Path | None,
-    command_line: str,
-) -> "Findings":
-    """Evaluate a fitted model on a data file, and write the page if one is wanted."""
-    import numpy as np
+    shown: _Shown,
+) -> None:
+    """Evaluate a fitted model on a data file."""
+    from labelkin.evaluation import evaluate_model
 
-    from labelkin.cli._compare import FoldResults
-    from labelkin.cli._figures import evaluate_judged, label_figures
-    from labelkin.cli._findings import Findings
-    from labelkin.cli._page import write_model_page
-    from labelkin.evaluation import OutOfSample
-
-    saved = load_saved_model(path, device=device)
-    rows = saved.read(data, reading)
-    y = saved.labels.read(rows, notes.pending)
-    X = saved.schema.read(rows, notes.pending)
-    print_guesses(rows.source, rows.guesses, notes, options.ReadingOptions)
+    saved, notes = load_saved_model(path, device=device), shown.notes
+    table = saved.read(data, reading)
+    y = saved.labels.read(table, notes.pending)
+    X = saved.schema.read(table, notes.pending)
+    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
         verb = "is" if seen == 1 else "are"
@@ -238,23 +303,27 @@ def _evaluate_model(
         )
     notes.pending += remarks
     notes.flush()
-    labels, scores, thresholds = saved.predict(X, decision)
-    figures = evaluate_judged(y, scores, labels, metrics)
-    results = FoldResults(path.name, {name: [value] for name, value in figures.items()})
-    names = saved.labels.names
-    found = Findings(
-        f"{path.name} on {data}: {len(y):,} rows",
-        {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen},
-        {path.name: results},
-        label_figures(names, y, labels, scores, thresholds),
-        len(y),
-        int((~y.any(axis=1)).sum()),
-        path.name,
-        OutOfSample(names, np.arange(len(y)), y, labels, scores, thresholds),
+    found = evaluate_model(
+        saved.classifier,
+        X,
+        y,
+        metrics=metrics,
+        label_names=saved.labels.names,
+        title=path.name,
+        predictions=saved.predict(X, decision),
     )
-    if page is not None:
-        write_model_page(page, found, metrics, saved, data, X, remarks, command_line)
-    return found
+    details = saved.info.details
+    versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
+    card = [("model", path.name), ("SHA-256 of the model", saved.info.sha256)]
+    card += [("fitted with", versions), ("rows also in training", f"{seen:,}")]
+    card += [
+        (title, f"{details[key]:,}")
+        for title, key in (("training rows", "rows"), ("seed of the model", "seed"))
+        if isinstance(details.get(key), int)
+    ]
+    shown.write_page(found, data, saved.schema, [], card=card, notes=remarks)
+    facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen}
+    shown.print(found, facts, f"{path.name} on {data}: {len(y):,} rows")
 
 
 def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
@@ -284,7 +353,7 @@ def _refuse_training_options(context: typer.Context) -> None:
 
 def _parse_metrics(text: str | None) -> list[str]:
     from labelkin._utils.names import did_you_mean
-    from labelkin.cli._figures import PEOPLE_METRICS
+    from labelkin.evaluation import PEOPLE_METRICS
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}

@@ -1,6 +1,6 @@
 """``labelkin explain``: why a model predicts the labels of one row."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +14,11 @@ from labelkin.cli._data import (
     load_saved_model,
     print_guesses,
 )
-from labelkin.cli._decisions import parse_decision
+from labelkin.cli._decisions import Decision, parse_decision
 from labelkin.cli._output import Notes, check_output, plural, print_json
 
 if TYPE_CHECKING:
-    from labelkin.cli._reasons import Reasons
+    from labelkin.explain import Explanation
 
 EXAMPLES = """Examples:
 
@@ -27,8 +27,6 @@ labelkin explain model.skops new.csv --row 3
 labelkin explain model.skops new.csv --row 3 --out why.html
 
 labelkin explain model.skops new.csv --training movies.csv"""
-
-_LONGEST = 100  # characters of a row in a title
 
 
 @options.expand_groups
@@ -68,8 +66,6 @@ def command(
     check_model_file(model)
     check_data_file(data)
     decision = parse_decision(deciding)
-    from labelkin.cli._find_reasons import find_reasons
-
     saved = load_saved_model(model, expected_sha256)
     table = saved.read(data, reading)
     notes = Notes(quiet or as_json)
@@ -77,37 +73,63 @@ def command(
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     X = saved.schema.read(table, [])
-    one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
-    labels, scores, _ = saved.predict(one, decision)
-    title = f"row {row}{_in_words(saved, X)(row - 1)}"
-    describe = _describer(saved, training, reading)
-    found = find_reasons(saved.classifier, X, row - 1, labels[0], scores[0], title, describe)
+    known = None if training is None else _read_training(saved, training, reading)
+    found = explain_row(saved, X, row - 1, decision, known)
     if out is not None:
         _write(found, out)
     if as_json:
-        print_json(found.as_json())
+        print_json(found.to_dict())
     elif out is None:
-        typer.echo(found.as_text())
+        typer.echo(str(found))
     elif not quiet:
         typer.echo(f"written: {out}")
 
 
-def _write(found: "Reasons", out: Path) -> None:
+def explain_row(
+    saved: SavedModel, X: Any, row: int, decision: Decision | None, training: Any = None
+) -> "Explanation":
+    """Explain the prediction of a saved model for a row of X; rows are counted from 1 in print.
+
+    `training` has the rows of training, to show them in words.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    from labelkin.explain import explain
+
+    is_frame = hasattr(X, "iloc")
+    one = X.iloc[[row]] if is_frame else X[[row]]
+    background, names = None, None
+    if not is_frame:
+        names = saved.schema.names or [f"feature {j + 1}" for j in range(X.shape[1])]
+        if not sparse.issparse(X):
+            background = X if len(X) > 1 else np.zeros_like(X)
+    found = explain(
+        saved.classifier, one, background=background, training=training, feature_names=names
+    )
+    labels, scores, _ = saved.predict(one, decision)
+    return replace(
+        found,
+        label_names=list(saved.labels.names),
+        predicted=labels[0].astype(bool),
+        probability=scores[0],
+        title=f"row {row + 1} {found.title}".rstrip(),
+        first_row=1,
+    )
+
+
+def _write(found: "Explanation", out: Path) -> None:
     from labelkin._utils.files import open_for_writing
 
     with open_for_writing(out) as file:
         if out.suffix.lower() == ".png":
-            found.draw(file)
+            found.plot().savefig(file, dpi=130, format="png")
         else:
-            file.write(found.as_html().encode())
+            file.write(found.to_html().encode())
 
 
-def _describer(
-    saved: SavedModel, training: Path | None, reading: options.ReadingOptions
-) -> Callable[[int], str]:
-    """Return a function from a training row to its words, without the file to nothing."""
-    if training is None:
-        return lambda row: ""
+def _read_training(saved: SavedModel, training: Path, reading: options.ReadingOptions) -> Any:
+    """Return the rows on which the model was fitted."""
     check_data_file(training)
     table = saved.read(training, reading)
     if table.n_rows != saved.info.details.get("rows", table.n_rows):
@@ -115,13 +137,4 @@ def _describer(
             f"--training {training}: it has {plural(table.n_rows, 'row')}, and the model was "
             f"fitted on {saved.info.details['rows']:,}; give the file that it was fitted on."
         )
-    return _in_words(saved, saved.schema.read(table, []))
-
-
-def _in_words(saved: SavedModel, X: Any) -> Callable[[int], str]:
-    """Return a function from a row's position to its words, after a space, texts in quotes."""
-    from labelkin.cli._find_reasons import describe_rows
-
-    describe = describe_rows(saved.schema, X, _LONGEST)
-    mark = '"' if saved.schema.of_kind("text") else ""
-    return lambda row: f" {mark}{words}{mark}" if (words := describe(row)) else ""
+    return saved.schema.read(table, [])

@@ -120,26 +120,15 @@ def _choose(
     notes: Notes,
 ) -> Candidate:
     """Compare the methods on folds, print their figures, and return the best one."""
-    from labelkin.cli._compare import cross_validate, find_winner, split_rows
-    from labelkin.cli._figures import PEOPLE_METRICS, fold_heading, print_figures
+    from labelkin.cli.evaluate import compare_candidates
 
-    splits = split_rows(training, min(5, len(training.y)), 1, True, choice.seed)
-    with progress_bar("", len(candidates) * len(splits), hidden=notes.quiet) as update:
-        results = cross_validate(
-            training,
-            candidates,
-            splits,
-            PEOPLE_METRICS,
-            seconds=choice.seconds,
-            update=update,
-        )
-    best, reason = find_winner(results, PEOPLE_METRICS[0])
+    found = compare_candidates(
+        training, candidates, choice, folds=min(5, len(training.y)), hidden=notes.quiet
+    )
     if not notes.quiet:
-        columns = {found.title: found.figures for found in results.values()}
-        heading = fold_heading(len(results[best].labels), len(splits))
-        print_figures(columns, PEOPLE_METRICS, heading, best=results[best].title)
-        typer.echo(f"best:    {best}, {reason}")
-    return next(one for one in candidates if one.name == best)
+        found.print(per_label=False)
+        typer.echo(f"best:    {found.best}, {found.reason}")
+    return next(one for one in candidates if one.name == found.best)
 
 
 @contextmanager

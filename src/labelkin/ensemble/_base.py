@@ -23,7 +23,7 @@ from labelkin.ensemble._explain import explain_ensemble
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, threshold_range
 from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
-from labelkin.explain import Explanation
+from labelkin.explain import ExplainMixin
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
@@ -31,7 +31,7 @@ from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import warn_if_missing
 
 
-class ConstraintEnsemble(MultiLabelClassifier):
+class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     """Members in constraint projections that vote.
 
     A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.
@@ -271,20 +271,7 @@ class ConstraintEnsemble(MultiLabelClassifier):
         for proba, votes in self._stages(self._member_outputs(X)):
             yield self._as_target(self._decide(proba, votes))
 
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Return the training samples and votes on which the prediction for one sample rests.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-
-        Returns
-        -------
-        Explanation
-            Print it, or read its arrays.
-        """
-        return explain_ensemble(self, x)
+    _explain_row = explain_ensemble
 
     @property
     def feature_importances_(self) -> Array:

@@ -1,17 +1,16 @@
-"""The page about an evaluation: curves, thresholds, mistakes and likely labelling errors."""
+"""Evaluation of classifiers: a comparison on folds, its tables, and a page about it."""
 
-from labelkin.evaluation._growth import Growth, fit_growth
-from labelkin.evaluation._mistakes import Mistake, worst_rows
-from labelkin.evaluation._page import FEW_ROWS, EvaluationPage, MethodFigures
+from labelkin.evaluation._compare import compare, evaluate_model
+from labelkin.evaluation._evaluation import Evaluation, MethodResults
+from labelkin.evaluation._figures import PEOPLE_METRICS, print_figures
 from labelkin.evaluation._predictions import OutOfSample
 
 __all__ = [
-    "FEW_ROWS",
-    "EvaluationPage",
-    "Growth",
-    "MethodFigures",
-    "Mistake",
+    "PEOPLE_METRICS",
+    "Evaluation",
+    "MethodResults",
     "OutOfSample",
-    "fit_growth",
-    "worst_rows",
+    "compare",
+    "evaluate_model",
+    "print_figures",
 ]

@@ -1,12 +1,23 @@
 """How much more rows would help: the learning curve, where it leads, and its drawing."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
+from labelkin._utils.scoring import labels_and_scores
 from labelkin.base import Array
+
+if TYPE_CHECKING:
+    from labelkin.evaluation._evaluation import Evaluation
+
+# Parts of the training rows, besides all of them; folds, and training rows of a part.
+PARTS = (1 / 8, 1 / 4, 1 / 2)
+MOST_FOLDS = 5
+_FEWEST_ROWS = 20
 
 # Exponents of the curve s(n) = a - b n^-c that are tried: from almost straight in log n to a
 # curve that has reached its end.
@@ -78,6 +89,45 @@ def fit_growth(
     return Growth(
         sizes, values.tolist(), low.tolist(), high.tolist(), float(gains[0]), *ends.tolist()
     )
+
+
+def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> Growth | None:
+    """Return the learning curve of the best method, by models of parts of the training rows.
+
+    A part holds the first of the training rows in a random order, so that larger parts contain
+    the smaller ones. None for a model that is already fitted.
+    """
+    if found.fit_part is None:
+        return None
+    best = found.results[found.best].labels
+    splits = found.splits[: min(found.folds, len(best), MOST_FOLDS)]
+    n_train = min(len(train) for train, _ in splits)
+    sizes = [size for part in PARTS if (size := round(part * n_train)) >= _FEWEST_ROWS]
+    seed = found.settings["seed"]
+    counts = []
+    for number, (train, test) in enumerate(splits):
+        order = np.random.default_rng(seed + number).permutation(train)
+        X, y = _safe_indexing(found.X, test), found.y[test]
+        here = []
+        for done, size in enumerate(sizes):
+            progress(completed=number * len(sizes) + done, description="learning curve")
+            try:
+                model = found.fit_part(found.best, number, order[:size])
+                here.append(_count(y, labels_and_scores(model, X)[0]))
+            except ValueError:  # too few rows for this method or its decision
+                here.append(np.full((len(test), 3), -1))
+        counts.append(np.stack([*here, _count(y, best[number])], axis=1))
+    pooled = np.concatenate(counts)
+    usable = [i for i in range(len(sizes) + 1) if pooled[:, i].min() >= 0]
+    folds = np.repeat(np.arange(len(counts)), [len(part) for part in counts])
+    n_rows = [[*sizes, n_train][i] for i in usable]
+    return fit_growth(n_rows, pooled[:, usable], folds, random_state=seed)
+
+
+def _count(y: Array, labels: Array) -> Array:
+    """Return each row's labels that are found, wrongly predicted and missed."""
+    y, labels = y.astype(bool), labels.astype(bool)
+    return np.column_stack([part.sum(axis=1) for part in (y & labels, labels & ~y, y & ~labels)])
 
 
 def _micro_f1(counts: Array) -> Array:

@@ -1,16 +1,25 @@
 """The rows whose labels were predicted worst, and given labels that are probably wrong."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import _safe_indexing
 
 from labelkin.base import Array
 from labelkin.evaluation._predictions import OutOfSample
+from labelkin.explain import describe_row, explain, find_vectorizers
+
+if TYPE_CHECKING:
+    from labelkin.evaluation._evaluation import Evaluation
 
 ASSUMED = 0.05
 """Share of each label's marks that is assumed to be wrong before the model is consulted."""
 
 _PER_ROW = 2  # labels of one row that are listed
+_MISTAKES = 20  # explained, all folds together
+_WORDS = 400  # characters of a row in words
 _SMALLEST = 1e-9
 
 
@@ -68,6 +77,52 @@ def worst_rows(
     order = np.argsort(-sizes, kind="stable")[:most]
     order = order[np.isfinite(sizes[order])]
     return order, sizes[order]
+
+
+def explain_mistakes(found: "Evaluation") -> list[Mistake]:
+    """Return the worst mistakes of the best method, explained by the models that made them."""
+    best = found.results[found.best]
+    models = best.models[: found.folds]
+    mistakes: list[Mistake] = []
+    for number, model in enumerate(models):
+        test, labels, scores = found.splits[number][1], best.labels[number], best.scores[number]
+        y = found.y[test]
+        most = -(-_MISTAKES // len(models))
+        for row, size in zip(*worst_rows(y, labels, scores, y.mean(axis=0), most), strict=True):
+            mistakes.append(
+                _explain_mistake(found, model, int(test[row]), labels[row], scores[row], size)
+            )
+    return sorted(mistakes, key=lambda one: -one.size)
+
+
+def _explain_mistake(
+    found: "Evaluation", model: Any, row: int, labels: Array, scores: Array, size: float
+) -> Mistake:
+    given, predicted, names = found.y[row].astype(bool), labels.astype(bool), found.label_names
+    one = _safe_indexing(found.X, [row])
+    reasons: dict[str, list[tuple[str, float]]] = {}
+    method = ""
+    if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+        is_matrix = not (hasattr(one, "iloc") or isinstance(one, list) or sparse.issparse(one))
+        why = explain(model, one, background=found.X if is_matrix else None)
+        reasons = {
+            names[j]: why.strongest_features(int(j)) for j in np.flatnonzero(given != predicted)
+        }
+        method = why.method
+
+    def scored(mask: Array) -> list[tuple[str, float]]:
+        return [(names[j], float(scores[j])) for j in np.flatnonzero(mask)]
+
+    return Mistake(
+        row=row,
+        words=describe_row(one, find_vectorizers(model), _WORDS)(0).strip('"'),
+        missed=scored(given & ~predicted),
+        wrong=scored(predicted & ~given),
+        right=[name for name, _ in scored(given & predicted)],
+        size=float(size),
+        reasons=reasons,
+        method=method,
+    )
 
 
 @dataclass(frozen=True)

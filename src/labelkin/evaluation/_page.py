@@ -1,160 +1,199 @@
 """The page: everything about an evaluation, in one file that needs no network."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import labelkin
 from labelkin._utils.names import abbreviate
 from labelkin._utils.pages import render_page
-from labelkin.evaluation._curves import label_curves, pooled_curves, sparkline, threshold_grid
-from labelkin.evaluation._growth import Growth, draw_growth
-from labelkin.evaluation._mistakes import ASSUMED, Mistake, find_suspects
+from labelkin.evaluation._card import model_card
+from labelkin.evaluation._curves import (
+    find_together,
+    label_curves,
+    pooled_curves,
+    sparkline,
+    threshold_grid,
+)
+from labelkin.evaluation._figures import (
+    FEW_ROWS,
+    MEANINGS,
+    format_summary,
+    label_figures,
+    summarise,
+)
+from labelkin.evaluation._growth import draw_growth, measure_growth
+from labelkin.evaluation._mistakes import ASSUMED, Mistake, explain_mistakes, find_suspects
 from labelkin.evaluation._predictions import OutOfSample
-from labelkin.evaluation._together import find_together
+from labelkin.explain import describe_row, find_vectorizers
+from labelkin.metrics import METRICS
+
+if TYPE_CHECKING:
+    from labelkin.evaluation._evaluation import Evaluation
 
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
 _TOGETHER = 20
 _MISTAKES = 20
 _VERDICTS = 5  # missed labels of a row, and as many false alarms
+_REASONS = 5  # of a verdict
+_SMALLEST = 0.05  # log odds; what adds less is not shown
 _PART = 60  # characters of a word or value
 _SUSPECTS = 30
 _WORDS = 400
 _NAME = 80
-FEW_ROWS = 10
-"""Labels with fewer rows are judged roughly at best."""
 
 
-@dataclass(frozen=True)
-class MethodFigures:
-    """One method's figures of all metrics, as they are shown."""
-
-    title: str
-    figures: list[str]
-    is_best: bool = False
-
-
-@dataclass(frozen=True)
-class EvaluationPage:
-    """What the page shows.
-
-    `labels` has the figures of each label (label, rows, precision, recall, f1, average_precision,
-    threshold), in the order in which they are shown.
-    """
-
-    title: str  # the data, by their file name
-    headline: str  # the result in one sentence
-    notes: list[str]  # remarks about the data and the figures, one sentence each
-    metrics: list[tuple[str, str]]  # titles and meanings, the most important first
-    methods: list[MethodFigures]
-    found: OutOfSample  # predictions of the best method
-    labels: Sequence[dict[str, Any]]
-    mistakes: list[Mistake]  # the largest first
-    describe: Callable[[int], str]  # returns a row of the user's table in words
-    card: list[tuple[str, str]]  # names and values of the model card
-    growth: Growth | None = None
-    growth_note: str = ""  # shown where there is no learning curve
-    command: str | None = None  # to run next
-
-    def render(self) -> str:
-        """Return the page as HTML."""
-        shown = self._shown_labels()
-        suspects, n_suspects = find_suspects(self.found, _SUSPECTS)
-        names = self._names()
-        return render_page(
-            "labelkin.evaluation",
-            "evaluation",
-            "cli",
-            version=labelkin.__version__,
-            title=abbreviate(self.title, _WORDS),
-            headline=self.headline,
-            notes=[*self.notes, *self._remarks()],
-            metrics=self.metrics,
-            methods=self.methods,
-            best=next(one for one in self.methods if one.is_best),
-            n_labels=len(names),
-            labels=shown,
-            curves=self._data(shown),
-            together=find_together(self.found, _TOGETHER),
-            names=names,
-            growth=self.growth,
-            growth_note=self.growth_note,
-            growth_drawing=None if self.growth is None else draw_growth(self.growth),
-            mistakes=[_show_mistake(one) for one in self.mistakes[:_MISTAKES]],
-            suspects=[
-                {
-                    "row": one.row + 1,
-                    "label": names[one.label],
-                    "given": one.given,
-                    "probability": one.probability,
-                    "doubt": one.doubt,
-                    "words": abbreviate(self.describe(one.row), _WORDS),
-                }
-                for one in suspects
+def render_report(
+    found: "Evaluation",
+    *,
+    title: str = "the data",
+    how: str | None = None,
+    notes: Sequence[str] = (),
+    card: Sequence[tuple[str, str]] = (),
+    command: str | None = None,
+    next_command: str | None = None,
+    progress: Callable[..., None] = lambda **_: None,
+) -> str:
+    """Return the page as HTML; the parameters are those of `Evaluation.write_report`."""
+    growth = measure_growth(found, progress)
+    mistakes = explain_mistakes(found)
+    once = found.predictions(found.folds)
+    best = found.results[found.best]
+    vectorizers = find_vectorizers(best.models[0]) if best.models else {}
+    describe = describe_row(found.X, vectorizers, _WORDS)
+    labels = _shown_labels(once)
+    suspects, n_suspects = find_suspects(once, _SUSPECTS)
+    names = [abbreviate(name, _NAME) for name in once.label_names]
+    cross_validated = found.fit_part is not None
+    if how is None:
+        n_folds = min(found.folds, found.n_done)
+        how = f"in cross-validation on {n_folds} folds" if cross_validated else f"on {title}"
+    growth_note = (
+        "There are too few rows to measure a learning curve."
+        if cross_validated
+        else "A learning curve needs models of fewer rows: labelkin evaluate on the training data, "
+        "without a model, shows it."
+    )
+    methods = [
+        {
+            "title": one.title,
+            "figures": [
+                format_summary(summarise(one.figures[key]), METRICS[key]) for key in found.metrics
             ],
-            n_suspects=n_suspects,
-            assumed=ASSUMED,
-            are_probabilities=self.found.are_probabilities,
-            card=[
-                (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
-                for name, value in self.card
-            ],
-            command=self.command,
+            "is_best": name == found.best,
+        }
+        for name, one in found.results.items()
+    ]
+    return render_page(
+        "labelkin.evaluation",
+        "evaluation",
+        "cli",
+        version=labelkin.__version__,
+        title=abbreviate(title, _WORDS),
+        headline=_headline(found, how),
+        notes=[*notes, *_remarks(found, once)],
+        metrics=[
+            (f"{METRICS[key].title}{', %' * METRICS[key].percent}", MEANINGS.get(key, ""))
+            for key in found.metrics
+        ],
+        methods=methods,
+        best=next(one for one in methods if one["is_best"]),
+        n_labels=len(names),
+        labels=labels,
+        curves=_curves(once, labels),
+        together=find_together(once, _TOGETHER),
+        names=names,
+        growth=growth,
+        growth_note=growth_note,
+        growth_drawing=None if growth is None else draw_growth(growth),
+        mistakes=[_show_mistake(one) for one in mistakes[:_MISTAKES]],
+        suspects=[
+            {
+                "row": one.row + 1,
+                "label": names[one.label],
+                "given": one.given,
+                "probability": one.probability,
+                "doubt": one.doubt,
+                "words": describe(one.row).strip('"'),
+            }
+            for one in suspects
+        ],
+        n_suspects=n_suspects,
+        assumed=ASSUMED,
+        are_probabilities=once.are_probabilities,
+        card=[
+            (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
+            for name, value in [*card, *model_card(found, command)]
+        ],
+        command=next_command,
+    )
+
+
+def _headline(found: "Evaluation", how: str) -> str:
+    """Return the result in one sentence."""
+    best, metric = found.results[found.best], METRICS[found.metrics[0]]
+    mean = summarise(best.figures[found.metrics[0]])["mean"]
+    value = "undefined"
+    if mean is not None:
+        value = f"{100 * mean:.1f} %" if metric.percent else f"{mean:.2f}"
+    n, q = found.y.shape
+    rows, labels = f"{n:,} row{'s'[: n != 1]}", f"{q:,} label{'s'[: q != 1]}"
+    return f"{best.title}: {metric.title} {value} {how} ({rows}, {labels})"
+
+
+def _remarks(found: "Evaluation", once: OutOfSample) -> list[str]:
+    """Return remarks on the data and the figures, one sentence each."""
+    empty = found.remark_on_empty_rows()
+    remarks = [f"{empty}."] if empty else []
+    few, n_labels = int((once.support < FEW_ROWS).sum()), len(once.label_names)
+    if few:
+        have = "1 label has" if few == 1 else f"{few:,} labels have"
+        remarks.append(
+            f"{have} fewer than {FEW_ROWS} rows: their figures are rough, and they come last."
         )
+    if n_labels > _LABELS:
+        remarks.append(
+            f"Of {n_labels:,} labels the {_LABELS} most frequent are shown below; the figures "
+            "above are of all."
+        )
+    return remarks
 
-    def _names(self) -> list[str]:
-        return [abbreviate(name, _NAME) for name in self.found.label_names]
 
-    def _remarks(self) -> list[str]:
-        few = int((self.found.support < FEW_ROWS).sum())
-        remarks = []
-        if few:
-            have = "1 label has" if few == 1 else f"{few:,} labels have"
-            remarks.append(
-                f"{have} fewer than {FEW_ROWS} rows: their figures are rough, and they come last."
-            )
-        if len(self.labels) > _LABELS:
-            remarks.append(
-                f"Of {len(self.labels):,} labels the {_LABELS} most frequent are shown below; the "
-                "figures above are of all."
-            )
-        return remarks
+def _shown_labels(once: OutOfSample) -> list[dict[str, Any]]:
+    """Return the labels of the table, each with its short name, curves and sparkline."""
+    position = {name: j for j, name in enumerate(once.label_names)}
+    figures = label_figures(once)
+    frequent = sorted(figures, key=lambda row: -row["rows"])[:_LABELS]
+    kept = {row["label"] for row in frequent}
+    grid = threshold_grid(once)
+    shown = []
+    for row in figures:
+        if row["label"] not in kept:
+            continue
+        curves = label_curves(once, position[row["label"]], grid)
+        name = {"label": abbreviate(row["label"], _NAME), "option": row["label"]}
+        shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
+    return shown
 
-    def _shown_labels(self) -> list[dict[str, Any]]:
-        """Return the labels of the table, each with its short name, curves and sparkline."""
-        position = {name: j for j, name in enumerate(self.found.label_names)}
-        frequent = sorted(self.labels, key=lambda row: -row["rows"])[:_LABELS]
-        kept = {row["label"] for row in frequent}
-        grid = threshold_grid(self.found)
-        shown = []
-        for row in self.labels:
-            if row["label"] not in kept:
-                continue
-            curves = label_curves(self.found, position[row["label"]], grid)
-            name = {"label": abbreviate(row["label"], _NAME), "option": row["label"]}
-            shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
-        return shown
 
-    def _data(self, shown: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the script draws: the labels in the order of the table, and all together."""
-        grid = threshold_grid(self.found)
-        labels = [
+def _curves(once: OutOfSample, labels: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the script draws: the labels in the order of the table, and all together."""
+    grid = threshold_grid(once)
+    return {
+        "thresholds": grid.tolist(),
+        "labels": [
             {
                 "name": row["label"],
                 "option": row["option"],
                 "threshold": row["threshold"],
                 **row["curves"],
             }
-            for row in shown
-        ]
-        return {
-            "thresholds": grid.tolist(),
-            "labels": labels,
-            "all": {"name": "all labels together", **pooled_curves(self.found, grid)},
-            "are_probabilities": self.found.are_probabilities,
-            "rows": len(self.found.y),
-        }
+            for row in labels
+        ],
+        "all": {"name": "all labels together", **pooled_curves(once, grid)},
+        "are_probabilities": once.are_probabilities,
+        "rows": len(once.y),
+    }
 
 
 def _show_mistake(one: Mistake) -> dict[str, Any]:
@@ -167,7 +206,9 @@ def _show_mistake(one: Mistake) -> dict[str, Any]:
             "label": abbreviate(name, _NAME),
             "score": score,
             "reasons": [
-                (abbreviate(part, _PART), value) for part, value in one.reasons.get(name, [])
+                (abbreviate(part, _PART), value)
+                for part, value in one.reasons.get(name, [])[:_REASONS]
+                if abs(value) >= _SMALLEST
             ],
         }
         for kind, pairs in (("missed", missed), ("wrong", wrong))

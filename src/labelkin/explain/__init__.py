@@ -1,16 +1,7 @@
-"""Explanations of predictions: by nearest training samples and votes, features, or kernels."""
+"""Explanations of predictions: features, members and training samples behind each label."""
 
-from labelkin.explain._kernels import KernelExplanation
-from labelkin.explain._linear import LinearExplanation, explain_linear
-from labelkin.explain._neighbors import Explanation, explain, explain_members
-from labelkin.explain._rows import validate_one_row
+from labelkin.explain._explain import describe_row, explain, find_vectorizers
+from labelkin.explain._explanation import Explanation
+from labelkin.explain._mixin import ExplainMixin
 
-__all__ = [
-    "Explanation",
-    "KernelExplanation",
-    "LinearExplanation",
-    "explain",
-    "explain_linear",
-    "explain_members",
-    "validate_one_row",
-]
+__all__ = ["ExplainMixin", "Explanation", "describe_row", "explain", "find_vectorizers"]

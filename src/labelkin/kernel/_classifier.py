@@ -28,8 +28,8 @@ from labelkin.calibration._curves import (
     to_log_odds_scale,
 )
 from labelkin.calibration._means import restore_means
-from labelkin.explain._features import typical_values
-from labelkin.explain._kernels import ExplainedByKernels
+from labelkin.explain import ExplainMixin
+from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL, take
 from labelkin.kernel._explain import explain_kernel_ridge
@@ -44,7 +44,7 @@ from labelkin.rows import Labels, as_rows
 _MAX_EIGEN = 2_000
 
 
-class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
+class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     """Kernel ridge regression of every label, tuned by leave-one-out error, calibrated.
 
     Each label, as 0 and 1, is regressed on a kernel with a ridge and an intercept. The error
@@ -259,7 +259,9 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
             )
         weight = check_weight(sample_weight, n)
         # For explanations
-        self._typical = to_device_of(typical_values(X), X)
+        self._typical = None  # the columns of a kernel matrix are no features
+        if self.kernel != "precomputed":
+            self._typical = to_device_of(typical_values(X), X)
         self._label_bits = to_device_of(np.packbits(y > 0, axis=1), X)
         self._row_weight = None if weight is None else to_device_of(weight, X)
 
@@ -368,7 +370,7 @@ class KernelRidgeLOOClassifier(ExplainedByKernels, MultiLabelClassifier):
     def _proba(self, X: Matrix) -> Array:
         return self._calibrate(self._regression.scores(X), X)
 
-    _explain = explain_kernel_ridge
+    _explain_row = explain_kernel_ridge
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -22,8 +22,8 @@ from labelkin.base import (
     random_seed,
 )
 from labelkin.decisions import DECISIONS, LabelDecision
-from labelkin.explain._features import typical_values
-from labelkin.explain._kernels import ExplainedByKernels
+from labelkin.explain import ExplainMixin
+from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._folds import draw_folds
@@ -52,7 +52,7 @@ from labelkin.rows import Labels, as_rows
 _QUERY_ROWS = 4_096
 
 
-class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
+class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
 
     It is the method to try first: no parameter needs to be chosen, the probabilities are
@@ -479,7 +479,7 @@ class KinEnsembleClassifier(ExplainedByKernels, MultiLabelClassifier):
     def _labels_of(self, proba: Array) -> Array:
         return to_device_of(self.decision_.apply(to_numpy(proba)), proba)
 
-    _explain = explain_kin
+    _explain_row = explain_kin
 
 
 def _three_digits(values: Array) -> Array:

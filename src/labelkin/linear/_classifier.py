@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
-from labelkin.explain import LinearExplanation, explain_linear
+from labelkin.explain import ExplainMixin
 from labelkin.linear._fit import LabelFitter, draw_folds
 from labelkin.linear._sums import log_loss, sigmoid
 from labelkin.rows import Rows, is_dask, namespace, to_device_of
@@ -28,7 +28,7 @@ _FOLD_TOL = 10
 _DEFAULT_C = 1.0
 
 
-class MultiLabelLogisticRegression(MultiLabelClassifier):
+class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     """Logistic regression of all labels at once, with C chosen by folds, and calibrated.
 
     For each label, as y = 0 or 1, the weights w and the intercept minimise
@@ -260,23 +260,17 @@ class MultiLabelLogisticRegression(MultiLabelClassifier):
         odds = self._odds(self._validate_predict(X, "decision_function"))
         return odds[:, 0] if self._one_target else odds
 
-    def explain(self, x: ArrayLike, feature_names: Any = None) -> LinearExplanation:
-        """Show what each feature adds to the log odds of each label, for one sample.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-        feature_names : sequence of str, optional
-            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
-            ``fit``, else numbers.
-
-        Returns
-        -------
-        LinearExplanation
-            Print it, or read its arrays.
-        """
-        return explain_linear(self, x, feature_names)
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        values = row.toarray()[0] if sparse.issparse(row) else row[0]
+        features = np.flatnonzero(values)
+        coef = self.coef_[:, features]
+        coef = coef.toarray() if sparse.issparse(coef) else coef
+        return {
+            "features": features,
+            "feature_effects": coef * values[features],
+            "intercept": self.intercept_,
+            "method": "log odds that each word or value adds",
+        }
 
 
 def _single_precision(block: Matrix) -> Matrix:

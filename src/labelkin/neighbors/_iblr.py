@@ -22,10 +22,12 @@ from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._logistic import fit_logistic
+from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._counts import make_counts
 
 
-class IBLRClassifier(MultiLabelClassifier):
+class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
     """Instance-based logistic regression, IBLR-ML (Cheng & Hüllermeier, 2009).
 
     With c(m) the number of a sample's k nearest neighbours that have label m, the log odds
@@ -207,3 +209,6 @@ class IBLRClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self._regress(self._counts(X), X)
+
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        return explain_by_neighbors([(self, row)], [1.0])

@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.array_api import astype, namespace_and_device, take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
-from labelkin.explain import Explanation, explain
+from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, fit_blocks, predict_blocks
 from labelkin.neighbors._counts import (
     label_histogram,
@@ -22,7 +23,7 @@ from labelkin.neighbors._counts import (
 )
 
 
-class MLkNNClassifier(MultiLabelClassifier):
+class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     """Multi-label k-nearest neighbours (Zhang & Zhou, 2007).
 
     A sample has label l when that is more likely than not, given the number c of its k
@@ -275,20 +276,8 @@ class MLkNNClassifier(MultiLabelClassifier):
             return super()._predict_sparse(X)
         return likely_labels(self._posterior, counts)
 
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Show the training samples on which the prediction for one sample rests.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            The sample.
-
-        Returns
-        -------
-        Explanation
-            Print it, or read its arrays.
-        """
-        return explain(self, x)
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        return explain_by_neighbors([(self, row)], [1.0])
 
 
 def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:

@@ -14,8 +14,9 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import labels_and_scores
+from labelkin._utils.scoring import label_thresholds, labels_and_scores
 from labelkin.datasets import RawTable
+from labelkin.explain import Explanation, explain
 from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_on_device, predict_on_device
 from labelkin.tabular._labels import LabelColumns
@@ -301,12 +302,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         It is 0 for a classifier without probabilities, and NaN where label sets are not decided
         by a threshold.
         """
-        final = self.estimator_
-        found = getattr(getattr(final, "decision_", None), "thresholds_", None)
-        if found is not None:
-            return np.asarray(found, dtype=float)
-        is_margin = hasattr(final, "decision_function") and not hasattr(final, "predict_proba")
-        return np.full(len(self.label_columns_.names), 0.0 if is_margin else 0.5)
+        return label_thresholds(self, len(self.label_columns_.names))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label set of each row.
@@ -390,6 +386,25 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             return predict_on_device(self.pipeline_, features, self.device)
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
+
+    def explain(self, x: Any, *, training: Any = None, max_features: int = 400) -> Explanation:
+        """Explain the prediction for one row, in the words and columns of the table.
+
+        Parameters
+        ----------
+        x : DataFrame of one row, Series or array-like
+            The row.
+        training : DataFrame or array-like, default=None
+            The training rows, to show them in words and not by their numbers.
+        max_features : int, default=400
+            Words and values that are tried, at most.
+
+        Returns
+        -------
+        Explanation
+            What speaks for and against each label. See `labelkin.explain.explain`.
+        """
+        return explain(self, x, training=training, max_features=max_features)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "pipeline_")

@@ -1,17 +1,17 @@
-"""Tables of metrics on the terminal: one row per metric, one column per method."""
+"""Figures of methods and of labels, and their tables on the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 from sklearn.metrics import average_precision_score
 
-from labelkin.evaluation import FEW_ROWS
+from labelkin._utils.optional import import_optional
+from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, Metric, evaluate
+
+FEW_ROWS = 10
+"""Labels with fewer rows are judged roughly at best."""
 
 Figures = dict[str, list[float]]
 """One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
@@ -84,12 +84,6 @@ def evaluate_judged(
     return {key: found[key] for key in metrics}
 
 
-def fold_heading(done: int, planned: int) -> str:
-    """Return the heading of figures from `done` folds."""
-    count = f"{done} of {planned} folds" if done < planned else f"{done} folds"
-    return f"{count}, mean ± std" if done > 1 else count
-
-
 def print_figures(
     runs: Mapping[str, Figures],
     metrics: Sequence[str],
@@ -97,53 +91,53 @@ def print_figures(
     *,
     best: str | None = None,
     meanings: bool = True,
+    console: Any = None,
 ) -> None:
-    """Print the methods' means and what the metrics mean.
+    """Print the methods' means and what the metrics mean, on the terminal or a console of rich.
 
     The best value of each metric and the name of the method `best` are bold. The meanings are
     beside the figures if the terminal is wide enough, else below them. Methods that do not fit
     side by side are in several tables.
     """
-    console = Console(highlight=False)
+    measurement = import_optional("rich.measure", "cli").Measurement
+    console = console or import_optional("rich.console", "cli").Console(highlight=False)
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
-    explained = [key for key in metrics if key in MEANINGS] if meanings else []
     unbounded = console.options.update(max_width=10_000)
 
-    def fits(table: Table) -> bool:
-        return Measurement.get(console, unbounded, table).maximum <= console.width
+    def fits(table: Any) -> bool:
+        return measurement.get(console, unbounded, table).maximum <= console.width
 
-    wide = _figures_table(runs, metrics, best, MEANINGS)
-    if explained and fits(wide):
+    wide = _figures_table(runs, metrics, best, list(runs), meanings=True)
+    if meanings and fits(wide):
         console.print(wide)
         return
     beside: list[list[str]] = [[]]
     for name in runs:
-        if beside[-1] and not fits(
-            _figures_table(runs, metrics, best, methods=[*beside[-1], name])
-        ):
+        if beside[-1] and not fits(_figures_table(runs, metrics, best, [*beside[-1], name])):
             beside.append([])
         beside[-1].append(name)
     for names in beside:
-        console.print(_figures_table(runs, metrics, best, methods=names))
-    for key in explained:
-        console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
+        console.print(_figures_table(runs, metrics, best, names))
+    for key in metrics if meanings else ():
+        if key in MEANINGS:
+            console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
 
 
 def _figures_table(
     runs: Mapping[str, Figures],
     metrics: Sequence[str],
     best: str | None,
-    meanings: Mapping[str, str] | None = None,
-    methods: Sequence[str] | None = None,
-) -> Table:
-    """Return the figures of some `methods`, by default of all; the best among all are bold."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    shown = list(runs) if methods is None else methods
+    methods: Sequence[str],
+    meanings: bool = False,
+) -> Any:
+    """Return the figures of some `methods`; the best among all are bold."""
+    Text = import_optional("rich.text", "cli").Text
+    table = _new_table()
     table.add_column("", no_wrap=True)
-    for name in shown:
+    for name in methods:
         style = "bold" if name == best else ""
         table.add_column(Text(name, style), justify="right", no_wrap=True)
-    if meanings is not None:
+    if meanings:
         table.add_column("", style="dim", no_wrap=True)
     for key in metrics:
         metric = METRICS[key]
@@ -151,34 +145,33 @@ def _figures_table(
         means = [one["mean"] for one in summaries.values() if one["mean"] is not None]
         top = (max if metric.greater_is_better else min)(means, default=None)
         cells = []
-        for one in (summaries[name] for name in shown):
+        for one in (summaries[name] for name in methods):
             is_top = one["mean"] == top and len(runs) > 1
             cells.append(Text(format_summary(one, metric), style="bold" if is_top else ""))
         unit = "" if metric.percent else " (not in %)"
-        last = [] if meanings is None else [meanings.get(key, "")]
+        last = [MEANINGS.get(key, "")] if meanings else []
         table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)
     for key in ("fit", "predict"):
         if all(f"{key}_s" in figures for figures in runs.values()):
-            seconds = (summarise(runs[name][f"{key}_s"])["mean"] for name in shown)
+            seconds = (summarise(runs[name][f"{key}_s"])["mean"] for name in methods)
             table.add_row(f"{key} time", *(f"{mean:.2f} s" for mean in seconds), style="dim")
     return table
 
 
-def label_figures(
-    names: Sequence[str],
-    y: np.ndarray,
-    labels: np.ndarray,
-    scores: np.ndarray,
-    thresholds: np.ndarray,
-) -> list[dict[str, Any]]:
+def _new_table() -> Any:
+    table = import_optional("rich.table", "cli").Table
+    return table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+
+
+def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
     """Return the figures of each label, the label of lowest F1 first.
 
     Labels with few rows, which can hardly be judged, come after the others, and of labels with
-    the same F1 those with more rows come first. `y`, `labels` and `scores` have the shape (n, q);
-    `thresholds` has one value per label.
+    the same F1 those with more rows come first.
     """
+    y, labels, scores, thresholds = found.y, found.labels, found.scores, found.thresholds
     hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
-    support, predicted = y.sum(axis=0, dtype=int), labels.sum(axis=0, dtype=int)
+    support, predicted = found.support, labels.sum(axis=0, dtype=int)
 
     def ratio(part: int, whole: int) -> float | None:
         return float(part / whole) if whole else None
@@ -195,7 +188,7 @@ def label_figures(
             else None,
             "threshold": float(thresholds[j]) if np.isfinite(thresholds[j]) else None,
         }
-        for j, name in enumerate(names)
+        for j, name in enumerate(found.label_names)
     ]
     return sorted(
         rows,
@@ -203,9 +196,10 @@ def label_figures(
     )
 
 
-def label_table(rows: Sequence[dict[str, Any]]) -> Table:
+def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     """Return the rows of `label_figures` as a table."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    Text = import_optional("rich.text", "cli").Text
+    table = _new_table()
     table.add_column("label, worst first (%)")
     for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
         table.add_column(title, justify="right", no_wrap=True)

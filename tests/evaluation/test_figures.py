@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labelkin.cli._figures import PEOPLE_METRICS, evaluate_judged, label_figures, print_figures
+from labelkin.evaluation import PEOPLE_METRICS, OutOfSample, print_figures
+from labelkin.evaluation._figures import evaluate_judged, label_figures
 from labelkin.metrics import METRICS, evaluate
 
 
@@ -30,7 +31,8 @@ def test_labels_that_can_hardly_be_judged_come_last():
     y[0, 0] = 0
     labels = np.column_stack([np.zeros((20, 3)), y[:, 3:]]).astype(int)
     names = ["two", "twenty", "none", "found", "three found"]
-    rows = label_figures(names, y, labels, labels * 0.9, np.full(5, 0.5))
+    found = OutOfSample(names, np.arange(20), y, labels, labels * 0.9, np.full(5, 0.5))
+    rows = label_figures(found)
     assert [row["label"] for row in rows] == ["twenty", "found", "two", "three found", "none"]
 
 

@@ -1,0 +1,66 @@
+"""The model card: what was evaluated, on which data, with which settings and versions."""
+
+import platform
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from labelkin._utils.optional import installed_version
+
+if TYPE_CHECKING:
+    from labelkin.evaluation._evaluation import Evaluation
+
+_PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
+
+
+def model_card(found: "Evaluation", command: str | None) -> list[tuple[str, str]]:
+    """Return names and values of the facts about an evaluation."""
+    y, best, settings = found.y, found.results[found.best], found.settings
+    card = [
+        ("rows", f"{len(y):,}"),
+        ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
+        ("fingerprint of the rows", _digest(found.X)[:16]),
+    ]
+    if best.models:
+        model = best.models[0]
+        model = model.steps[-1][1] if hasattr(model, "steps") else model
+        name = "" if found.best == best.title else f" ({found.best})"
+        parameters = model.get_params(deep=False).items()
+        card += [
+            ("method", f"{best.title}{name}, {type(model).__name__}"),
+            ("settings", ", ".join(f"{key}={value!r}" for key, value in parameters)),
+        ]
+    if settings:
+        how = f"{found.n_done} folds"
+        how += ", labels spread evenly" if settings["stratified"] else ", drawn at random"
+        if settings["repeats"] > 1:
+            how += f", {settings['repeats']} repetitions (the curves and rows are of the first)"
+        card += [("evaluation", how), ("seed", str(settings["seed"]))]
+    versions = {name: installed_version(name) for name in _PACKAGES}
+    listed = [f"Python {platform.python_version()}"]
+    listed += [f"{name} {version}" for name, version in versions.items() if version]
+    return [
+        *card,
+        ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
+        ("versions", ", ".join(listed)),
+        *([("command", command)] if command else []),
+    ]
+
+
+def _digest(X: Any) -> str:
+    """Return a hash of the rows."""
+    digest = sha256()
+    if hasattr(X, "itertuples"):
+        for row in X.itertuples(index=False, name=None):
+            digest.update(repr(row).encode())
+    elif sparse.issparse(X):
+        rows = sparse.csr_matrix(X)
+        for part in (rows.indptr, rows.indices, rows.data):
+            digest.update(np.ascontiguousarray(part).tobytes())
+    else:
+        rows = np.asarray(X)
+        digest.update(repr(list(X)).encode() if rows.dtype.kind in "OU" else rows.tobytes())
+    return digest.hexdigest()

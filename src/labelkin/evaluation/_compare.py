@@ -1,0 +1,221 @@
+"""Methods compared on the same folds, and a fitted model on new rows."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import RepeatedKFold
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from labelkin._utils.labels import as_matrix, label_names_of
+from labelkin._utils.scoring import labels_and_scores
+from labelkin.evaluation._evaluation import Evaluation, MethodResults
+from labelkin.evaluation._figures import PEOPLE_METRICS
+from labelkin.metrics import METRICS
+from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+from labelkin.tabular import TableClassifier, find_training_data
+
+
+def compare(
+    estimators: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    labels: Any = None,
+    folds: int = 5,
+    repeats: int = 1,
+    stratified: bool = True,
+    metrics: Sequence[str] = PEOPLE_METRICS,
+    label_names: Sequence[str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    seconds: float | None = None,
+    keep_models: bool = True,
+    random_state: int = 0,
+    progress: Callable[..., None] = lambda **_: None,
+) -> Evaluation:
+    """Cross-validate classifiers, all on the same folds.
+
+    Parameters
+    ----------
+    estimators : estimator, or dict of str to estimator
+        Multi-label classifiers or pipelines by their names. A function of the number of a fold
+        that returns an unfitted classifier may take the place of an estimator.
+    X : array-like, sparse matrix, DataFrame or list, of n_samples rows
+        Samples, as the estimators take them; or, without y, a table that holds labels too, as
+        `labelkin.TableClassifier` takes it: estimators then get its columns as features.
+    y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels), optional
+        0 and 1, one column per label.
+    labels : str, list of str or int, optional
+        Where a table holds its labels, as in `labelkin.TableClassifier`.
+    folds : int, default=5
+        Number of folds.
+    repeats : int, default=1
+        Number of times the cross-validation is repeated, shuffled anew.
+    stratified : bool, default=True
+        Whether labels are spread evenly over the folds; else these are drawn at random.
+    metrics : sequence of str, optional
+        Names in `labelkin.metrics.METRICS`; the first one decides which method is best.
+    label_names : sequence of str, optional
+        Names of the labels; None: the columns of y, else numbers from 0.
+    titles : dict of str to str, optional
+        Names of the estimators in print.
+    seconds : float, optional
+        Time limit: methods whose first fold could not begin in time are left out, and no fold
+        begins that would probably not end in time.
+    keep_models : bool, default=True
+        Whether the models of the folds are kept, for a report that explains their mistakes.
+    random_state : int, default=0
+        Seed of the folds.
+    progress : callable, optional
+        Called before each fit with ``completed``, the number of fits so far, and ``description``.
+
+    Returns
+    -------
+    Evaluation
+        Print it, read its figures, or write a report.
+
+    Examples
+    --------
+    >>> from labelkin import MLkNNClassifier, MultiLabelLogisticRegression
+    >>> from labelkin.datasets import load_digit_scenes
+    >>> from labelkin.evaluation import compare
+    >>> X, y = load_digit_scenes(200, random_state=0, return_X_y=True)
+    >>> methods = {"knn": MLkNNClassifier(), "logistic": MultiLabelLogisticRegression()}
+    >>> found = compare(methods, X, y, folds=2, metrics=["average_precision"])
+    >>> found.best
+    'logistic'
+    """
+    if not isinstance(estimators, Mapping):
+        estimators = {type(estimators).__name__: estimators}
+    if y is None:
+        training = find_training_data(X, labels)
+        X, y, label_names = training.X, training.y, training.labels.names
+        table: dict[str, Any] = {"labels": training.labels, "columns": training.schema}
+        estimators = {
+            name: one if isinstance(one, TableClassifier) else TableClassifier(one, **table)
+            for name, one in estimators.items()
+        }
+    target, names = _label_matrix(y, label_names)
+    if folds > len(target):
+        raise ValueError(
+            f"folds={folds}: the data has only {len(target)} rows; choose at most that many folds."
+        )
+    splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
+    splits = splitter(n_splits=folds, n_repeats=repeats, random_state=random_state)
+    found = Evaluation(
+        X=X,
+        y=target,
+        label_names=names,
+        metrics=_check_metrics(metrics),
+        splits=list(splits.split(target, target)),
+        folds=folds,
+        settings={"folds": folds, "repeats": repeats, "stratified": stratified}
+        | {"seed": random_state},
+    )
+
+    def fit_part(name: str, number: int, rows: np.ndarray) -> Any:
+        """Return the model of some training rows."""
+        make = estimators[name]
+        model = clone(make) if hasattr(make, "fit") else make(number)
+        part = _safe_indexing(X, rows)
+        return model.fit(part, y.iloc[rows] if hasattr(y, "iloc") else target[rows])
+
+    found.fit_part = fit_part
+    started, done = time.perf_counter(), 0
+    for number, (train, test) in enumerate(found.splits):
+        began = time.perf_counter()
+        for name in estimators:
+            late = seconds is not None and time.perf_counter() - started > seconds
+            if (number and name not in found.results) or (found.results and not number and late):
+                continue
+            title = (titles or {}).get(name, name)
+            progress(completed=done, description=title)
+            results = found.results.setdefault(name, MethodResults(title))
+            start = time.perf_counter()
+            model = fit_part(name, number, train)
+            fitted = time.perf_counter()
+            predictions = labels_and_scores(model, _safe_indexing(X, test))
+            taken = {"fit_s": fitted - start, "predict_s": time.perf_counter() - fitted}
+            results.add(target[test], *predictions, model, found.metrics, taken)
+            if not keep_models:
+                results.models.clear()
+            done += 1
+        now = time.perf_counter()
+        if seconds is not None and now - started + (now - began) > seconds:
+            break
+    found.left_out = [name for name in estimators if name not in found.results]
+    return found
+
+
+def evaluate_model(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    metrics: Sequence[str] = PEOPLE_METRICS,
+    label_names: Sequence[str] | None = None,
+    title: str = "",
+    predictions: tuple[Any, Any, Any] | None = None,
+) -> Evaluation:
+    """Evaluate a fitted model on rows that it was not fitted on.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A multi-label classifier or a pipeline.
+    X : array-like, sparse matrix, DataFrame or list, of n_samples rows
+        Samples, as the model takes them.
+    y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+        0 and 1, one column per label.
+    metrics : sequence of str, optional
+        Names in `labelkin.metrics.METRICS`.
+    label_names : sequence of str, optional
+        Names of the labels; None: the columns of y, else those of the model, else numbers from 0.
+    title : str, optional
+        Name of the model in print; by default that of its class.
+    predictions : tuple of labels, scores and thresholds, optional
+        Predictions that replace those of the model: arrays of shape (n_samples, n_labels), twice,
+        and (n_labels,).
+
+    Returns
+    -------
+    Evaluation
+        Print it, read its figures, or write a report.
+    """
+    labels, names = _label_matrix(y, label_names, label_names_of(model))
+    name = title or type(model).__name__
+    everything = np.arange(_num_samples(X))
+    found = Evaluation(
+        X=X,
+        y=labels,
+        label_names=names,
+        metrics=_check_metrics(metrics),
+        splits=[(everything[:0], everything)],
+        folds=1,
+    )
+    results = found.results.setdefault(name, MethodResults(name))
+    if predictions is None:
+        results.add(labels, *labels_and_scores(model, X), model, found.metrics, {})
+    else:
+        results.add(labels, *predictions[:2], model, found.metrics, {})
+        results.thresholds = [predictions[2]]
+    return found
+
+
+def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return labels as an array of 0 and 1, and the first names that are known."""
+    matrix = as_matrix(y, "y")
+    labels = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    columns = getattr(y, "columns", None)
+    numbers = [str(number) for number in range(labels.shape[1])]
+    chosen = next(one for one in (names[0], columns, *names[1:], numbers) if one is not None)
+    return labels.astype(np.uint8), tuple(map(str, chosen))
+
+
+def _check_metrics(names: Sequence[str]) -> list[str]:
+    if not names or any(name not in METRICS for name in names):
+        raise ValueError(f"metrics must be names in labelkin.metrics.METRICS, got {list(names)}.")
+    return list(names)

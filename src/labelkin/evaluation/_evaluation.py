@@ -1,0 +1,291 @@
+"""What an evaluation found: figures of methods and labels, in print, as JSON and as a page."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.files import open_for_writing
+from labelkin._utils.optional import import_optional
+from labelkin._utils.scoring import label_thresholds
+from labelkin.evaluation._figures import (
+    FEW_ROWS,
+    Figures,
+    evaluate_judged,
+    label_figures,
+    label_table,
+    print_figures,
+    summarise,
+)
+from labelkin.evaluation._predictions import OutOfSample
+from labelkin.metrics import METRICS
+
+# Rows of the table of labels, unless all are requested.
+_WEAKEST = 5
+
+
+@dataclass
+class MethodResults:
+    """One method's figures, test predictions and models, fold by fold."""
+
+    title: str
+    figures: Figures = field(default_factory=dict)
+    labels: list[np.ndarray] = field(default_factory=list)
+    scores: list[np.ndarray] = field(default_factory=list)
+    thresholds: list[np.ndarray] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list)
+
+    def add(
+        self,
+        y: np.ndarray,
+        labels: np.ndarray,
+        scores: np.ndarray,
+        model: Any,
+        metrics: Sequence[str],
+        seconds: dict[str, float],
+    ) -> None:
+        """Add the predictions of a fold by its model."""
+        scores = scores.reshape(labels.shape)  # the scores of one label may have one dimension
+        for key, value in (evaluate_judged(y, scores, labels, metrics) | seconds).items():
+            self.figures.setdefault(key, []).append(float(value))
+        self.labels.append(labels)
+        self.scores.append(scores)
+        self.thresholds.append(label_thresholds(model, labels.shape[1]))
+        self.models.append(model)
+
+
+@dataclass(repr=False)
+class Evaluation:
+    """What an evaluation found: figures of each method, and predictions of the best one.
+
+    ``print`` it, display it in a notebook, read its figures, or write a report. See `compare` and
+    `evaluate_model`.
+
+    Attributes
+    ----------
+    label_names : tuple of str
+        Names of the labels.
+    metrics : list of str
+        Names of the metrics; the first one decides which method is best.
+    results : dict of str to MethodResults
+        Of each method: ``figures`` (values of each metric, one per fold, and seconds), and
+        ``labels``, ``scores``, ``thresholds`` and ``models`` of each fold.
+    splits : list of (ndarray, ndarray)
+        Positions of the training rows and of the test rows of each fold.
+    left_out : list of str
+        Methods for which there was no time.
+    """
+
+    X: Any
+    y: np.ndarray
+    label_names: tuple[str, ...]
+    metrics: list[str]
+    splits: list[tuple[np.ndarray, np.ndarray]]
+    folds: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    results: dict[str, MethodResults] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    fit_part: Callable[[str, int, np.ndarray], Any] | None = None
+
+    @property
+    def best(self) -> str:
+        """The name of the method with the best mean of the first metric."""
+        return self._ranking[0]
+
+    @property
+    def reason(self) -> str:
+        """How far the best method leads the next, in words."""
+        metric, measure = self.metrics[0], METRICS[self.metrics[0]]
+        factor = 100 if measure.percent else 1
+        best, *others = (np.array(self.results[name].figures[metric]) for name in self._ranking)
+        reason = f"{measure.title} {factor * np.nanmean(best):.1f}"
+        if others:
+            ahead = int((measure.sign * (best - others[0]) > 0).sum())
+            reason += f", then {self._ranking[1]} with {factor * np.nanmean(others[0]):.1f}"
+            lead = ": a close call, ahead" if 3 * ahead < 2 * len(best) else "; ahead"
+            reason += f"{lead} in {ahead} of {len(best)} folds"
+        return reason
+
+    @cached_property
+    def _ranking(self) -> list[str]:
+        """The methods, the best first; an undefined mean comes last."""
+        sign, metric = METRICS[self.metrics[0]].sign, self.metrics[0]
+        means = {n: sign * np.nanmean(found.figures[metric]) for n, found in self.results.items()}
+        return sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
+
+    @property
+    def n_done(self) -> int:
+        """Number of folds that were evaluated, repetitions included."""
+        return len(self.results[self.best].labels)
+
+    def predictions(self, n_folds: int | None = None) -> OutOfSample:
+        """Return the predictions of the best method in the first folds, by default in all.
+
+        Parameters
+        ----------
+        n_folds : int, optional
+            Number of folds.
+
+        Returns
+        -------
+        OutOfSample
+        """
+        best = self.results[self.best]
+        tests = [test for _, test in self.splits[: self.n_done][:n_folds]]
+        rows = np.concatenate(tests)
+        return OutOfSample(
+            self.label_names,
+            rows,
+            self.y[rows],
+            np.concatenate(best.labels[:n_folds]),
+            np.concatenate(best.scores[:n_folds]),
+            np.mean(best.thresholds[:n_folds], axis=0),
+        )
+
+    @cached_property
+    def per_label(self) -> list[dict[str, Any]]:
+        """Figures of each label by the best method, the weakest first.
+
+        Labels with fewer than 10 rows come last.
+        """
+        return label_figures(self.predictions())
+
+    def to_frame(self) -> Any:
+        """Return the mean of each metric, one row per method.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return import_optional("pandas").DataFrame.from_dict(
+            {
+                name: {key: summarise(found.figures[key])["mean"] for key in self.metrics}
+                for name, found in self.results.items()
+            },
+            orient="index",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as values that JSON can hold.
+
+        Returns
+        -------
+        dict
+        """
+        facts: dict[str, Any] = {**self.settings, "folds_done": self.n_done}
+        if self.left_out:
+            facts["skipped"] = self.left_out
+        return {
+            **facts,
+            "rows_without_labels": self.n_empty,
+            "results": {
+                name: {key: summarise(values) for key, values in found.figures.items()}
+                for name, found in self.results.items()
+            },
+            "labels_of": self.best,
+            "per_label": self.per_label,
+            "best": self.best,
+            "reason": self.reason,
+        }
+
+    @property
+    def n_empty(self) -> int:
+        """Number of rows without a label."""
+        return int((~self.y.any(axis=1)).sum())
+
+    def remark_on_empty_rows(self) -> str:
+        """Return what rows without labels mean for the figures, the empty string without any."""
+        if not self.n_empty:
+            return ""
+        share = 100 * self.n_empty / len(self.y)
+        verb = "has" if self.n_empty == 1 else "have"
+        remark = f"{self.n_empty:,} of {len(self.y):,} rows {verb} no label"
+        if "one_error" in self.metrics:
+            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
+        return f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
+
+    @property
+    def heading(self) -> str:
+        """The number of folds, in words."""
+        if len(self.splits) == 1:
+            return f"{len(self.y):,} rows"
+        done, planned = self.n_done, len(self.splits)
+        heading = f"{done} of {planned} folds" if done < planned else f"{done} folds"
+        heading += ", mean ± std" if done > 1 else ""
+        return heading + (f", no time for {', '.join(self.left_out)}" if self.left_out else "")
+
+    def print(
+        self,
+        *,
+        heading: str | None = None,
+        per_label: bool | None = None,
+        meanings: bool = True,
+        console: Any = None,
+    ) -> None:
+        """Print the figures of the methods, and of the labels.
+
+        Parameters
+        ----------
+        heading : str, optional
+            The first line; by default the number of folds.
+        per_label : bool, optional
+            True: the figures of every label; False: of none; None: of the weakest.
+        meanings : bool, default=True
+            Whether to print what the metrics mean.
+        console : rich.console.Console, optional
+            Where to print; by default the terminal.
+        """
+        console = console or import_optional("rich.console", "cli").Console(highlight=False)
+        print_figures(
+            {found.title: found.figures for found in self.results.values()},
+            self.metrics,
+            heading or self.heading,
+            best=self.results[self.best].title if len(self.results) > 1 else None,
+            meanings=meanings,
+            console=console,
+        )
+        if per_label is False:
+            return
+        judged = [label for label in self.per_label if label["rows"] >= FEW_ROWS] or self.per_label
+        shown = self.per_label if per_label else judged[:_WEAKEST]
+        console.print()
+        console.print(label_table(shown))
+        if more := len(self.per_label) - len(shown):
+            few = len(self.per_label) - len(judged)
+            remark = f", {few:,} of them in fewer than {FEW_ROWS} rows" if few else ""
+            more_labels = f"{more:,} label{'s'[: more != 1]}"
+            console.print(f"… and {more_labels}{remark} (--per-label)", markup=False)
+
+    def __str__(self) -> str:
+        file = StringIO()
+        console = import_optional("rich.console", "cli").Console(file=file, width=100)
+        self.print(console=console)
+        return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+    def __repr__(self) -> str:
+        return f"<Evaluation: {self.best}, {self.reason}>"
+
+    def write_report(self, path: Any, **details: Any) -> None:
+        """Write a page (HTML) with curves, thresholds to try, mistakes and likely label errors.
+
+        After `compare`, models of parts of the training rows are fitted for a learning curve.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write, whole or not at all.
+        **details
+            ``title``: the name of the data; ``how``: how rows were left out of training;
+            ``notes``: remarks, one sentence each; ``card``: names and values that come first in
+            the model card; ``command`` and ``next_command``: the command that made the page, and
+            the one to run next; ``progress``: as in `compare`.
+        """
+        from labelkin.evaluation._page import render_report
+
+        text = render_report(self, **details)
+        with open_for_writing(Path(path)) as file:
+            file.write(text.encode("utf-8"))

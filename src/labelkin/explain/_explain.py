@@ -1,0 +1,268 @@
+"""Explanations of any fitted classifier, through pipelines and transformers of columns."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from labelkin._utils.labels import label_names_of
+from labelkin._utils.names import abbreviate
+from labelkin._utils.scoring import estimator_scores, labels_and_scores
+from labelkin.explain._explanation import Explanation
+from labelkin.explain._mixin import as_one_row
+from labelkin.explain._occlusion import (
+    CHANGED,
+    as_log_odds,
+    occlude_features,
+    typical_values,
+    without_cells,
+    without_words,
+    words_as_written,
+)
+
+_LONGEST = 100  # characters of a row in words
+
+
+def explain(
+    model: Any,
+    x: Any,
+    *,
+    background: Any = None,
+    training: Any = None,
+    feature_names: Any = None,
+    max_features: int = 400,
+) -> Explanation:
+    """Explain the prediction of a fitted classifier for one sample, in the user's words.
+
+    The classifier may be the last step of a scikit-learn ``Pipeline``, with a
+    ``ColumnTransformer`` or a vectorizer of texts before it. Features are then the columns of the
+    table and the words of its texts.
+
+    - Linear models: what each word or value adds to the log odds, exactly.
+    - Other models: each word is removed, each value replaced, and the labels are predicted again.
+      Values of a DataFrame count as missing; with `background`, its medians and most frequent
+      values take their place.
+    - Kernel regressions, neighbours and ensembles of them also list training samples and members.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        Of labelkin or scikit-learn, by itself or at the end of a pipeline. With other classifiers
+        than labelkin's, ``predict_proba`` or ``decision_function`` is needed.
+    x : array-like of shape (n_features,) or (1, n_features), Series, DataFrame or str
+        The sample: one row, or one text for a pipeline that begins with a vectorizer.
+    background : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
+        Samples, such as those of training, whose typical values replace those of `x`. Needed for
+        dense arrays if the classifier has no medians of its own, and for DataFrames if the
+        pipeline refuses missing values.
+    training : array-like, DataFrame or list of str, optional
+        The samples of training, to show them in words and not by their numbers.
+    feature_names : sequence of str, optional
+        Names of the columns of an array.
+    max_features : int, default=400
+        Words and values that are tried, at most.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from labelkin import MultiLabelLogisticRegression
+    >>> from labelkin.explain import explain
+    >>> texts = ["app crashes", "crash of the app", "pay the bill", "the bill is wrong"] * 5
+    >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]] * 5)
+    >>> model = make_pipeline(TfidfVectorizer(), MultiLabelLogisticRegression()).fit(texts, Y)
+    >>> why = explain(model, "My App crashes")
+    >>> [name for name, _ in why.strongest_features(0, 2)]
+    ['App', 'crashes']
+    """
+    check_is_fitted(model)
+    is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
+    row = [str(np.asarray(x).item())] if is_text else as_one_row(x)
+    if hasattr(model, "schema_"):  # a TableClassifier
+        row = model.schema_.read(row)
+    is_frame = hasattr(row, "iloc")
+    if (count := row.shape[0] if hasattr(row, "shape") else len(row)) != 1:
+        raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
+    steps, classifier = _split(model)
+    z, names = row, feature_names
+    for step in steps:
+        z, names = step.transform(z), _names_out(step, names)
+    in_words = is_text or is_frame
+    own = None
+    if hasattr(classifier, "explain"):
+        # Columns and words are removed by themselves: each may be several features.
+        tried = 0 if in_words and steps else max_features
+        own = classifier.explain(z, names, max_features=tried)
+    labels, scores = labels_and_scores(model, row)
+    found = own or Explanation(_label_names(model, labels.shape[1]), labels[0], scores[0])
+    found = replace(found, predicted=labels[0].astype(bool), probability=scores.reshape(-1))
+    vectorizers = find_vectorizers(model)
+    if own is not None and own.features:
+        if steps:
+            found = _rename(found, row, vectorizers, is_frame)
+    elif max_features:
+        features = _occlude(
+            model, row, labels.shape[1], vectorizers, background, feature_names, max_features
+        )
+        if features is None and own is None:
+            raise ValueError(
+                "background is needed: give some samples, such as those of training, whose "
+                "medians take the place of the values of x."
+            )
+        found = replace(found, **(features or {}))
+    describe = describe_row(row, vectorizers)
+    row_names = None if training is None else describe_row(training, vectorizers)
+    return replace(found, title=describe(0), row_names=row_names)
+
+
+def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Callable[[int], str]:
+    """Return a function from a row's position to its texts in quotes or, without any, its values.
+
+    `vectorizers` are those of `find_vectorizers`. Rows of a plain matrix are described by nothing.
+    """
+    if not hasattr(X, "iloc"):
+        is_text = isinstance(X, list) and isinstance(X[0], str)
+        return lambda row: f'"{_shorten(X[row], longest)}"' if is_text else ""
+    texts = [column for column in X.columns if column in vectorizers]
+
+    def describe(row: int) -> str:
+        cells = {name: X[name].iloc[row] for name in (texts or X.columns)}
+        known = {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+        if texts:
+            words = _shorten(" / ".join(str(cell) for cell in known.values() if cell), longest)
+            return f'"{words}"' if words else ""
+        return _shorten(", ".join(f"{name}={_cell(cell)}" for name, cell in known.items()), longest)
+
+    return describe
+
+
+def find_vectorizers(model: Any) -> dict[str, Any]:
+    """Return the fitted vectorizers of a pipeline by the columns of texts that they take.
+
+    One that is the first step itself takes texts without a column; its name is empty.
+    """
+    steps, _ = _split(model)
+    first = steps[0] if steps else None
+    if hasattr(first, "build_analyzer"):
+        return {"": first}
+    found = {}
+    for _, part, column in getattr(first, "transformers_", ()):
+        last = part.steps[-1][1] if hasattr(part, "steps") else part
+        if isinstance(column, str) and hasattr(last, "build_analyzer"):
+            found[column] = last
+    return found
+
+
+def _split(model: Any) -> tuple[list[Any], Any]:
+    """Return the transformers before the classifier, and the classifier inside all wrappers."""
+    steps: list[Any] = []
+    while True:
+        if hasattr(model, "steps"):
+            steps += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+            model = model.steps[-1][1]
+        elif hasattr(model, "pipeline_"):
+            model = model.pipeline_
+        elif hasattr(model, "explain"):
+            return steps, model
+        else:
+            for name in ("best_estimator_", "estimator_"):
+                if hasattr(model, name):
+                    model = getattr(model, name)
+                    break
+            else:
+                return steps, model
+
+
+def _names_out(step: Any, names: Any) -> Any:
+    """Return the names of a fitted step's features, None where it has none.
+
+    Those of a `ColumnTransformer` are put together here: it refuses a word of a text that is
+    also the name of a column.
+    """
+    if hasattr(step, "transformers_"):
+        found: list[str] = []
+        for _, part, columns in step.transformers_:
+            columns = [columns] if isinstance(columns, str) else columns
+            found += [] if part == "drop" else list(part.get_feature_names_out(columns))
+        return found
+    return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
+
+
+def _label_names(model: Any, count: int) -> list[str]:
+    return label_names_of(model) or [str(number) for number in range(count)]
+
+
+def _rename(found: Explanation, row: Any, vectorizers: dict[str, Any], is_frame: bool) -> Any:
+    """Return an explanation with words as they are written, and the values of columns."""
+    columns = set(row.columns) - set(vectorizers) if is_frame else set()
+    written: dict[str, str] = {}
+    for column, vectorizer in vectorizers.items():
+        written |= words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
+    values = [row[name].iloc[0] if name in columns else None for name in found.features]
+    names = [n if n in columns else written.get(n, n) for n in found.features]
+    return replace(found, features=names, feature_values=values)
+
+
+def _occlude(
+    model: Any,
+    row: Any,
+    n_labels: int,
+    vectorizers: dict[str, Any],
+    background: Any,
+    names: Any,
+    max_features: int,
+) -> dict[str, Any] | None:
+    """Return the fields about features, found by removing them; None without typical values."""
+
+    def log_odds(rows: Any) -> Any:
+        return as_log_odds(estimator_scores(model, rows, n_labels).reshape(-1, n_labels))
+
+    if isinstance(row, list):
+        features, rows = without_words(row[0], vectorizers[""], max_features)
+        values: list[Any] = [None] * len(features)
+        odds = log_odds(rows)
+        effects = (odds[0] - odds[1:]).T
+    elif hasattr(row, "iloc"):
+        features, values, rows = without_cells(row, vectorizers, background, max_features)
+        try:
+            odds = log_odds(rows)
+        except ValueError as error:
+            if background is not None:
+                raise
+            raise ValueError(
+                "The model refuses missing values: give background, some samples whose medians "
+                "and most frequent values take the place of those of x."
+            ) from error
+        effects = (odds[0] - odds[1:]).T
+    else:
+        row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
+        if background is None and not sparse.issparse(row):
+            return None
+        typical = typical_values(row if background is None else background)
+        used, effects = occlude_features(log_odds, row, typical, max_features)
+        known = getattr(model, "feature_names_in_", None) if names is None else names
+        features = [f"x{j}" if known is None else str(known[j]) for j in used]
+        cells = row.toarray()[0] if sparse.issparse(row) else row[0]
+        values = [float(cells[j]) for j in used]
+    return {
+        "features": features,
+        "feature_values": values,
+        "feature_effects": effects,
+        "method": CHANGED,
+    }
+
+
+def _shorten(text: str, longest: int) -> str:
+    return abbreviate(" ".join(text.split()), longest)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,464 @@
+"""What speaks for and against the labels of one sample: as text, page, picture and tables."""
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelkin._utils.names import abbreviate
+from labelkin._utils.optional import import_optional
+from labelkin._utils.pages import render_page
+from labelkin._utils.plots import BLUE, new_figure, plain_text
+from labelkin.base import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# What is printed; the arrays hold all.
+_LABELS = 8  # besides all predicted ones
+_FEATURES = 5  # of each label
+_SMALLEST = 0.05  # log odds; what adds less is not printed
+_NEAREST = 5
+_LABELS_WITH_ROWS = 4  # labels with a column of members, and with training samples
+_FOR_AND_AGAINST = 2  # training samples for each of them, and against it
+_BAR = 20  # characters of a bar of probability 1
+_HEADING = 14  # characters of a label at the head of a column
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What speaks for and against each label of one sample.
+
+    ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. Every classifier
+    provides what it has: fields that do not apply are empty.
+
+    Attributes
+    ----------
+    label_names : list of str
+        Names of the labels; numbers from 0 where there are none.
+    predicted : ndarray of bool of shape (n_labels,)
+        Which labels ``predict`` gives.
+    probability : ndarray of shape (n_labels,)
+        What ``predict_proba`` gives.
+    features : list of str
+        Features, columns or words of the sample.
+    feature_values : list
+        Their values; None for a word.
+    feature_effects : ndarray of shape (n_labels, n_features)
+        What each of them adds to the log odds of each label. In a linear model, weight times
+        value: with the `intercept` they add up to the log odds. Else, the change of the log odds
+        when the feature is replaced by its median, or the word is removed.
+    method : str
+        How the effects were found.
+    intercept : ndarray of shape (n_labels,) or None
+        Log odds that neither features nor members account for: with the effects of all features
+        of a linear model, or with `member_effects`, it adds up to the log odds.
+    member_names : list of str
+        Members of an ensemble.
+    member_weights : ndarray of shape (n_members,)
+        Weight of each member.
+    member_probability : ndarray of shape (n_members, n_labels)
+        Probabilities by each member alone.
+    member_effects : ndarray of shape (n_members, n_labels) or None
+        What each member adds to the log odds; None where members vote.
+    rows : ndarray of int of shape (n_rows,)
+        Training samples, the most similar first: the nearest neighbours, or all samples of a
+        kernel regression.
+    row_labels : ndarray of bool of shape (n_rows, n_labels)
+        Their labels.
+    row_effects : ndarray of shape (n_rows, n_labels) or None
+        What each adds to the score of each label, in a kernel regression: the sample's weight,
+        which is large for similar samples, times its label less the label's mean.
+    row_measures : dict of str to ndarray of shape (n_rows,)
+        ``similarity``, the kernel value; or ``members`` (number of members that have the sample
+        among their nearest), mean ``rank`` and mean ``distance`` of a neighbour.
+    row_names : callable
+        Returns a training sample in words, by its number; the empty string where unknown.
+    counts : ndarray of int of shape (n_members, n_labels) or None
+        Number of each member's nearest training samples that have the label.
+    n_neighbors : int
+        Number of nearest training samples of a member.
+    title : str
+        The sample, in words.
+    first_row : int
+        Number of the first training sample in print.
+    """
+
+    label_names: list[str]
+    predicted: Array
+    probability: Array
+    features: list[str] = field(default_factory=list)
+    feature_values: list[Any] = field(default_factory=list)
+    feature_effects: Array | None = None
+    method: str = ""
+    intercept: Array | None = None
+    member_names: list[str] = field(default_factory=list)
+    member_weights: Array = field(default_factory=lambda: np.ones(0))
+    member_probability: Array | None = None
+    member_effects: Array | None = None
+    rows: Array = field(default_factory=lambda: np.zeros(0, dtype=int))
+    row_labels: Array | None = None
+    row_effects: Array | None = None
+    row_measures: dict[str, Array] = field(default_factory=dict)
+    row_names: Any = None
+    counts: Array | None = None
+    n_neighbors: int = 0
+    title: str = ""
+    first_row: int = 0
+
+    @property
+    def n_members(self) -> int:
+        """Number of members."""
+        return len(self.member_names)
+
+    @property
+    def votes(self) -> Array:
+        """Number of members that predict each label."""
+        if self.member_probability is None:
+            return np.zeros(len(self.label_names), dtype=int)
+        return (self.member_probability > 0.5).sum(axis=0)
+
+    def strongest_features(self, label: int | str, n: int = _FEATURES) -> list[tuple[str, float]]:
+        """Return the features of largest effect on a label, and their effects.
+
+        Parameters
+        ----------
+        label : int or str
+            Number or name of the label.
+        n : int, default=5
+            How many at most.
+
+        Returns
+        -------
+        list of (str, float)
+            A column is written as ``name=value``.
+        """
+        if self.feature_effects is None:
+            return []
+        effects = self.feature_effects[self._number(label)]
+        order = np.argsort(-np.abs(effects), kind="stable")[:n]
+        return [(self._feature(i), float(effects[i])) for i in order if effects[i]]
+
+    def strongest_rows(
+        self, label: int | str, sign: int = 1, n: int = 3
+    ) -> list[tuple[int, float]]:
+        """Return the training samples that add most for a label, or against it.
+
+        Parameters
+        ----------
+        label : int or str
+            Number or name of the label.
+        sign : {1, -1}, default=1
+            1: for the label; -1: against it.
+        n : int, default=3
+            How many at most.
+
+        Returns
+        -------
+        list of (int, float)
+            Numbers of the samples, and what they add to the score; empty where the classifier is
+            no kernel regression.
+        """
+        if self.row_effects is None:
+            return []
+        effects = self.row_effects[:, self._number(label)]
+        order = np.argsort(-sign * effects, kind="stable")[:n]
+        return [(int(self.rows[i]), float(effects[i])) for i in order if sign * effects[i] > 0]
+
+    def nearest(self, n: int = _NEAREST) -> list[str]:
+        """Return the most similar training samples in words, with their labels.
+
+        Parameters
+        ----------
+        n : int, default=5
+            How many at most.
+
+        Returns
+        -------
+        list of str
+        """
+        return [self._row_in_words(i) for i in range(min(n, len(self.rows)))]
+
+    def to_frame(self, part: str = "labels") -> Any:
+        """Return one part of the explanation as a DataFrame.
+
+        Parameters
+        ----------
+        part : {"labels", "features", "members", "rows"}, default="labels"
+            labels: one row per label, the most probable first. features: what each feature adds
+            to the log odds of each label. members: what each member adds to them or, where members
+            vote, its probabilities. rows: the training samples, the most similar first, with their
+            similarity, or rank and distance, and their labels.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        pandas = import_optional("pandas")
+        labels = self.label_names
+        if part == "labels":
+            columns = {"predicted": self.predicted, "probability": self.probability}
+            if self.counts is not None:
+                columns |= {"votes": self.votes, "neighbors": self.counts.mean(axis=0)}
+            if self.intercept is not None:
+                columns["intercept"] = self.intercept
+            index = pandas.Index(labels, name="label")
+            return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
+        if part == "features":
+            index = pandas.Index(self.features, name="feature")
+            effects = None if self.feature_effects is None else self.feature_effects.T
+            return pandas.DataFrame(self._or_empty(effects), index, labels)
+        if part == "members":
+            found = self.member_effects
+            found = self.member_probability if found is None else found
+            index = pandas.Index(self.member_names, name="member")
+            return pandas.DataFrame(self._or_empty(found), index, labels)
+        if part == "rows":
+            index = pandas.Index(self.rows, name="sample")
+            marks = pandas.DataFrame(self._or_empty(self.row_labels), index, labels)
+            return pandas.concat([pandas.DataFrame(self.row_measures, index), marks], axis=1)
+        raise ValueError(f"part must be labels, features, members or rows, got {part!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is printed as values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            ``row``, ``labels``, ``members`` and ``nearest``.
+        """
+        shown = self._shown()
+        labels = [
+            {
+                "label": self.label_names[j],
+                "predicted": bool(self.predicted[j]),
+                "probability": round(float(self.probability[j]), 6),
+                "added": [
+                    {"part": name, "log_odds": round(value, 4)} for name, value in self._added(j)
+                ],
+            }
+            for j in shown
+        ]
+        for j, entry in zip(shown, labels, strict=True):
+            if self.row_effects is not None:
+                entry["rows"] = [
+                    {"row": row + self.first_row, "score": round(value, 6)}
+                    for row, value in self._for_and_against(j)
+                ]
+            if self.member_effects is None and self.n_members > 1:
+                entry["votes"] = int(self.votes[j])
+        members = []
+        if self.member_effects is not None and self.member_probability is not None:
+            members = [
+                {
+                    "member": name,
+                    "weight": round(float(weight), 6),
+                    "labels": [
+                        {
+                            "label": self.label_names[j],
+                            "probability": round(float(probability[j]), 6),
+                            "log_odds": round(float(effects[j]), 4),
+                        }
+                        for j in shown
+                    ],
+                }
+                for name, weight, probability, effects in zip(
+                    self.member_names,
+                    self.member_weights,
+                    self.member_probability,
+                    self.member_effects,
+                    strict=True,
+                )
+            ]
+        return {"row": self.title, "labels": labels, "members": members, "nearest": self._alike()}
+
+    def to_html(self) -> str:
+        """Return a page that needs no other file.
+
+        Returns
+        -------
+        str
+        """
+        return render_page("labelkin.explain", "explanation", "cli", **self._content(), whole=True)
+
+    def plot(self) -> "Figure":
+        """Draw the probabilities, those of the members, and what adds to them.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        shown = self._shown()
+        places = range(len(shown))
+        figure = new_figure(10, 1.2 + 0.45 * len(shown))
+        axis = figure.subplots()
+        colours = [BLUE if self.predicted[j] else "#bbbbbb" for j in shown]
+        axis.barh(places, self.probability[shown], color=colours, height=0.6)
+        if self.member_probability is not None and self.n_members > 1:
+            for probability in self.member_probability:
+                axis.scatter(probability[shown], places, s=14, facecolors="#222222", zorder=2)
+            axis.set_xlabel("probability; dots: each member alone", loc="left", fontsize=9)
+        axis.set_yticks(places, [plain_text(self.label_names[j]) for j in shown])
+        axis.invert_yaxis()
+        axis.set(xlim=(-0.02, 3), xticks=[0, 0.5, 1])
+        for place, j in zip(places, shown, strict=True):
+            why = "   ".join(f"{name} {value:+.1f}" for name, value in self._added(j)[:3])
+            axis.text(1.05, place, f"{self.probability[j]:.2f}", va="center", fontsize=9)
+            axis.text(1.25, place, plain_text(why), va="center", fontsize=9)
+        axis.spines[["top", "right", "bottom"]].set_visible(False)
+        axis.set_title(plain_text(self.title), loc="left", fontsize=10, wrap=True)
+        return figure
+
+    def __repr__(self) -> str:
+        names = [self.label_names[j] for j in np.flatnonzero(self.predicted)]
+        return f"<Explanation: {', '.join(names) or 'no label'}>"
+
+    def __str__(self) -> str:
+        shown = self._shown()
+        width = max(len(self.label_names[j]) for j in shown)
+        lines = [self.title] if self.title else []
+        for j in shown:
+            p = float(self.probability[j])
+            bar = ("█" * round(_BAR * min(max(p, 0), 1))).ljust(_BAR)
+            mark = "✓" if self.predicted[j] else " "
+            name = self.label_names[j].ljust(width)
+            lines.append(f"{mark} {name}  {p:.2f} {bar}  {self._reason(j)}".rstrip())
+        if self.method:
+            lines.append(f"({self.method})")
+        cells = self._member_cells()
+        if cells:
+            lines += ["members: weight, then probability and what it adds to the log odds:"]
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+            for row in cells:
+                padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+                lines.append(f"  {'  '.join(padded)}".rstrip())
+        if self.row_effects is not None and len(self.rows):
+            lines += ["training rows for and against, and what they add to the score:"]
+            for j in shown[:_LABELS_WITH_ROWS]:
+                name = self.label_names[j].ljust(width)
+                lines.append(f"  {name}  {self._list_rows(j)}".rstrip())
+        if len(self.rows):
+            lines += ["most alike:", *(f"  {row}" for row in self._alike())]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        try:
+            content = self._content()
+            return render_page("labelkin.explain", "explanation", "cli", **content, whole=False)
+        except ImportError:  # without Jinja
+            return f"<pre>{escape(str(self))}</pre>"
+
+    # --- what is shown --------------------------------------------------------------------
+
+    def _content(self) -> dict[str, Any]:
+        """Return what the template shows."""
+        shown = self._shown()
+        dots = self.member_probability if self.n_members > 1 else None
+        labels = [
+            {
+                "name": self.label_names[j],
+                "predicted": bool(self.predicted[j]),
+                "probability": float(self.probability[j]),
+                "added": self._added(j),
+                "reason": "" if self._added(j) else self._reason(j),
+                "members": [] if dots is None else dots[:, j].tolist(),
+            }
+            for j in shown
+        ]
+        rows = []
+        if self.row_effects is not None and len(self.rows):
+            rows = [
+                (
+                    self.label_names[j],
+                    [(row + self.first_row, value) for row, value in self._for_and_against(j)],
+                )
+                for j in shown[:_LABELS_WITH_ROWS]
+            ]
+        return {
+            "title": self.title,
+            "labels": labels,
+            "method": self.method,
+            "member_names": self.member_names,
+            "member_cells": self._member_cells(),
+            "rows": rows,
+            "nearest": self._alike(),
+        }
+
+    def _number(self, label: int | str) -> int:
+        return self.label_names.index(label) if isinstance(label, str) else label
+
+    def _or_empty(self, values: Array | None) -> Array:
+        return np.zeros((0, len(self.label_names))) if values is None else values
+
+    def _by_probability(self) -> Array:
+        return np.argsort(-self.probability, kind="stable")
+
+    def _shown(self) -> list[int]:
+        """Return the most probable labels, all predicted ones among them."""
+        order = self._by_probability().tolist()
+        return [j for rank, j in enumerate(order) if rank < _LABELS or self.predicted[j]]
+
+    def _feature(self, i: int) -> str:
+        name, value = self.features[i], self.feature_values[i] if self.feature_values else None
+        if value is None:
+            return name
+        return f"{name}={value:g}" if isinstance(value, int | float) else f"{name}={value}"
+
+    def _added(self, label: int) -> list[tuple[str, float]]:
+        return [pair for pair in self.strongest_features(label) if abs(pair[1]) >= _SMALLEST]
+
+    def _reason(self, label: int) -> str:
+        """Return what is printed behind the probability of a label."""
+        if self.features:
+            added = " · ".join(f"{name} {value:+.1f}" for name, value in self._added(label))
+            return added or "(nothing much)"
+        parts = []
+        if self.n_members > 1 and self.member_effects is None:
+            parts.append(f"{self.votes[label]} of {self.n_members} members")
+        if self.counts is not None:
+            digits = 1 if len(self.counts) > 1 else 0
+            count = self.counts[:, label].mean()
+            parts.append(f"{count:.{digits}f} of {self.n_neighbors} neighbours")
+        return " · ".join(parts)
+
+    def _member_cells(self) -> list[list[str]]:
+        """Return name, weight, and one cell per label, of each member; the labels first."""
+        if self.n_members < 2 or self.member_effects is None or self.member_probability is None:
+            return []
+        shown = self._shown()[:_LABELS_WITH_ROWS]
+        cells = [["", "", *(abbreviate(self.label_names[j], _HEADING) for j in shown)]]
+        for i, name in enumerate(self.member_names):
+            found = [
+                f"{self.member_probability[i, j]:.2f} ({self.member_effects[i, j]:+.1f})"
+                for j in shown
+            ]
+            cells.append([name, f"{self.member_weights[i]:.2f}", *found])
+        return cells
+
+    def _for_and_against(self, label: int) -> list[tuple[int, float]]:
+        return [
+            pair for sign in (1, -1) for pair in self.strongest_rows(label, sign, _FOR_AND_AGAINST)
+        ]
+
+    def _list_rows(self, label: int) -> str:
+        parts = []
+        for word, sign in (("for", 1), ("against", -1)):
+            found = self.strongest_rows(label, sign, _FOR_AND_AGAINST)
+            listed = ", ".join(f"{row + self.first_row} {value:+.2f}" for row, value in found)
+            parts += [f"{word} {listed}"] if found else []
+        return "; ".join(parts)
+
+    def _alike(self) -> list[str]:
+        """Return the nearest training samples, and those named for a label, in words."""
+        shown = self._shown()[:_LABELS_WITH_ROWS]
+        named = {row for j in shown for row, _ in self._for_and_against(j)}
+        places = [i for i, row in enumerate(self.rows) if i < _NEAREST or int(row) in named]
+        return [self._row_in_words(i) for i in places]
+
+    def _row_in_words(self, place: int) -> str:
+        row, labels = int(self.rows[place]), self._or_empty(self.row_labels)[place]
+        tags = ", ".join(self.label_names[j] for j in np.flatnonzero(labels))
+        words = "" if self.row_names is None else self.row_names(row)
+        shown = f"training row {row + self.first_row}{' ' * bool(words)}{words}"
+        return f"{shown}: {tags or 'no label'}"

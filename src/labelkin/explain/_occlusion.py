@@ -1,0 +1,153 @@
+"""What parts of a sample add to its predictions: each is removed, and the labels predicted again.
+
+Parts are features of a matrix, columns of a table, and words of a text. A feature is replaced by
+its median, a column's value by a missing one or by a typical one, and a word is left out.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logit
+
+from labelkin._utils.array_api import to_numpy
+from labelkin.base import Array, Matrix, is_dask
+
+CHANGED = "change of the log odds when a word or value is removed"
+
+_MAX_ROWS = 10_000  # from which typical values are computed
+_MAX_WORDS = 2_000_000  # of all rows without one part
+_SMALLEST = 1e-6
+
+
+def as_log_odds(scores: Array) -> Array:
+    """Return the log odds of probabilities; other scores are on a linear scale already."""
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.min() < 0 or scores.max() > 1:
+        return scores
+    return logit(np.clip(scores, _SMALLEST, 1 - _SMALLEST))
+
+
+def typical_values(X: Any) -> Array:
+    """Return the median and the standard deviation of each feature, of shape (2, n_features).
+
+    The median of a word or of a category is 0 unless most rows have it. Of sparse rows, 0 is
+    taken for the median of every feature. Of rows in blocks, a sample comes into memory.
+    """
+    step = -(-X.shape[0] // _MAX_ROWS)
+    X = X.take(np.arange(0, X.shape[0], step)).gather() if is_dask(X) else X[::step, :]
+    if sparse.issparse(X):
+        mean, squares = (np.asarray(part.mean(axis=0)).ravel() for part in (X, X.multiply(X)))
+        return np.stack([np.zeros(X.shape[1]), np.sqrt(np.maximum(squares - mean**2, 0))])
+    X = np.asarray(to_numpy(X), dtype=np.float64)
+    return np.stack([np.nanmedian(X, axis=0), np.nanstd(X, axis=0)])
+
+
+def occlude_features(
+    log_odds: Callable[[Any], Array], row: Matrix, typical: Array, max_features: int
+) -> tuple[Array, Array]:
+    """Replace one feature after the other by its median, and predict again.
+
+    `log_odds` takes rows of the type of `row`, the sample. At most `max_features` are tried, those
+    furthest from their median in units of the standard deviation (`typical`: see `typical_values`):
+    the time is that of as many predictions.
+
+    Returned are the features that differ from their median, and for each label the log odds of the
+    sample less those without the feature. Of a linear model they are exact: its weights times the
+    differences from the medians.
+    """
+    median, spread = typical
+    is_sparse = sparse.issparse(row)
+    values = row.toarray()[0] if is_sparse else np.asarray(row[0])
+    gaps = np.abs(values - median) / np.where(spread > 0, spread, 1)
+    features = np.argsort(-gaps, kind="stable")[:max_features]
+    features = np.sort(features[gaps[features] > 0])
+    if is_sparse:
+        changes = sparse.csr_matrix(
+            (median[features] - values[features], (1 + np.arange(len(features)), features)),
+            (len(features) + 1, len(values)),
+        )
+        same = sparse.csr_matrix(np.ones((len(features) + 1, 1))) @ sparse.csr_matrix(row)
+        rows = sparse.csr_matrix(same + changes)
+        rows.eliminate_zeros()
+    else:
+        rows = np.repeat(values[None], len(features) + 1, axis=0)
+        rows[1 + np.arange(len(features)), features] = median[features]
+    odds = log_odds(rows)
+    return features, (odds[0] - odds[1:]).T
+
+
+def without_cells(
+    row: Any, vectorizers: dict[str, Any], background: Any, max_parts: int
+) -> tuple[list[str], list[Any], Any]:
+    """Return names and values of a table row's parts, and the row before itself without each.
+
+    `row` is a DataFrame of one row, and `vectorizers` are those of its columns of texts, whose
+    parts are words. Other columns become missing or, with `background`, typical of that table.
+    """
+    import pandas
+
+    cells = {column: row[column].iloc[0] for column in row.columns}
+    cells = {column: value for column, value in cells.items() if value == value}
+    cells = {column: value for column, value in cells.items() if value is not None}
+    # Only the words that are known: each row that is predicted holds all of them but one.
+    words = {c: known_words(vectorizers[c], str(cells[c])) for c in vectorizers if c in cells}
+    row = row.assign(**{column: " ".join(found) for column, found in words.items()})
+    most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
+    names: list[str] = []
+    values: list[Any] = []
+    changed: list[tuple[str, Any]] = []
+    for column, value in cells.items():
+        if column in words:
+            written = words_as_written(vectorizers[column], str(value))
+            for word in list(dict.fromkeys(words[column]))[:most]:
+                shown = written.get(word, word)
+                names.append(shown if len(vectorizers) == 1 else f"{column}: {shown}")
+                values.append(None)
+                changed.append((column, " ".join(one for one in words[column] if one != word)))
+        else:
+            names.append(column)
+            values.append(value)
+            changed.append((column, _typical_cell(background, column)))
+    names, values, changed = names[:most], values[:most], changed[:most]
+    rows = pandas.concat([row] * (1 + len(names)), ignore_index=True)
+    for i, (column, value) in enumerate(changed):
+        rows.loc[i + 1, column] = value
+    return names, values, rows
+
+
+def _typical_cell(table: Any, column: str) -> Any:
+    if table is None:
+        return None
+    cells = table[column]
+    return cells.median() if cells.dtype.kind in "biuf" else cells.mode().iloc[0]
+
+
+def without_words(text: str, vectorizer: Any, max_parts: int) -> tuple[list[str], list[str]]:
+    """Return the words of a text as they are written, and the text before itself without each."""
+    words = known_words(vectorizer, text)
+    written = words_as_written(vectorizer, text)
+    most = min(max_parts, 1 + _MAX_WORDS // (1 + len(words)))
+    kept = list(dict.fromkeys(words))[:most]
+    rows = [" ".join(one for one in words if one != word) for word in kept]
+    return [written.get(word, word) for word in kept], [" ".join(words), *rows]
+
+
+def known_words(vectorizer: Any, text: str) -> list[str]:
+    """Return the words of a text that a fitted vectorizer knows."""
+    found = vectorizer.build_analyzer()(text)
+    known = getattr(vectorizer, "vocabulary_", None)
+    return [word for word in found if known is None or word in known]
+
+
+def words_as_written(vectorizer: Any, text: str) -> dict[str, str]:
+    """Return the words of a text by the form in which a vectorizer knows them.
+
+    That form may be in lower case and without accents.
+    """
+    simplify, split = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
+    found: dict[str, str] = {}
+    for word in split(text):
+        found.setdefault(simplify(word), word)
+    return found
