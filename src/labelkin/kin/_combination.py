@@ -57,7 +57,11 @@ class Combination:
         self.limits, self.scales = limits, scales
 
     def fit(
-        self, scores: list[Array], labels: Labels, start: "Combination | None" = None, n_jobs: int = 1
+        self,
+        scores: list[Array],
+        labels: Labels,
+        start: "Combination | None" = None,
+        n_jobs: int = 1,
     ) -> "Combination":
         """Fit to scores, (n, q) per member; `start` is a combination fitted to more rows."""
         targets, limits = smooth_targets(labels, self.limits.pseudo_count), self.limits
@@ -177,7 +181,7 @@ def fit_curves(
     """Fit curves to scores and smoothed targets; the search begins at the curves `start`."""
     precision = limits.slope_precision[scale == "log_odds"]
     points, targets = condense(scores, targets, limits)
-    return SlopeCalibration(precision, scale).fit(points, targets, start=start)
+    return SlopeCalibration(precision, scale).fit(points, targets.Y, targets.weight, start=start)
 
 
 def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Labels]:
@@ -193,8 +197,11 @@ def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Lab
     if n * q <= limits.stage_entries or n <= 4 * edge or targets.weight is not None:
         return scores, targets
     starts = np.concatenate(
-        [np.arange(edge), np.linspace(edge, n - edge, edge, endpoint=False).astype(int),
-         np.arange(n - edge, n)]
+        [
+            np.arange(edge),
+            np.linspace(edge, n - edge, edge, endpoint=False).astype(int),
+            np.arange(n - edge, n),
+        ]
     )
     sizes = np.diff(starts, append=n)
     points, means = (np.empty((len(starts), q)) for _ in range(2))

@@ -4,7 +4,7 @@ A learner has two methods. ``fit_scores(rows, labels, random_state, fold_of)`` f
 leave-fold-out scores: those of the rows of a fold, by what was learned from the other folds.
 ``scores(rows)`` are the scores of queries. Kernel ridge regressions (`labelkin.kernel`), a logistic
 regression (`labelkin.linear._learner`), constraint projections and forests are learners. What needs
-the rows in memory has ``in_memory = True``; what uses all threads by itself, ``own_threads = True``.
+the rows in memory has ``in_memory = True``; what uses all threads itself, ``own_threads = True``.
 """
 
 from dataclasses import dataclass
@@ -69,14 +69,14 @@ def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, mean, shares_without_fold(labels, fold_of))
+    return np.where(counts[:, None] > 0, mean, shares_without_fold(labels.Y, fold_of, labels.weight))
 
 
 def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
     """Draw bags of whole folds, about a share of all; return the rows of each.
 
-    Every fold is outside equally often, or once less than another. A single fold is in all bags, and
-    so are rows without a fold, −1, which are not scored.
+    Every fold is outside equally often, or once less than another. A single fold is in all bags,
+    and so are rows without a fold, −1, which are not scored.
     """
     n_folds = int(fold_of.max()) + 1
     n_outside = min(max(round((1 - share) * n_folds), 1), n_folds - 1)

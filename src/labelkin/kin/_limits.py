@@ -57,8 +57,6 @@ class Limits:
     """Directions of the view "topics", but at most a fifth of the rows and of the words."""
 
     # Members.
-    n_projections: int = 4
-    """Kernels on constraint projections. Eight predict hardly better, in twice the time."""
     bag: float = 0.6
     """Share of the folds in which the pairs of a projection are drawn, or trees are grown. The
     other folds are scored: of fewer, out-of-sample scores would be noisier."""

@@ -23,7 +23,11 @@ from labelkin.kin._limits import Limits, Shape, features_tried
 from labelkin.linear._learner import LogisticLearner
 from labelkin.rows import Rows
 
-_KERNELS = {"rbf": "a Gaussian kernel", "laplacian": "a Laplacian kernel", "manhattan": "a Laplacian kernel of absolute differences"}
+_KERNELS = {
+    "rbf": "a Gaussian kernel",
+    "laplacian": "a Laplacian kernel",
+    "manhattan": "a Laplacian kernel of absolute differences",
+}
 
 
 class Planner:
@@ -39,7 +43,7 @@ class Planner:
         The fold of each row.
     limits : Limits
         Sizes and costs.
-    n_projections, n_trees : int or None
+    n_projections, n_trees : int, int or None
         As in `KinEnsembleClassifier`.
     n_jobs : int
         Threads of learners that use all threads by themselves.
@@ -54,14 +58,14 @@ class Planner:
         fold_of: Array,
         limits: Limits,
         *,
-        n_projections: int | None = None,
+        n_projections: int = 4,
         n_trees: int | None = None,
         n_jobs: int = 1,
         rng: np.random.RandomState,
     ) -> None:
         self.rows, self.fold_of, self.limits = rows, fold_of, limits
-        self.n_projections = limits.n_projections if n_projections is None else n_projections
-        self.n_trees, self.n_jobs, self.rng = n_trees, n_jobs, rng
+        self.n_projections, self.n_trees = n_projections, n_trees
+        self.n_jobs, self.rng = n_jobs, rng
         self.shape = Shape(*rows["raw"].shape, n_labels)
         self.in_blocks = rows["raw"].lazy
 
@@ -100,7 +104,7 @@ class Planner:
         return [smooth, *ranks, self._linear(), *self._trees(), *self._projections("ranks")]
 
     def _linear(self) -> tuple[Member, float]:
-        n, _, q = self.shape
+        q = self.shape.n_labels
         learner = LogisticLearner(1 if self.limits.is_large(self.shape) else 5, self.n_jobs)
         member = Member("linear", "linear", "a logistic regression", [learner], log_odds=True)
         # Seven fits of about a hundred products with the rows.
@@ -168,7 +172,7 @@ class Planner:
             return []
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-        n, k, q = self.shape
+        _, k, q = self.shape
         limits, tried = self.limits, features_tried(k)
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees

@@ -5,14 +5,13 @@ differs between word counts, measurements and codes; an ensemble need not choose
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.kin._limits import Limits
-from labelkin.rows import HOST, Place, Rows, as_rows, rows_in_memory, to_numpy
+from labelkin.rows import Place, Rows, rows_in_memory, to_numpy
 
 View = Callable[[Matrix], Matrix]
 
@@ -147,12 +146,12 @@ def is_weighted(rows: Rows) -> bool:
     return bool(stored and integers < 0.5 * stored)
 
 
-def as_float_rows(X: Any, dense: bool, place: Place = HOST) -> Rows:
-    """Return rows in double precision on the host, to be computed at a place.
+def as_float_rows(rows: Rows, dense: bool) -> Rows:
+    """Return rows in double precision on the host, to be computed where they were.
 
     They are C-ordered arrays if `dense`, else CSR matrices, or blocks of either on Dask.
     """
-    return as_rows(X).on_host().apply(_as_floats, [dense]).to_compute_at(place)
+    return rows.apply(_as_floats, [dense]).to_compute_at(rows.place)
 
 
 def apply_view(view: View, rows: Rows) -> Rows:
@@ -164,6 +163,7 @@ def apply_view(view: View, rows: Rows) -> Rows:
 
 
 def _as_floats(X: Matrix, dense: bool) -> Matrix:
+    X = to_numpy(X)
     if not dense:
         return sparse.csr_matrix(X, dtype=np.float64)
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
