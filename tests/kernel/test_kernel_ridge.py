@@ -14,12 +14,12 @@ from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin._utils.array_api import namespace_and_device
 from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
 from labelkin.calibration._means import restore_means
-from labelkin.kernel._distances import column_spread, radial, squared_distances
+from labelkin.kernel._distances import radial, squared_distances
 from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge, loo_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend_width
 from labelkin.metrics import average_precision
-from labelkin.rows import NumpyRows
+from labelkin.rows import Labels, NumpyRows, as_rows
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]
@@ -271,8 +271,8 @@ def test_ridges_of_rare_labels_depend_more_on_the_others():
 def test_width_is_a_minimum_of_the_error(kernel):
     X, Y = noisy(120)
     distances = squared_distances(X)
-    start = descend_width(distances, Y, kernel).width
-    found = descend_width(distances, Y, kernel, start=start, step=0.5)
+    start = descend_width(distances, Labels(Y), kernel).width
+    found = descend_width(distances, Labels(Y), kernel, start=start, step=0.5)
 
     def error(width):
         spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width))
@@ -301,7 +301,7 @@ def test_scale_is_chosen_when_it_helps(kernel):
 def test_a_column_without_spread_is_left_alone():
     X = np.column_stack([np.full(9, 0.1), np.arange(9.0), np.zeros(9)])
     for form in (np.asarray, sparse.csr_matrix):
-        np.testing.assert_allclose(column_spread(form(X)), [1, np.arange(9).std(), 1])
+        np.testing.assert_allclose(as_rows(form(X)).moments().spread(), [1, np.arange(9).std(), 1])
 
 
 # ----------------------------------------------------------------------- the estimator
@@ -420,10 +420,12 @@ def test_pickles_with_each_form():
         np.testing.assert_allclose(restored.predict_proba(X), proba, rtol=1e-12)
 
 
-def test_blocks_of_queries_change_nothing():
+def test_blocks_of_queries_change_nothing(monkeypatch):
     X, Y = noisy(60)
     regression = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)._regression
-    np.testing.assert_allclose(regression.scores(X, 7 * 60), regression.scores(X), rtol=1e-9)
+    expected = regression.scores(X)
+    monkeypatch.setattr("labelkin.rows._rows._BATCH_VALUES", 7 * 60)
+    np.testing.assert_allclose(regression.scores(X), expected, rtol=1e-9)
 
 
 # --------------------------------------------------------------------------- bad input

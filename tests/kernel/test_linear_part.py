@@ -10,6 +10,7 @@ from labelkin.calibration._curves import odds_losses, to_log_odds_scale
 from labelkin.kernel._linear_part import fit_linear_part, folds_of_both
 from labelkin.kernel._regression import KernelRidge
 from labelkin.metrics import average_precision
+from labelkin.rows import Labels, as_rows
 
 
 def words(n, k=200, q=4, seed=0):
@@ -72,7 +73,7 @@ def test_the_estimate_is_out_of_sample(model, data):
 def test_the_weight_is_learned_from_scores_of_whole_folds(model, data):
     X, Y = data[:2]
     rng = np.random.RandomState(0)
-    fold_of = folds_of_both(X, Y, rng)
+    fold_of = folds_of_both(as_rows(X), Labels(Y), rng)
     kernel = KernelRidge("rbf", scale="auto", shrinkage=50.0, n_landmarks=20)
     np.testing.assert_allclose(kernel.fit_scores(X, Y, rng, fold_of), model.loo_scores_, rtol=1e-9)
     assert np.bincount(fold_of).tolist() == [100] * 5
@@ -81,7 +82,9 @@ def test_the_weight_is_learned_from_scores_of_whole_folds(model, data):
 def test_the_weight_has_the_least_log_loss(data):
     X, Y = data[:2]
     odds = np.random.default_rng(0).normal(0, 0.5, Y.shape) + (Y - 0.5)
-    learner, weight, mixed = fit_linear_part(X, Y, odds, np.arange(len(Y)) % 5, 1.0, 0)
+    learner, weight, mixed = fit_linear_part(
+        as_rows(X), Labels(Y), odds, np.arange(len(Y)) % 5, 1.0, 0
+    )
     assert 0 < weight < 1
     linear = odds + (mixed - odds) / weight
     losses = [odds_losses(odds + w * (linear - odds), Y).mean() for w in np.linspace(0, 1, 101)]
@@ -92,7 +95,8 @@ def test_the_weight_has_the_least_log_loss(data):
 
 def test_a_kernel_that_knows_all_needs_no_linear_part(data):
     X, Y = data[:2]
-    found = fit_linear_part(X, Y, 40.0 * (Y - 0.5), np.arange(len(Y)) % 5, 1.0, 0)
+    fold_of = np.arange(len(Y)) % 5
+    found = fit_linear_part(as_rows(X), Labels(Y), 40.0 * (Y - 0.5), fold_of, 1.0, 0)
     assert found[:2] == (None, 0)
 
 

@@ -75,16 +75,19 @@ def ties():
 
 MODELS = [
     MLkNNClassifier(),
-    MLkNNClassifier(n_neighbors=3, smoothing=0.0),
-    IBLRClassifier(ridge=0.1),
-    IBLRClassifier(ridge=0.1, add_features=True),
     VPCMEClassifier(n_estimators=5, random_state=0),
-    VPCMEClassifier(n_estimators=4, voting="soft", threshold=(0.3, 0.9), random_state=0),
-    VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
-    BaggingVPCPClassifier(n_estimators=4, random_state=0),
+    MLkNNClassifier(n_neighbors=3, smoothing=0.0),
+    IBLRClassifier(ridge=0.1, add_features=True),
+    VPCMEClassifier(
+        IBLRClassifier(ridge=0.1),
+        n_estimators=3,
+        voting="soft",
+        threshold=(0.3, 0.9),
+        random_state=0,
+    ),
+    BaggingVPCPClassifier(n_estimators=4, max_features=0.5, random_state=0),
     VPCMEClassifier(n_estimators=12, bag=0.5, vote_weights="oob", random_state=0),
     VPCMEClassifier(n_estimators=20, bag=0.6, vote_weights="oob", calibrate=True, random_state=0),
-    BaggingVPCPClassifier(n_estimators=4, max_features=0.5, random_state=0),
 ]
 
 
@@ -94,7 +97,7 @@ def test_same_as_python(model, scenes):
     assert_same(model.fit(X, Y), test)
 
 
-@pytest.mark.parametrize("model", MODELS[:2] + MODELS[4:6], ids=str)
+@pytest.mark.parametrize("model", MODELS[:2], ids=str)
 def test_float32(model, scenes):
     X, Y, test = scenes
     assert_same(model.fit(X.astype(np.float32), Y), test, np.float32)
@@ -103,25 +106,21 @@ def test_float32(model, scenes):
 def test_weights_and_calibration_matter(scenes):
     """An export without them would be noticed."""
     X, Y, test = scenes
-    model = MODELS[-2].fit(X, Y)
+    model = MODELS[-1].fit(X, Y)
     assert np.ptp(model.vote_weights_) > 0.1
     assert (
         np.abs(model._mean(model._member_outputs(test))[0] - model.predict_proba(test)).max() > 0.01
     )
 
 
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[-2]], ids=str)
-def test_fitted_on_a_device(model, scenes):
+def test_fitted_on_a_device(scenes):
     strict = pytest.importorskip("array_api_strict")
     X, Y, test = scenes
-    for chain in (clone(model), make_pipeline(PairwiseConstraintProjection(random_state=0), model)):
-        with array_api_dispatch():
-            there = clone(chain).fit(strict.asarray(X), strict.asarray(Y))
-            exported = [to_onnx(there)]
-        exported.append(to_onnx(there))
-        expected = clone(chain).fit(X, Y).predict_proba(test)
-        for graph in exported:
-            np.testing.assert_allclose(run(graph, test)[0], expected, rtol=0, atol=1e-5)
+    model = make_pipeline(PairwiseConstraintProjection(random_state=0), MLkNNClassifier())
+    with array_api_dispatch():
+        there = clone(model).fit(strict.asarray(X), strict.asarray(Y))
+    expected = model.fit(X, Y).predict_proba(test)
+    np.testing.assert_allclose(run(to_onnx(there), test)[0], expected, rtol=0, atol=1e-5)
 
 
 def test_float32_rows_to_a_float64_model_and_back(scenes):
@@ -130,7 +129,7 @@ def test_float32_rows_to_a_float64_model_and_back(scenes):
     assert_same(MLkNNClassifier().fit(X.astype(np.float32), Y), test, np.float64)
 
 
-@pytest.mark.parametrize("k", [1, 7, 10, 60])
+@pytest.mark.parametrize("k", [7, 60])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ties_fall_alike(k, dtype, ties):
     X, Y, test = ties
@@ -173,12 +172,11 @@ def test_sparse_training_data():
         assert_same(model.fit(sparse.csr_array(X[:150]), Y[:150]), X[150:])
 
 
-@pytest.mark.parametrize("classes", [[0, 1], [3, 7], ["no", "yes"], [False, True], [-1.0, 1.0]])
+@pytest.mark.parametrize("classes", [[3, 7], ["no", "yes"], [False, True]])
 def test_one_dimensional_target(classes, scenes):
     X, Y, test = scenes
     y = np.array(classes)[Y[:, 0].astype(int)]
     assert_same(MLkNNClassifier().fit(X, y), test)
-    assert_same(VPCMEClassifier(n_estimators=2, random_state=0).fit(X, y), test)
 
 
 def test_one_class_only(scenes):
@@ -326,10 +324,9 @@ def test_missing_extra(scenes, monkeypatch):
         to_onnx(model)
 
 
-@pytest.mark.parametrize("name", ["yeast", "enron", "medical"])
-def test_the_papers_data(name, paper_data):
-    """Documents that occur twice are equally near to every other one."""
-    X, Y, folds = paper_data(name)
+def test_documents_that_occur_twice(paper_data):
+    """They are equally near to every other one."""
+    X, Y, folds = paper_data("medical")
     X = X.toarray() if sparse.issparse(X) else X
     test = folds[0]
     train = np.setdiff1d(np.arange(len(X)), test)[:900]
@@ -363,8 +360,7 @@ def test_kernels(model, scenes):
     np.testing.assert_allclose(found, model.predict_proba(single), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize("calibrate", [False, True])
-@pytest.mark.parametrize("prune", [0, 0.05])
+@pytest.mark.parametrize(("calibrate", "prune"), [(False, 0), (True, 0.05)])
 def test_logistic_regression(calibrate, prune, scenes):
     X, Y, test = scenes
     model = MultiLabelLogisticRegression(0.1, calibrate=calibrate, prune=prune, random_state=0)
@@ -386,7 +382,7 @@ def test_other_kernels(scenes):
         to_onnx(own)
 
 
-@pytest.mark.parametrize("decision", ["f1", "macro_f1", "cardinality", "fixed"])
+@pytest.mark.parametrize("decision", ["macro_f1", "cardinality"])
 @pytest.mark.parametrize("at_least_one", [False, True])
 def test_decisions(decision, at_least_one, scenes):
     X, Y, test = scenes

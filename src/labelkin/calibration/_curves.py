@@ -4,19 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit, logit
+from scipy.special import logit
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import (
-    asinh,
-    astype,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
+from labelkin._utils.array_api import asinh
 from labelkin.base import Array
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._logistic import expit, log_expit
+from labelkin.rows import Labels, as_labels, astype, namespace, to_device_of, to_numpy
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
@@ -95,46 +89,42 @@ class SlopeCalibration:
     def fit(
         self,
         scores: Array,
-        Y: Array,
+        Y: Array | Labels,
         sample_weight: Array | None = None,
         *,
         start: "SlopeCalibration | None" = None,
     ) -> "SlopeCalibration":
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
-        Scores may be on a device, where sums over samples are then computed; labels, weights and
-        the curves are on the host. A sample of weight 2 counts as two samples. With `start`, curves
-        fitted to these samples and some others, their shared slope is kept and the search begins at
-        their slopes, which takes a third of the time.
+        The curves are fitted on the host. A sample of weight 2 counts as two samples; `Labels` have
+        their own weights. With `start`, curves fitted to these samples and some others, their
+        shared slope is kept and the search begins at their slopes, which takes a third of the time.
         """
-        weight = np.ones(len(Y)) if sample_weight is None else sample_weight
-        n, q = weight.sum(), Y.shape[1]
-        positives = weight @ Y
+        labels = as_labels(Y, sample_weight)
+        n, q, positives = labels.total, labels.shape[1], labels.positives
         self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
         self.shared_slope_ = 0.0
-        varies = np.flatnonzero((positives > 0) & (positives < n))
+        varies = np.flatnonzero(labels.varies)
         self.share_ = np.full(q, 0.5)
         if not len(varies):
             return self
         self.share_[varies] = share = positives[varies] / n
-        S, T = _columns(scores, varies), to_device_of(Y[:, varies].astype(np.float64), scores)
+        S, T = to_numpy(scores)[:, varies], labels.columns(varies).astype(np.float64)
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
-        S = to_log_odds_scale(S, to_device_of(share, S)) if self.scale == "log_odds" else S
-        S = S / to_device_of(unit, S)
+        S = to_log_odds_scale(S, share) if self.scale == "log_odds" else S
+        S = S / unit
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
-        centre = to_numpy(to_device_of(weight, S) @ S) / n
-        S = S - to_device_of(centre, S)
-        if sample_weight is not None:
-            sample_weight = to_device_of(sample_weight, S)
+        centre = labels.weights @ S / n
+        S, weight = S - centre, labels.weight
         if start is None:
             prior = np.log(share / (1 - share))
-            self.shared_slope_ = max(0.0, _shared_slope(S, T, sample_weight, prior))
+            self.shared_slope_ = max(0.0, _shared_slope(S, T, weight, prior))
             slope, intercept = np.full(len(varies), self.shared_slope_), prior
         else:
             self.shared_slope_, slope = start.shared_slope_, start.slope_[varies] * unit
             intercept = start.intercept_[varies] + slope * centre
         slope, intercept = _own_slopes(
-            S, T, sample_weight, self.shared_slope_, self.precision, slope, intercept
+            S, T, weight, self.shared_slope_, self.precision, slope, intercept
         )
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
         slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
@@ -158,12 +148,9 @@ class SlopeCalibration:
 
 def odds_losses(log_odds: Array, Y: Array) -> Array:
     """Return the log loss of each row by log odds, summed over labels, on the host."""
-    xp, _ = namespace_and_device(log_odds)
-    if is_numpy(xp):
-        return -log_expit(np.where(Y > 0, log_odds, -log_odds)).sum(axis=1)
+    xp = namespace(log_odds)
     odds = xp.where(to_device_of(Y > 0, log_odds), log_odds, -log_odds)
-    size = xp.abs(odds)
-    return to_numpy(xp.sum(xp.log1p(xp.exp(-size)) + (size - odds) / 2, axis=1))
+    return -to_numpy(xp.sum(log_expit(odds), axis=1))
 
 
 def proba_losses(proba: Array, Y: Array) -> Array:
@@ -180,7 +167,7 @@ def finite_log_odds(probability: Array) -> Array:
 
 def fit_better_curves(
     scores: Array,
-    Y: Array,
+    Y: Array | Labels,
     precision: float = 1.0,
     sample_weight: Array | None = None,
     scales: tuple[str, ...] = ("deviation", "log_odds"),
@@ -192,16 +179,16 @@ def fit_better_curves(
     Also returned are the probabilities of each sample, (n, q), by curves of the same scale, with
     the same shared slope, fitted without its fifth.
     """
-    weight = np.ones(len(Y)) if sample_weight is None else sample_weight
+    labels = as_labels(Y, sample_weight)
     best_loss = np.inf
     for scale in scales:
-        curves = SlopeCalibration(precision, scale).fit(scores, Y, sample_weight)
+        curves = SlopeCalibration(precision, scale).fit(scores, labels)
         proba = curves(scores)
-        for rest, part in split_parts(scores, Y, _PARTS):
+        for rest, part in split_parts(scores, labels.Y, _PARTS):
             without = SlopeCalibration(precision, scale)
-            without.fit(scores[rest], Y[rest], weight[rest], start=curves)
+            without.fit(scores[rest], labels.take(rest), start=curves)
             proba[part] = without(scores[part])
-        loss = float(weight @ proba_losses(proba, Y))
+        loss = float(labels.weights @ proba_losses(proba, labels.Y))
         if loss < best_loss:
             best_loss, best_curves, best_proba = loss, curves, proba
     return best_curves, best_proba
@@ -294,7 +281,7 @@ def _own_slopes(
             break
         # Copies of the remaining columns pay off where a third of them is gone.
         if going.mean() < 2 / 3:
-            S, T = (_columns(array, np.flatnonzero(going)) for array in (S, T))
+            S, T = S[:, going], T[:, going]
             columns, reach = columns[going], reach[going]
             step, steps = step[going], steps[going]
         else:
@@ -308,14 +295,12 @@ def _evaluate(
     """Return the negative log likelihood of each column, and its derivatives.
 
     These are the first ones by slope and intercept, then the second ones: by the slope, by both,
-    by the intercept. On the host they are added up over blocks of rows that stay in the cache.
+    by the intercept. They are added up over blocks of rows that stay in the cache.
     """
     total = np.zeros((6, S.shape[1]))
-    slope, intercept = (to_device_of(values, S) for values in (slope, intercept))
-    size = max(1, _BLOCK_ENTRIES // S.shape[1]) if isinstance(S, np.ndarray) else S.shape[0]
-    for rows in gen_batches(S.shape[0], size):
+    for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
         weight = None if sample_weight is None else sample_weight[rows, None]
-        total += _evaluate_rows(S[rows, :], T[rows, :], weight, slope, intercept)
+        total += _evaluate_rows(S[rows], T[rows], weight, slope, intercept)
     loss, g_slope, g_intercept, h_slope, h_cross, h_intercept = total
     return loss, (g_slope, g_intercept, h_slope, h_cross, h_intercept + 1e-12)
 
@@ -323,14 +308,13 @@ def _evaluate(
 def _evaluate_rows(
     S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
 ) -> Array:
-    """Return loss and derivatives on the host; one exponential per entry serves all of them."""
-    xp, _ = namespace_and_device(S)
+    """Return loss and derivatives; one exponential per entry serves all of them."""
     odds = slope * S
     odds += intercept
-    size = xp.abs(odds)
-    small = xp.exp(-size)
+    size = np.abs(odds)
+    small = np.exp(-size)
     sum_of_both = 1 + small
-    loss = xp.log(sum_of_both)
+    loss = np.log(sum_of_both)
     size += odds
     size *= 0.5  # the log odds, or 0 if they are negative
     loss += size
@@ -338,35 +322,25 @@ def _evaluate_rows(
     rarer = small
     rarer /= sum_of_both  # probability of the less probable class
     weight = rarer * (1 - rarer)
-    excess = xp.copysign(0.5 - rarer, odds)
+    excess = np.copysign(0.5 - rarer, odds)
     excess += 0.5  # P(label = 1)
     excess -= T
     if sample_weight is not None:
         for array in (loss, excess, weight):
             array *= sample_weight
     weighted = weight * S
-    sums = [
-        xp.sum(loss, axis=0),
-        _column_dots(excess, S),
-        xp.sum(excess, axis=0),
-        _column_dots(weighted, S),
-        xp.sum(weighted, axis=0),
-        xp.sum(weight, axis=0),
-    ]
-    return to_numpy(xp.stack(sums))
-
-
-def _columns(A: Array, columns: Array) -> Array:
-    xp, _ = namespace_and_device(A)
-    return A[:, columns] if is_numpy(xp) else xp.take(A, to_device_of(columns, A), axis=1)
-
-
-def _column_dots(A: Array, B: Array) -> Array:
-    xp, _ = namespace_and_device(A)
-    return np.einsum("ij,ij->j", A, B) if is_numpy(xp) else xp.sum(A * B, axis=0)
+    return np.stack(
+        [
+            loss.sum(axis=0),
+            np.einsum("ij,ij->j", excess, S),
+            excess.sum(axis=0),
+            np.einsum("ij,ij->j", weighted, S),
+            weighted.sum(axis=0),
+            weight.sum(axis=0),
+        ]
+    )
 
 
 def _reach(S: Array) -> Array:
-    """Return the largest absolute value of each column, on the host."""
-    xp, _ = namespace_and_device(S)
-    return to_numpy(xp.max(xp.abs(S), axis=0))
+    """Return the largest absolute value of each column."""
+    return np.abs(S).max(axis=0)

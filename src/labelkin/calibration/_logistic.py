@@ -11,8 +11,8 @@ import numpy as np
 from scipy import linalg, sparse, special
 from scipy.sparse.linalg import LinearOperator, cg
 
-from labelkin._utils.array_api import is_numpy, namespace_and_device, to_device_of, to_numpy
 from labelkin.base import Array, Matrix
+from labelkin.rows import namespace, to_device_of, to_numpy
 
 _CG_STEPS = 50
 _HALVINGS = 60
@@ -54,7 +54,7 @@ def fit_logistic(
     sign = 2.0 * y - 1
 
     def objective(odds: Array, w: Array) -> float:
-        return float(penalty @ w**2 / 2) - float(weight @ _log_expit(sign * odds))
+        return float(penalty @ w**2 / 2) - float(weight @ log_expit(sign * odds))
 
     value = objective(odds, w)
     for _ in range(max_iter):
@@ -78,14 +78,16 @@ def fit_logistic(
 
 def expit(odds: Array) -> Array:
     """Return 1 / (1 + exp(−odds)), where the odds lie."""
-    xp, _ = namespace_and_device(odds)
-    return special.expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
+    if isinstance(odds, np.ndarray):
+        return special.expit(odds)
+    return 1 / (1 + namespace(odds).exp(-odds))
 
 
-def _log_expit(odds: Array) -> Array:
-    xp, _ = namespace_and_device(odds)
-    if is_numpy(xp):
+def log_expit(odds: Array) -> Array:
+    """Return the logarithm of `expit`, where the odds lie."""
+    if isinstance(odds, np.ndarray):
         return special.log_expit(odds)
+    xp = namespace(odds)
     size = xp.abs(odds)
     return (odds - size) / 2 - xp.log1p(xp.exp(-size))
 

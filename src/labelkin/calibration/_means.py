@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.array_api import take_rows, to_device_of
 from labelkin.base import Array
+from labelkin.rows import Labels, as_labels, match
 
 
 def restore_means(
     scores: Array,
-    Y: Array,
+    Y: Array | Labels,
     fold_of: Array,
     *,
     log_odds: bool = False,
@@ -28,20 +28,18 @@ def restore_means(
     Scores, (n, q), are those of a regression on 0 and 1, or log odds, on the host or on a device.
     `fold_of` is the fold of each row, 0, 1, ...; for leave-one-out scores its number.
     """
-    without, rest = _counts_without(Y, fold_of, weight)
+    labels = as_labels(Y, weight)
+    without, rest = _counts_without(labels, fold_of)
     if not rest[fold_of].any():  # a single fold: no model is without it
         return scores
-    weight = np.ones(len(Y)) if weight is None else weight
-    whole, left = _level(weight @ Y, weight.sum(), log_odds), _level(without, rest, log_odds)
-    if isinstance(scores, np.ndarray):
-        return scores + whole - left[fold_of]
-    left, rows = to_device_of(left, scores), to_device_of(fold_of, scores)
-    return scores + to_device_of(whole, scores) - take_rows(left, rows)
+    whole = _level(labels.positives, labels.total, log_odds)
+    change = (whole - _level(without, rest, log_odds))[fold_of]
+    return scores + (change if isinstance(scores, np.ndarray) else match(change, scores))
 
 
 def shares_without_fold(Y: Array, fold_of: Array, weight: Array | None = None) -> Array:
     """Return the share of each label in the rows of other folds, for each row."""
-    return _level(*_counts_without(Y, fold_of, weight), False)[fold_of]
+    return _level(*_counts_without(as_labels(Y, weight), fold_of), False)[fold_of]
 
 
 def mean_and_error(values: Array, weight: Array | None = None) -> tuple[Any, Any]:
@@ -52,14 +50,13 @@ def mean_and_error(values: Array, weight: Array | None = None) -> tuple[Any, Any
     return mean, np.linalg.norm((values - mean).T * weight, axis=-1) / weight.sum()
 
 
-def _counts_without(Y: Array, fold_of: Array, weight: Array | None) -> tuple[Array, Array]:
+def _counts_without(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
     """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight."""
-    weight = np.ones(len(Y)) if weight is None else weight
-    rows = np.bincount(fold_of, weight)[:, None]
-    positives = np.zeros((len(rows), Y.shape[1]))
-    np.add.at(positives, fold_of, weight[:, None] * Y)
+    rows = np.bincount(fold_of, labels.weights)[:, None]
+    positives = np.zeros((len(rows), labels.shape[1]))
+    np.add.at(positives, fold_of, labels.weights[:, None] * labels.Y)
     without, rest = positives.sum(axis=0) - positives, rows.sum() - rows
-    return without, np.where(np.bincount(fold_of)[:, None] < len(Y), rest, 0.0)
+    return without, np.where(np.bincount(fold_of)[:, None] < len(labels), rest, 0.0)
 
 
 def _level(positives: Array, total: Any, log_odds: bool) -> Array:

@@ -6,38 +6,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import (
-    astype,
-    is_device_array,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin._utils.parallel import blas_threads
-from labelkin.base import Array, Matrix, MultiLabelClassifier, check_weight
+from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import (
     finite_log_odds,
     fit_better_curves,
     to_log_odds_scale,
 )
+from labelkin.calibration._logistic import expit
 from labelkin.calibration._means import restore_means
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
-from labelkin.kernel._distances import RADIAL, take
+from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._linear_part import fit_linear_part, folds_of_both, profits_from_linear
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.linear._learner import LogisticLearner
-from labelkin.rows import Labels, as_rows
+from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
 
 # Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
 # takes a tenth of the time.
@@ -245,76 +236,70 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1), as in `loo_proba_`.
         """
-        X, y = self._validate_fit(X, y)
-        n, k = X.shape
+        rows, labels = self._validate(X, y, sample_weight)
+        n, k = rows.shape
         if self.kernel == "precomputed" and n != k:
             raise ValueError(
                 "X must hold the kernel values between the training samples, a square "
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
-        if self.linear is True and (self.kernel == "precomputed" or is_device_array(X)):
+        if self.linear is True and (self.kernel == "precomputed" or not rows.place.on_host):
             raise ValueError(
                 "linear=True needs features in a NumPy array or a SciPy matrix, neither "
                 'kernel="precomputed" nor arrays on a device; use linear="auto".'
             )
-        weight = check_weight(sample_weight, n)
+        X, labels = rows.gather(), labels.dense()
         # For explanations
         self._typical = None  # the columns of a kernel matrix are no features
         if self.kernel != "precomputed":
             self._typical = to_device_of(typical_values(X), X)
-        self._label_bits = to_device_of(np.packbits(y > 0, axis=1), X)
-        self._row_weight = None if weight is None else to_device_of(weight, X)
+        self._label_bits = to_device_of(np.packbits(labels.Y > 0, axis=1), X)
+        self._row_weight = None if labels.weight is None else to_device_of(labels.weight, X)
 
-        rows, labels, used = X, y, None
-        if weight is not None and not weight.all():  # as if the others were not there
-            used = np.flatnonzero(weight)
-            rows, labels, weight = take(X, used), y[used], weight[used]
+        used = np.flatnonzero(labels.weights)
+        if len(used) < n:  # as if the others were not there
+            rows, labels = rows.take(used), labels.take(used)
             if self.kernel == "precomputed":
-                rows = take(rows.T, used).T
+                rows = as_rows(take(rows.gather().T, used).T)
         rng = check_random_state(self.random_state)
-        has_linear_part = self._has_linear_part(rows)
         # Left out together; None: each sample alone.
-        fold_of = folds_of_both(rows, labels, rng, weight) if has_linear_part else None
+        fold_of = folds_of_both(rows, labels, rng) if self._has_linear_part(rows) else None
         self._regression = self._new_regression(rows)
-        scores = self._regression.fit_scores(as_rows(rows), Labels(labels, weight), rng, fold_of)
+        scores = self._regression.fit_scores(rows, labels, rng, fold_of)
         self.loo_scores_ = astype(to_device_of(scores, X), X.dtype)
         self.ridge_ = to_device_of(self._regression.ridge_, X)
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 
-        scores = to_numpy(self.loo_scores_)
         left_out = np.arange(len(labels)) if fold_of is None else fold_of
-        scores = restore_means(scores, labels, left_out, weight=weight)
+        scores = restore_means(to_numpy(self.loo_scores_), labels, left_out)
         # Beside a linear part, both are on the scale of log odds.
         scales = ("deviation", "log_odds") if fold_of is None else ("log_odds",)
-        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage, weight, scales)
-        self.slope_, self.intercept_ = (
-            to_device_of(curves.slope_, X),
-            to_device_of(curves.intercept_, X),
-        )
+        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage, scales=scales)
+        self.slope_ = to_device_of(curves.slope_, X)
+        self.intercept_ = to_device_of(curves.intercept_, X)
         self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
         self._linear, self.linear_weight_ = None, 0.0
         if fold_of is not None:
             self._linear, self.linear_weight_, odds = fit_linear_part(
-                rows, labels, finite_log_odds(proba), fold_of, self.slope_shrinkage, rng, weight
+                rows, labels, finite_log_odds(proba), fold_of, self.slope_shrinkage, rng
             )
             proba = expit(odds)
         self.loo_proba_ = astype(to_device_of(proba, X), self.loo_scores_.dtype)
 
         landmarks = self._regression.landmarks_
-        if used is not None:
-            landmarks = None if landmarks is None else used[landmarks]
+        self.landmarks_ = None if landmarks is None else to_device_of(used[landmarks], X)
+        if len(used) < n:
             self._add_unused(X, used)
-        self.landmarks_ = None if landmarks is None else to_device_of(landmarks, X)
         return self.loo_proba_
 
-    def _new_regression(self, X: Matrix) -> KernelRidge:
+    def _new_regression(self, rows: Rows) -> KernelRidge:
         """Return a learner: with eigenvectors, by one factorisation, or from landmarks."""
-        n = X.shape[0]
+        n = len(rows)
         direct = (
             _MAX_EIGEN < n <= self.max_exact
             and self.kernel in RADIAL
             and self.ridges is None
-            and not is_device_array(X)
+            and rows.place.on_host
         )
         kind = DirectKernelRidge if direct else KernelRidge
         return kind(
@@ -326,19 +311,18 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             n_landmarks=self.n_landmarks if n > self.max_exact else None,
         )
 
-    def _has_linear_part(self, X: Matrix) -> bool:
+    def _has_linear_part(self, rows: Rows) -> bool:
         if self.linear == "auto":
-            return self.kernel in RADIAL and profits_from_linear(X)
+            return self.kernel in RADIAL and profits_from_linear(rows)
         return bool(self.linear)
 
     def _add_unused(self, X: Matrix, used: Array) -> None:
         """Score the training samples of weight 0, which the model does not depend on."""
-        xp, _ = get_namespace(self.loo_scores_)
         unused = np.setdiff1d(np.arange(X.shape[0]), used)
         order = np.argsort(np.concatenate([used, unused]))
 
         def merge(known: Any, new: Any) -> Any:
-            return take(xp.concat([known, new], axis=0), order)
+            return take(concatenate([known, new]), order)
 
         if self.kernel == "precomputed":
             coef = self._regression.coef_
@@ -363,9 +347,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         log_odds = self.slope_ * scaled + self.intercept_
         if self._linear is not None:
             log_odds += self.linear_weight_ * (self._linear.scores(X) - log_odds)
-        xp, _ = namespace_and_device(log_odds)
-        proba = expit(log_odds) if is_numpy(xp) else 1 / (1 + xp.exp(-log_odds))
-        return astype(proba, scores.dtype)
+        return astype(expit(log_odds), scores.dtype)
 
     def _proba(self, X: Matrix) -> Array:
         return self._calibrate(self._regression.scores(X), X)

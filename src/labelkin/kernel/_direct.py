@@ -11,24 +11,26 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import astype, namespace_and_device, to_numpy
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import SlopeCalibration, odds_losses
-from labelkin.kernel._distances import (
-    column_spread,
-    distances,
-    kernel_values,
-    radial,
-    row_blocks,
-    sample_rows,
-    take,
-)
+from labelkin.kernel._distances import distances, kernel_values, radial, sample_rows
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import choose_ridges, interpolate_errors
-from labelkin.kernel._solve import diagonal, least_ridge, solve_ridge
+from labelkin.kernel._solve import least_ridge, solve_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend
-from labelkin.rows import Labels, Rows, as_labels, as_rows
+from labelkin.rows import (
+    Labels,
+    Rows,
+    as_labels,
+    as_rows,
+    astype,
+    diagonal,
+    namespace_and_device,
+    rows_in_memory,
+    take,
+    to_numpy,
+)
 
 # Rows on which the ridge is chosen, the share of the smaller sample, and the least and largest
 # power of the number of rows with which the ridge changes beyond.
@@ -76,42 +78,40 @@ class DirectKernelRidge(KernelRidge):
 
         They are computed at the place of the rows; all results are on the host.
         """
-        rows, labels = as_rows(rows), as_labels(labels)
-        X, Y, weight, place = rows.gather(), labels.Y, labels.weight, rows.place
-        rng = check_random_state(random_state)
+        rows, labels = as_rows(rows), as_labels(labels).dense()
+        rng, place = check_random_state(random_state), rows.place
         self.landmarks_ = None
-        self._search(X, Y, rng, counted, weight, place)
-        self.rows_: Any = _shortened(self._prepare(X, self.scale_))
+        self._search(rows, labels, rng, counted, place)
+        self.rows_: Any = _shortened(self._prepare(rows.gather(), self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
-            ridge = self._refine(known, Y, rng, weight)
+            ridge = self._refine(known, labels, rng)
         else:
-            ridge = self._choose_ridge(known, Y, rng, counted, weight)
-        K = self._kernel_matrix(known, "float64" if X.shape[0] <= _DOUBLE_ROWS else "float32")
-        ridge = max(ridge, least_ridge(K, weight))
-        self.ridge_ = np.full(Y.shape[1], ridge)
-        solved = solve_ridge(K, Y, ridge, fold_of, weight)
+            ridge = self._choose_ridge(known, labels, rng, counted)
+        K = self._kernel_matrix(known, "float64" if len(labels) <= _DOUBLE_ROWS else "float32")
+        ridge = max(ridge, least_ridge(K, labels.weight))
+        self.ridge_ = np.full(labels.shape[1], ridge)
+        solved = solve_ridge(K, labels.Y, ridge, fold_of, labels.weight)
         scores, coef, self.intercept_ = (to_numpy(array) for array in solved)
-        checked = rng.permutation(len(Y))[: 2 * _CHECKED_ROWS]
+        checked = rng.permutation(len(labels))[: 2 * _CHECKED_ROWS]
         columns = to_numpy(kernel_values(self.kernel, known, take(known, checked), self.width_))
-        self.coef_ = _half_precision(coef, columns, checked, Y)
+        self.coef_ = _half_precision(coef, columns, checked, labels.Y)
         # Rounded coefficients do not add up to 0: with a wide kernel, all scores shift alike.
         self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
         return scores
 
-    def scores(self, X: Any, block_values: int = 2**22) -> Array:
-        """Return scores of queries, computed in blocks of at most `block_values` kernel values.
+    def scores(self, rows: Any) -> Array:
+        """Return scores of queries, on the host.
 
         In double precision: coefficients of both signs cancel.
         """
-        queries = as_rows(X)
-        X, place = queries.gather(), queries.place
-        rows, coef = (place.put(array, "float64") for array in (self.rows_, self.coef_))
+        queries = as_rows(rows)
+        place = queries.place
+        known, coef = (place.put(array, "float64") for array in (self.rows_, self.coef_))
         parts = []
-        for block in row_blocks(X, len(self.coef_), block_values):
-            queries = place.put(self._prepare(block, self.scale_))
-            values = kernel_values(self.kernel, rows, queries, self.width_)
-            parts.append(to_numpy(values @ coef))
+        for block in queries.batches(len(self.coef_)).blocks:
+            placed = place.put(self._prepare(block, self.scale_))
+            parts.append(to_numpy(kernel_values(self.kernel, known, placed, self.width_) @ coef))
         return np.concatenate(parts) + self.intercept_
 
     def _kernel_matrix(self, known: Matrix, dtype: str) -> Array:
@@ -120,7 +120,7 @@ class DirectKernelRidge(KernelRidge):
         xp, device = namespace_and_device(known)
         K = xp.empty((n, n), dtype=getattr(xp, dtype), device=device)
         start = 0
-        for block in row_blocks(known, n):
+        for block in rows_in_memory(known).batches(n).blocks:
             stop = start + block.shape[0]
             values = astype(kernel_values(self.kernel, known[start:, :], block, self.width_), dtype)
             K[start:stop, start:] = values
@@ -128,84 +128,73 @@ class DirectKernelRidge(KernelRidge):
             start = stop
         return K
 
-    def _refine(
-        self, known: Matrix, Y: Array, rng: np.random.RandomState, weight: Array | None
-    ) -> float:
+    def _refine(self, known: Matrix, labels: Labels, rng: np.random.RandomState) -> float:
         """Improve the width by the log loss of calibrated leave-one-out scores; return the ridge.
 
         With many rare labels the squared error hardly depends on the width, and probabilities do.
         The ridge follows, by the same loss of these rows and of half of them: it often grows with
         the rows, as the power that the two show.
         """
-        sample = sample_rows(len(Y), rng, self.refine_rows)
-        spectrum = self._spectrum(known, sample, weight)
+        n, kernel = len(labels), str(self.kernel)
+        sample = sample_rows(n, rng, self.refine_rows)
+        spectrum = self._spectrum(known, labels, sample)
         # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
         # and labels with few positives are then ranked worse.
-        shared, _ = choose_ridges(spectrum, Y[sample], self.ridges, np.inf, interpolate=True)
+        shared, _ = choose_ridges(spectrum, labels.Y[sample], self.ridges, np.inf, interpolate=True)
         ridge = float(shared[0]) / spectrum.scale
-        sample = sample_rows(len(Y), rng, _WIDTH_ROWS)
-        among = distances(str(self.kernel), take(known, sample))
-        among = astype(among, "float32")
+        sample = sample_rows(n, rng, _WIDTH_ROWS)
+        among = astype(distances(kernel, take(known, sample)), "float32")
 
         def scale(K: Array) -> float:
             # Mean squared norm of the centred rows, the unit of ridges.
-            xp, _ = namespace_and_device(K)
-            total = float(xp.sum(K, dtype=xp.float64))
-            return float(diagonal(K).mean()) - total / K.shape[0] ** 2
+            return float(diagonal(K).mean()) - float(to_numpy(K).mean(dtype=np.float64))
 
         def loss(width: float, ridge: float, every: int = 1) -> float:
-            K = radial(among[::every, ::every], str(self.kernel), width)
-            labels = Y[sample[::every]]
-            weights = None if weight is None else weight[sample[::every]]
-            scores, _, _ = solve_ridge(K, labels, ridge * scale(K), None, weights)
-            curves = SlopeCalibration(1.0, "log_odds").fit(scores, labels, weights)
-            losses = odds_losses(curves.log_odds(scores), labels)
-            return float(np.average(losses, weights=weights))
+            K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
+            scores, _, _ = solve_ridge(K, some.Y, ridge * scale(K), None, some.weight)
+            curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
+            losses = odds_losses(curves.log_odds(scores), some.Y)
+            return float(np.average(losses, weights=some.weight))
 
         width = float(self.width_ or 1.0)
         if self.width is None:
             width *= 2 ** (descend(lambda e: loss(width * 2 ** (e / 2), ridge), 1.0) / 2)
             self.width_ = width
         ridge *= 2 ** descend(lambda e: loss(width, ridge * 2**e), 1.0)
-        if len(sample) < len(Y):
+        if len(sample) < n:
             fall = descend(lambda e: loss(width, ridge * 2**e, every=2), 1.0)
-            ridge *= (len(Y) / len(sample)) ** float(np.clip(-fall, *_LOSS_POWERS))
-        return ridge * scale(radial(among, str(self.kernel), width))
+            ridge *= (n / len(sample)) ** float(np.clip(-fall, *_LOSS_POWERS))
+        return ridge * scale(radial(among, kernel, width))
 
     def _choose_ridge(
-        self,
-        known: Matrix,
-        Y: Array,
-        rng: np.random.RandomState,
-        rows: Array | None,
-        weight: Array | None,
+        self, known: Matrix, labels: Labels, rng: np.random.RandomState, counted: Array | None
     ) -> float:
         """Return the ridge with the least leave-one-out error, extrapolated from two samples.
 
         The best ridge often falls with the number of rows, as the power that two samples show.
         """
-        among = np.arange(len(Y)) if rows is None else rows
+        among = np.arange(len(labels)) if counted is None else counted
         n = len(among)
         large = among[sample_rows(n, rng, RIDGE_ROWS)]
-        ridge = self._best_ridge(known, Y, large, weight)
+        ridge = self._best_ridge(known, labels, large)
         if n <= RIDGE_ROWS:
             return ridge
         small = large[sample_rows(RIDGE_ROWS, rng, RIDGE_ROWS // _RIDGE_SHARE)]
-        smaller = self._best_ridge(known, Y, small, weight)
+        smaller = self._best_ridge(known, labels, small)
         power = np.log(ridge / smaller) / np.log(_RIDGE_SHARE)
         return ridge * (n / RIDGE_ROWS) ** float(np.clip(power, *_RIDGE_POWERS))
 
-    def _spectrum(self, known: Matrix, sample: Array, weight: Array | None) -> RidgeSpectrum:
+    def _spectrum(self, known: Matrix, labels: Labels, sample: Array) -> RidgeSpectrum:
         # In single precision, in half of the time: the least ridge is well above its rounding.
         K = self._kernel_matrix(take(known, sample), "float32")
-        return RidgeSpectrum.of_kernel(K, None if weight is None else weight[sample])
+        return RidgeSpectrum.of_kernel(K, labels.take(sample).weight)
 
-    def _best_ridge(self, known: Matrix, Y: Array, sample: Array, weight: Array | None) -> float:
-        spectrum = self._spectrum(known, sample, weight)
+    def _best_ridge(self, known: Matrix, labels: Labels, sample: Array) -> float:
+        spectrum = self._spectrum(known, labels, sample)
         # By the sum of squared errors, in which frequent labels decide: errors relative to the
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale
-        errors = interpolate_errors(spectrum, Y[sample], ridges).sum(axis=1)
+        errors = interpolate_errors(spectrum, labels.Y[sample], ridges).sum(axis=1)
         return float(ridges[errors.argmin()])
 
 
@@ -234,7 +223,7 @@ def _shortened(X: Matrix) -> Matrix:
     """Return rows in the shortest type that does not blur their differences."""
     if sparse.issparse(X):
         return X.astype(np.float32)
-    spread = column_spread(X)
+    spread = rows_in_memory(X).moments().spread()
     for dtype, tolerance in _ROUNDING:
         with np.errstate(over="ignore"):
             short = X.astype(dtype)

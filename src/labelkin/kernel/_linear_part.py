@@ -10,13 +10,12 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import is_device_array
-from labelkin.base import Array, Matrix
+from labelkin.base import Array
 from labelkin.calibration._curves import finite_log_odds, fit_better_curves
 from labelkin.calibration._means import restore_means
 from labelkin.linear._fit import draw_folds
 from labelkin.linear._learner import SPARSE_SHARE, LogisticLearner
-from labelkin.rows import Labels, as_rows
+from labelkin.rows import Labels, Rows
 
 # Samples beyond which sparse rows have a linear part: with fewer, kernels lead by more than it
 # would add, and it would take as much time as they do.
@@ -28,32 +27,28 @@ _SEARCH_ROWS = 5_000
 _HALVINGS = 6
 
 
-def profits_from_linear(X: Matrix) -> bool:
-    """Return whether rows are many and sparse, as texts are."""
-    n, k = X.shape
-    if n <= _MIN_ROWS or is_device_array(X):
-        return False
-    return as_rows(X).n_stored() < SPARSE_SHARE * n * k
+def profits_from_linear(rows: Rows) -> bool:
+    """Return whether rows are many, sparse as texts are, and on the host."""
+    n, k = rows.shape
+    return n > _MIN_ROWS and rows.place.on_host and rows.n_stored() < SPARSE_SHARE * n * k
 
 
-def folds_of_both(X: Matrix, Y: Array, random_state: Any, weight: Array | None = None) -> Array:
+def folds_of_both(rows: Rows, labels: Labels, rng: np.random.RandomState) -> Array:
     """Return the fold of each row; kernel and linear part are both scored without it.
 
     The weight of the linear part is learned from these scores. With leave-one-out scores the kernel
     would have an advantage: they come from more rows, and depend on the row's own label.
     """
-    weights = np.ones(len(Y)) if weight is None else weight
-    return draw_folds(as_rows(X), weights, _N_FOLDS, check_random_state(random_state))
+    return draw_folds(rows, labels.weights, _N_FOLDS, rng)
 
 
 def fit_linear_part(
-    X: Matrix,
-    Y: Array,
+    rows: Rows,
+    labels: Labels,
     kernel_odds: Array,
     fold_of: Array,
     slope_shrinkage: float,
     random_state: Any,
-    weight: Array | None = None,
 ) -> tuple[LogisticLearner | None, float, Array]:
     """Fit a calibrated logistic regression, and its weight beside a kernel.
 
@@ -62,14 +57,13 @@ def fit_linear_part(
     least log loss, and that mean, out-of-sample.
     """
     seed = check_random_state(random_state).randint(2**31 - 1)
-    weights = np.ones(len(Y)) if weight is None else weight
     learner = LogisticLearner(_N_FOLDS, search_rows=_SEARCH_ROWS)
-    odds = learner.fit_scores(as_rows(X), Labels(Y, weight), seed, fold_of)
-    odds = restore_means(odds, Y, fold_of, log_odds=True, weight=weight)
-    curves, proba = fit_better_curves(odds, Y, slope_shrinkage, weight, scales=("none",))
+    odds = learner.fit_scores(rows, labels, seed, fold_of)
+    odds = restore_means(odds, labels, fold_of, log_odds=True)
+    curves, proba = fit_better_curves(odds, labels, slope_shrinkage, scales=("none",))
     learner.stretch(curves.slope_, curves.intercept_)
     change = finite_log_odds(proba) - kernel_odds
-    share = _best_share(kernel_odds, change, Y, weights)
+    share = _best_share(kernel_odds, change, labels.Y, labels.weights)
     return learner if share else None, share, kernel_odds + share * change
 
 

@@ -7,29 +7,34 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils._array_api import get_namespace
 
-from labelkin._utils.array_api import HOST, Place, convert_arrays
+from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import (
     LINEAR,
     RADIAL,
-    column_spread,
-    cut_rows,
-    dense,
     distances,
     kernel_values,
     prepare_rows,
     radial,
-    row_blocks,
     sample_rows,
     squared_distances,
-    take,
 )
 from labelkin.kernel._ridge import RIDGES, choose_clear_ridges, choose_ridges, fit_ridge
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import FoundWidth, descend_width
-from labelkin.rows import DaskRows, Labels, Rows, as_labels, as_rows, to_numpy
+from labelkin.rows import (
+    HOST,
+    Labels,
+    Place,
+    Rows,
+    as_labels,
+    as_rows,
+    concatenate,
+    rows_in_memory,
+    take,
+    to_numpy,
+)
 
 # Scaled columns must lower the error to this share of it to be preferred.
 _SCALED_IS_BETTER = 0.99
@@ -96,139 +101,123 @@ class KernelRidge:
         fold_of: Array | None = None,
         counted: Array | None = None,
     ) -> Array:
-        """Fit, and return leave-one-out or leave-fold-out scores of the training rows.
+        """Fit, and return leave-one-out or leave-fold-out scores of the training rows, on the host.
 
         The scale, the width and the ridges are those of all rows. `counted` are those whose errors
         count, where those of the others would be biased; None: all. A weight of 2 is the same as
         the row twice, both left out together. Rows on Dask stay there, and need landmarks.
         """
-        rows, labels = as_rows(rows), as_labels(labels)
-        X: Any = rows if isinstance(rows, DaskRows) else _in_order(rows.gather())
-        Y, weight = labels.Y, labels.weight
-        spectrum = self._decompose(X, Y, check_random_state(random_state), counted, weight)
+        rows, labels = as_rows(rows), as_labels(labels).dense()
+        spectrum = self._decompose(rows, labels, check_random_state(random_state), counted)
+        given = spectrum, labels.Y, self.ridges, self.shrinkage, counted
         if self.clear_ridges:
-            self.ridge_ = choose_clear_ridges(spectrum, Y, self.ridges, self.shrinkage, counted)
+            self.ridge_ = choose_clear_ridges(*given)
         else:
-            self.ridge_, _ = choose_ridges(
-                spectrum, Y, self.ridges, self.shrinkage, counted, interpolate=True
-            )
-        scores, self.coef_, self.intercept_ = fit_ridge(spectrum, Y, self.ridge_, fold_of)
+            self.ridge_, _ = choose_ridges(*given, interpolate=True)
+        scores, self.coef_, self.intercept_ = fit_ridge(spectrum, labels.Y, self.ridge_, fold_of)
         return to_numpy(scores)
 
-    def scores(self, X: Any, block_values: int = 2**22) -> Any:
-        """Return scores of queries, computed in blocks of at most `block_values` kernel values."""
-        blocks = row_blocks(_in_order(as_rows(X).gather()), self.coef_.shape[0], block_values)
-        scores = [self._columns(block) @ self.coef_ + self.intercept_ for block in blocks]
-        return scores[0] if len(scores) == 1 else get_namespace(*scores)[0].concat(scores, axis=0)
+    def scores(self, rows: Any) -> Any:
+        """Return scores of queries, where they are."""
+        batches = as_rows(rows).batches(self.coef_.shape[0])
+        return concatenate(batches.collect(_scores_of, shared=[self]))
 
     def _decompose(
-        self,
-        X: Matrix,
-        Y: Array,
-        rng: np.random.RandomState,
-        rows: Array | None,
-        weight: Array | None,
+        self, rows: Rows, labels: Labels, rng: np.random.RandomState, counted: Array | None
     ) -> RidgeSpectrum:
         """Choose scale and width; decompose the smallest form: features, kernel or landmarks."""
         self.width_ = self.scale_ = self.landmarks_ = self.rows_ = None
+        weight = labels.weight
         if self.kernel == "precomputed":
-            return RidgeSpectrum.of_kernel(dense(X), weight)
-        self._search(X, Y, rng, rows, weight, HOST)
-        n, k = X.shape
+            return RidgeSpectrum.of_kernel(rows_in_memory(rows.gather()).dense(), weight)
+        self._search(rows, labels, rng, counted, HOST)
+        n, k = rows.shape
         if self.kernel in LINEAR and k < n:
-            return RidgeSpectrum.of_features(self._prepare(X, self.scale_), weight)
-        exact = not isinstance(X, DaskRows) and (self.n_landmarks or n) >= n
-        self.rows_ = self._prepare(X if exact else self._draw_landmarks(X, rng), self.scale_)
+            return RidgeSpectrum.of_features(self._prepare(rows.gather(), self.scale_), weight)
+        exact = not rows.lazy and (self.n_landmarks or n) >= n
+        drawn = rows.gather() if exact else self._draw_landmarks(rows, rng)
+        self.rows_ = self._prepare(drawn, self.scale_)
         if self.kernel in RADIAL:
-            kernel, among_rows = str(self.kernel), distances(str(self.kernel), self.rows_)
+            among_rows = distances(str(self.kernel), self.rows_)
             # Landmarks that were moved have no labels.
-            refines = self.width is None and self.refine_rows and (exact or not self.landmark_means)
-            if refines:
-                spectrum = self._refine_width(among_rows, Y, rng, weight)
+            if self.width is None and self.refine_rows and (exact or not self.landmark_means):
+                known = labels if self.landmarks_ is None else labels.take(self.landmarks_)
+                spectrum = self._refine_width(among_rows, known, rng)
                 if exact and spectrum is not None:
                     return spectrum
-            K = radial(among_rows, kernel, self.width_ or 1.0)
+            K = radial(among_rows, str(self.kernel), self.width_ or 1.0)
             del among_rows  # as large as K
         else:
             K = kernel_values(self.kernel, self.rows_)
         if exact:
             return RidgeSpectrum.of_kernel(K, weight)
-        columns = cut_rows(X, K.shape[0]).apply(_columns_of, [self], K.shape[0])
+        columns = rows.batches(K.shape[0]).apply(_columns_of, [self], K.shape[0])
         return RidgeSpectrum.of_landmarks(K, columns, weight)
 
     def _search(
         self,
-        X: Matrix,
-        Y: Array,
+        rows: Rows,
+        labels: Labels,
         rng: np.random.RandomState,
-        rows: Array | None,
-        weight: Array | None,
+        counted: Array | None,
         place: Place,
     ) -> None:
         """Choose the scale and a first width on a sample of the rows."""
         seek_width = self.kernel in RADIAL and self.width is None
         self.width_ = self.width if self.kernel in RADIAL else None
         scales: list[Any] = [None]
-        if self.scale is True and not callable(self.kernel):
-            scales = [column_spread(X, weight)]
-        elif self.scale == "auto" and self.width is None and not callable(self.kernel):
-            scales = [None, column_spread(X, weight)]
+        if not callable(self.kernel) and self.scale is True:
+            scales = [rows.moments(labels.weight).spread()]
+        elif not callable(self.kernel) and self.scale == "auto" and self.width is None:
+            scales = [None, rows.moments(labels.weight).spread()]
         self.scale_ = scales[0]
         if len(scales) == 1 and not seek_width:
             return
-        n = X.shape[0] if rows is None else len(rows)
+        n = len(labels) if counted is None else len(counted)
         sample = sample_rows(n, rng, self.search_rows)
-        sample = sample if rows is None else rows[sample]
-        X, Y = take(X, sample), Y[sample]
-        weight = None if weight is None else weight[sample]
-        found = [self._attempt(X, Y, scale, weight, place) for scale in scales]
+        sample = sample if counted is None else counted[sample]
+        X, known = rows.take(sample).gather(), labels.take(sample)
+        found = [self._attempt(X, known, scale, place) for scale in scales]
         best = int(len(found) > 1 and found[1].error < _SCALED_IS_BETTER * found[0].error)
         self.scale_ = scales[best]
         if seek_width:
             self.width_ = found[best].width
 
-    def _attempt(
-        self, X: Matrix, Y: Array, scale: Any, weight: Array | None, place: Place
-    ) -> FoundWidth:
+    def _attempt(self, X: Matrix, labels: Labels, scale: Any, place: Place) -> FoundWidth:
         """Return the error on some rows with a scale, at the best width of a radial kernel."""
-        X = place.put(self._prepare(X, scale))
-        if self.kernel in RADIAL:
-            kernel = str(self.kernel)
-            return descend_width(
-                distances(kernel, X), Y, kernel, self.ridges, self.shrinkage, weight=weight
-            )
-        spectrum = RidgeSpectrum.of_kernel(kernel_values(self.kernel, X), weight)
-        return FoundWidth(np.nan, choose_ridges(spectrum, Y, self.ridges, self.shrinkage)[1])
+        X, kernel = place.put(self._prepare(X, scale)), self.kernel
+        if kernel in RADIAL:
+            among_rows = distances(str(kernel), X)
+            return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)
+        spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, X), labels.weight)
+        return FoundWidth(np.nan, choose_ridges(spectrum, labels.Y, self.ridges, self.shrinkage)[1])
 
     def _refine_width(
-        self, among_rows: Any, Y: Array, rng: np.random.RandomState, weight: Array | None
+        self, among_rows: Any, labels: Labels, rng: np.random.RandomState
     ) -> RidgeSpectrum | None:
         """Improve the width in smaller steps; return the decomposition if it is of all rows."""
-        if self.landmarks_ is not None:
-            Y = Y[self.landmarks_]
-            weight = None if weight is None else weight[self.landmarks_]
-        sample = sample_rows(len(Y), rng, self.refine_rows)
-        whole = len(sample) == len(Y)
+        sample = sample_rows(len(labels), rng, self.refine_rows)
+        whole = len(sample) == len(labels)
         found = descend_width(
             among_rows if whole else take(take(among_rows, sample), sample, axis=1),
-            Y[sample],
+            labels.take(sample),
             str(self.kernel),
             self.ridges,
             self.shrinkage,
             start=self.width_,
             step=0.5,
-            weight=None if weight is None else weight[sample],
         )
         self.width_ = found.width
         return found.spectrum if whole else None
 
-    def _draw_landmarks(self, X: Matrix, rng: np.random.RandomState) -> Matrix:
+    def _draw_landmarks(self, rows: Rows, rng: np.random.RandomState) -> Matrix:
         """Draw the rows that get a coefficient."""
-        chosen = sample_rows(X.shape[0], rng, int(self.n_landmarks or 0))
+        chosen = sample_rows(len(rows), rng, int(self.n_landmarks or 0))
+        drawn = rows.take(chosen).gather()
         if self.landmark_means:
-            return nearest_means(X, take(X, chosen))
+            return nearest_means(rows, drawn)
         self.landmarks_ = chosen
-        return take(X, chosen)
+        return drawn
 
     def _prepare(self, X: Matrix, scale: Any) -> Matrix:
         return prepare_rows(X, scale, unit=self.kernel == "cosine")
@@ -236,7 +225,7 @@ class KernelRidge:
     def _columns(self, X: Matrix) -> Any:
         """Return what coefficients are multiplied with: kernel values or features of queries."""
         if self.kernel == "precomputed":
-            return dense(X)
+            return rows_in_memory(X).dense()
         Q = self._prepare(X, self.scale_)
         if self.rows_ is None:
             return Q
@@ -249,15 +238,19 @@ class KernelRidge:
         return moved
 
 
-def nearest_means(X: Any, drawn: Matrix) -> Matrix:
+def nearest_means(rows: Rows, drawn: Matrix) -> Matrix:
     """Return the mean of the rows nearest to each drawn row: one step of k-means.
 
     As landmarks, such means are worth about twice as many of the rows themselves. Drawn rows
     that are equal give one mean.
     """
-    counts, sums = cut_rows(X, drawn.shape[0]).total(_sum_nearest, shared=[drawn])
+    batches = as_rows(rows).batches(drawn.shape[0])
+    counts, sums = batches.total(_sum_nearest, shared=[drawn])
     nearest = np.flatnonzero(counts)
     return sparse.diags_array(1 / counts[nearest]) @ sums[nearest]
+
+
+# Functions of a block.
 
 
 def _sum_nearest(block: Matrix, drawn: Matrix) -> tuple[Array, Matrix]:
@@ -272,6 +265,5 @@ def _columns_of(block: Matrix, regression: KernelRidge) -> Any:
     return regression._columns(block)
 
 
-def _in_order(X: Matrix) -> Matrix:
-    """Return rows in C order, so that their layout in memory changes no rounding."""
-    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
+def _scores_of(block: Matrix, regression: KernelRidge) -> Any:
+    return regression._columns(block) @ regression.coef_ + regression.intercept_

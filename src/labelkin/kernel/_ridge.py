@@ -25,10 +25,9 @@ H = ZZᵀ,
 
     (I − H_BB)⁻¹ e = e + Z_B (I − Z_BᵀZ_B)⁻¹ Z_Bᵀ e.
 
-A second model learned from scores
-must use these: the leave-one-out score of row i depends on all other targets, whose mean leans
-away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores of many labels recovers yᵢ from
-that.
+A second model learned from scores must use these: the leave-one-out score of row i depends on all
+other targets, whose mean leans away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores
+of many labels recovers yᵢ from that.
 
 With weights wᵢ in the loss, W = diag(w), means are weighted ones, and UΛUᵀ is W^½ K W^½ for the
 kernel matrix K centred by them. Fitted values are ȳ + V diag(Λ / (Λ + λ)) Vᵀ W (y − ȳ) with
@@ -36,17 +35,23 @@ V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of wei
 left out with its whole weight.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils._array_api import get_namespace
 
-from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
 from labelkin.calibration._means import mean_and_error
-from labelkin.kernel._distances import take
-from labelkin.kernel._folds import fold_errors, fold_scores, map_jobs
-from labelkin.kernel._spectrum import RidgeSpectrum, left_out, like, weigh
+from labelkin.kernel._spectrum import RidgeSpectrum, weigh
+from labelkin.rows import (
+    add_to_diagonal,
+    concatenate,
+    match,
+    namespace,
+    rows_in_memory,
+    solve_positive,
+    take,
+    to_numpy,
+)
 
 # Multiples of the mean squared norm of the centred rows: from next to no ridge to the prior.
 RIDGES = np.logspace(-4, 3, 22)
@@ -56,150 +61,230 @@ COARSE = 3
 _FEWEST_TO_INTERPOLATE = 10
 # Standard errors by which the ridge of a label must be better than the one for all.
 _CLEAR = 2.0
+# Added to the diagonal of I − H_BB: far below any ridge, for a fold of all rows, where H y = y for
+# a constant y.
+_SHIFT = 1e-10
+# Entries of the sums over the rows of folds that are held together.
+_FOLD_ENTRIES = 2**23
+
+
+class _Fit(NamedTuple):
+    """What the scores of all rows have in common; label l has the ridge `place[l]`."""
+
+    total: float
+    """Σw."""
+    mean: Array
+    """ȳ, (q,), on the host."""
+    rotated: Any
+    """VᵀW(y − ȳ), (r, q)."""
+    kept: Any
+    """Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps."""
+    place: Array
+
+    @classmethod
+    def of(cls, spectrum: RidgeSpectrum, Y: Array, ridges: Array, place: Array) -> "_Fit":
+        rows, values = spectrum.rows, spectrum.values[:, None]
+        mean = np.average(Y, axis=0, weights=spectrum.weight)
+        rotated = rows.total(_rotate, [rows.split(Y), rows.split(spectrum.weight)], [mean])
+        return cls(spectrum.total, mean, rotated, values / (values + match(ridges, values)), place)
+
+    @property
+    def coef(self) -> Any:
+        """Coefficients of the columns of V, (r, q)."""
+        return take(self.kept, self.place, axis=1) * self.rotated
 
 
 def fit_ridge(
-    spectrum: RidgeSpectrum,
-    Y: Array,
-    ridge: Array,
-    fold_of: Array | None = None,
-    n_jobs: int = 1,
+    spectrum: RidgeSpectrum, Y: Array, ridge: Array, fold_of: Array | None = None
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Leaving out
-    folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix, which
-    is then a NumPy array; for features n · r² in all, and r³ per fold and distinct ridge in
-    `n_jobs` threads.
+    folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix; for
+    features n · r² in all, and r³ per fold and distinct ridge.
     """
-    mean, rotated = _rotate(spectrum, Y)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
-    kept, ridge = _kept(spectrum, distinct), like(rotated, ridge)
-    if spectrum.basis is None:
-        scores, coef = _fit_kernel(spectrum, Y, mean, rotated, kept, place, fold_of)
-        coef = coef / ridge
-        return scores, coef, like(coef, mean) - spectrum.mean @ coef
-    rows = spectrum.rows
+    fit = _Fit.of(spectrum, Y, distinct, place)
+    rows, is_kernel = spectrum.rows, spectrum.basis is None
+    parts = [rows.split(Y), rows.split(spectrum.weight)]
     if fold_of is None:
-        parts = [rows.split(Y), rows.split(spectrum.weight)]
-        shared = [mean, rotated, kept, place, spectrum.total]
-        found = rows.collect(_loo_scores, parts, shared)
-        scores = found[0] if len(found) == 1 else get_namespace(*found)[0].concat(found, axis=0)
+        scores = concatenate(rows.collect(_loo_scores, parts, [fit]))
+    elif is_kernel:
+        scores = _fold_scores_of_kernel(spectrum, Y, fit, fold_of)
     else:
-        scores = fold_scores(spectrum, Y, mean, rotated, kept, place, fold_of, n_jobs)
-    short = rotated / (spectrum.values[:, None] + ridge)
-    return scores, spectrum.basis @ short, like(short, mean) - spectrum.mean @ short
+        scores = _fold_scores_of_features(spectrum, Y, fit, fold_of)
+    ridge = match(ridge, fit.rotated)
+    if is_kernel:
+        # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
+        # vector is noise that would reach the scores of queries.
+        V = rows.gather()
+        coef = weigh(_residuals(V, Y, fit), spectrum.weight) / ridge
+        coef = coef - namespace(coef).mean(coef, axis=0)  # they add up to 0, up to rounding
+        return scores, coef, match(fit.mean, coef) - spectrum.mean @ coef
+    short = fit.rotated / (spectrum.values[:, None] + ridge)
+    return scores, spectrum.basis @ short, match(fit.mean, short) - spectrum.mean @ short
 
 
-def _fit_kernel(
-    spectrum: RidgeSpectrum,
-    Y: Array,
-    mean: Array,
-    rotated: Any,
-    kept: Any,
-    place: Array,
-    fold_of: Array | None,
-) -> tuple[Any, Any]:
-    """Return out-of-sample scores of the rows of a kernel matrix, and coefficients times λ."""
-    V, weight = spectrum.vectors, spectrum.weight
-    xp, _ = get_namespace(V)
-    unexplained = like(V, Y - mean) - V @ (take(kept, place, axis=1) * rotated)
-    if fold_of is None:
-        left = left_out(V, weight, spectrum.total, kept)
-        error = unexplained / take(left, place, axis=1)
-    else:
-        error = fold_errors(spectrum, kept, place, unexplained, fold_of)
-    # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
-    # vector is noise that would reach the scores of queries.
-    coef = weigh(unexplained, weight)
-    return like(V, Y) - error, coef - xp.mean(coef, axis=0)  # they add up to 0, up to rounding
+def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
+    """Return y_B − (I − H_BB)⁻¹ (y_B − ŷ_B) for each fold B.
 
-
-def loo_errors(
-    spectrum: RidgeSpectrum,
-    Y: Array,
-    ridges: Array,
-    rows: Array | None = None,
-    n_jobs: int = 1,
-) -> Array:
-    """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
-
-    They are means over all rows, or over the given ones, weighted.
+    With weights, W_B^½ times the error, which makes the matrix symmetric, then divided by W_B^½.
     """
-    mean, rotated = _rotate(spectrum, Y)
-    blocks, weight = spectrum.rows, spectrum.weight
-    used = None
-    if rows is not None:
-        used = np.zeros(len(Y), dtype=bool)
-        used[rows] = True
-    parts = [blocks.split(Y), blocks.split(weight), blocks.split(used)]
-    shared = [mean, rotated, _kept(spectrum, ridges), spectrum.total, n_jobs]
-    squares, total = blocks.total(_squared_errors, parts, shared)
-    return to_numpy(squares / total).astype(np.float64)  # one transfer from a device
+    V = spectrum.rows.gather()
+    root = None if spectrum.weight is None else spectrum.weight**0.5
+    errors, folds = weigh(_residuals(V, Y, fit), root), _folds(fold_of)
+    V, ones = weigh(V, root), weigh(namespace(V).ones_like(V[:, :1]), root)
+    parts = []
+    for rows in folds:
+        block, one, error = take(V, rows), take(ones, rows), take(errors, rows)
+
+        def left(i: int, block: Any = block, one: Any = one) -> Any:
+            return -(block * fit.kept[:, i]) @ block.T - one @ one.T / fit.total
+
+        parts.append(_solve_by_ridge(left, error, fit.place, fit.kept.shape[1]))
+    error = take(concatenate(parts), np.argsort(np.concatenate(folds)))
+    return match(Y, V) - weigh(error, None if root is None else 1 / root)
 
 
-def _rotate(spectrum: RidgeSpectrum, Y: Array) -> tuple[Array, Any]:
-    """Return the mean ȳ of the targets, and VᵀW(y − ȳ) in the namespace of V."""
-    rows, weight = spectrum.rows, spectrum.weight
-    mean = np.average(Y, axis=0, weights=weight)
-    return mean, rows.total(_rotated, [rows.split(Y), rows.split(weight)], [mean])
+def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
+    """Return the scores of each fold without it, computed from sums over the rows of the fold."""
+    rows, (r, q) = spectrum.rows, fit.rotated.shape
+    fold = rows.split(fold_of)
+    parts = [rows.split(Y), rows.split(spectrum.weight), fold]
+    xp, whole, numbers = namespace(fit.rotated), fit.coef, np.unique(fold_of)
+    none, one = xp.zeros_like(whole[:1, :]), xp.ones_like(fit.kept[:1, :]) / fit.total
+    roots = concatenate([one, fit.kept]) ** 0.5
+
+    def without(products: Any, sums: Any) -> Any:
+        """Return the coefficients of (1, V) without a fold, from the sums over its rows."""
+        unexplained = sums - products[:, 1:] @ whole
+        root = take(roots, fit.place, axis=1)
+
+        def left(i: int) -> Any:
+            return -roots[:, i : i + 1] * products * roots[:, i]
+
+        change = _solve_by_ridge(left, root * unexplained, fit.place, fit.kept.shape[1])
+        return concatenate([none, whole]) - root * change
+
+    scores = np.empty(Y.shape)
+    size = max(1, _FOLD_ENTRIES // ((r + 1) * (r + 1 + q)))
+    for batch in (numbers[i : i + size] for i in range(0, len(numbers), size)):
+        products, sums = rows.total(_fold_sums, parts, [batch, fit.mean])
+        coefs = [without(products[i, ...], sums[i, ...]) for i in range(len(batch))]
+        found = rows.collect(_fold_scores, [fold], [batch, coefs])
+        scores[np.isin(fold_of, batch)] = np.concatenate(found)
+    return match(scores + fit.mean, whole)
 
 
-# Of some rows, in memory or where they lie: V, their targets and weights (None: all 1).
+def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
+    """Solve (I + left(i)) X = right for the columns with each ridge i; see `_SHIFT`."""
+    labels = [np.flatnonzero(place == i) for i in range(n_ridges)]
+    solved = [
+        solve_positive(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
+        for i, some in enumerate(labels)
+    ]
+    return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
 
 
-def _rotated(V: Any, Y: Array, weight: Array | None, mean: Array) -> Any:
-    return V.T @ weigh(like(V, Y - mean), weight)
+def _folds(fold_of: Array) -> list[Array]:
+    """Return the rows of each fold."""
+    order = np.argsort(fold_of, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(fold_of[order])) + 1)
+
+
+# Functions of a block of V, its targets and weights (None: all 1).
+
+
+def _rotate(V: Any, Y: Array, weight: Array | None, mean: Array) -> Any:
+    return V.T @ weigh(match(Y - mean, V), weight)
+
+
+def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
+    return match(Y - fit.mean, V) - V @ fit.coef
+
+
+def _left_out(V: Any, weight: Array | None, fit: _Fit) -> Any:
+    """Return 1 − hᵢ for each ridge, (m, n_ridges)."""
+    xp = namespace(V)
+    batches = rows_in_memory(V).batches(V.shape[1]).blocks
+    left = 1 - weigh(1 / fit.total + concatenate([b**2 @ fit.kept for b in batches]), weight)
+    # 0 for a single sample, whose residual is 0 as well.
+    return xp.where(left > 0, left, xp.ones_like(left))
+
+
+def _loo_scores(V: Any, Y: Array, weight: Array | None, fit: _Fit) -> Any:
+    left = take(_left_out(V, weight, fit), fit.place, axis=1)
+    return match(Y, V) - _residuals(V, Y, fit) / left
 
 
 def _squared_errors(
-    V: Any,
-    Y: Array,
-    weight: Array | None,
-    used: Array | None,
-    mean: Array,
-    rotated: Any,
-    kept: Any,
-    total: float,
-    n_jobs: int,
+    V: Any, Y: Array, weight: Array | None, counted: Array | None, fit: _Fit
 ) -> tuple[Any, float]:
-    """Return weighted sums of squared leave-one-out errors of the used rows, and their weight."""
-    if used is not None:
-        rows = np.flatnonzero(used)
+    """Return weighted sums of squared leave-one-out errors of the counted rows, and their weight.
+
+    For all ridges: (n_ridges, q).
+    """
+    if counted is not None:
+        rows = np.flatnonzero(counted)
         V, Y, weight = take(V, rows), Y[rows], None if weight is None else weight[rows]
-    xp, _ = get_namespace(V)
-    residual, left = like(V, Y - mean), left_out(V, weight, total, kept)
+    xp, residual, left = namespace(V), match(Y - fit.mean, V), _left_out(V, weight, fit)
 
     def squares(i: int) -> Any:
-        loo = (residual - V @ (kept[:, i : i + 1] * rotated)) / left[:, i : i + 1]
+        loo = (residual - V @ (fit.kept[:, i : i + 1] * fit.rotated)) / left[:, i : i + 1]
         return xp.sum(weigh(loo**2, weight), axis=0)
 
-    return xp.stack(map_jobs(squares, range(kept.shape[1]), n_jobs)), float(
-        len(Y) if weight is None else weight.sum()
-    )
+    total = float(len(Y) if weight is None else weight.sum())
+    return xp.stack([squares(i) for i in range(fit.kept.shape[1])]), total
 
 
-def _loo_scores(
-    V: Any,
-    Y: Array,
-    weight: Array | None,
-    mean: Array,
-    rotated: Any,
-    kept: Any,
-    place: Array,
-    total: float,
-) -> Any:
-    left = take(left_out(V, weight, total, kept), place, axis=1)
-    unexplained = like(V, Y - mean) - V @ (take(kept, place, axis=1) * rotated)
-    return like(V, Y) - unexplained / left
+def _fold_sums(
+    V: Any, Y: Array, weight: Array | None, fold_of: Array, numbers: Array, mean: Array
+) -> tuple[Any, Any]:
+    """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of each of some folds."""
+    found = []
+    for number in numbers:
+        rows = np.flatnonzero(fold_of == number)
+        columns = _with_ones(take(V, rows))
+        weighted = weigh(columns, None if weight is None else weight[rows])
+        found.append((columns.T @ weighted, weighted.T @ match(Y[rows] - mean, V)))
+    products, sums = zip(*found, strict=True)
+    xp = namespace(V)
+    return xp.stack(products), xp.stack(sums)
 
 
-def _kept(spectrum: RidgeSpectrum, ridges: Array) -> Any:
-    """Return Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps."""
-    values = spectrum.values
-    return values[:, None] / (values[:, None] + like(values, ridges))
+def _fold_scores(V: Any, fold_of: Array, numbers: Array, coefs: list[Any]) -> Array:
+    """Return (1, V) times the coefficients of their fold, for the rows of some folds."""
+    scores = np.empty((V.shape[0], coefs[0].shape[1]))
+    for number, coef in zip(numbers, coefs, strict=True):
+        rows = np.flatnonzero(fold_of == number)
+        scores[rows] = to_numpy(_with_ones(take(V, rows)) @ coef)
+    return scores[np.isin(fold_of, numbers)]
+
+
+def _with_ones(V: Any) -> Any:
+    return concatenate([namespace(V).ones_like(V[:, :1]), V], axis=1)
+
+
+# The choice of ridges.
+
+
+def loo_errors(
+    spectrum: RidgeSpectrum, Y: Array, ridges: Array, counted: Array | None = None
+) -> Array:
+    """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
+
+    They are means over all rows, or over the counted ones, weighted.
+    """
+    rows, mask = spectrum.rows, None
+    if counted is not None:
+        mask = np.zeros(len(Y), dtype=bool)
+        mask[counted] = True
+    parts = [rows.split(Y), rows.split(spectrum.weight), rows.split(mask)]
+    fit = _Fit.of(spectrum, Y, ridges, np.zeros(Y.shape[1], dtype=int))
+    squares, total = rows.total(_squared_errors, parts, [fit])
+    return to_numpy(squares / total).astype(np.float64)  # one transfer from a device
 
 
 def choose_ridges(
@@ -207,7 +292,7 @@ def choose_ridges(
     Y: Array,
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
-    rows: Array | None = None,
+    counted: Array | None = None,
     *,
     interpolate: bool = False,
 ) -> tuple[Array, float]:
@@ -224,10 +309,10 @@ def choose_ridges(
     """
     ridges = ridges * spectrum.scale
     compute = interpolate_errors if interpolate else loo_errors
-    errors = compute(spectrum, Y, ridges, rows)
+    errors = compute(spectrum, Y, ridges, counted)
     weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
-    if rows is not None:
-        Y, weight = Y[rows], weight[rows]
+    if counted is not None:
+        Y, weight = Y[counted], weight[counted]
     total, positives = weight.sum(), weight @ Y
     share = positives / total
     varies = (positives > 0) & (positives < total)
@@ -247,7 +332,7 @@ def choose_clear_ridges(
     Y: Array,
     ridges: Array,
     shrinkage: float,
-    rows: Array | None = None,
+    counted: Array | None = None,
 ) -> Array:
     """Return one ridge for all labels, but for labels whose own ridge is clearly better.
 
@@ -257,7 +342,7 @@ def choose_clear_ridges(
     too high, on projections 1.3. Arguments are those of `choose_ridges`.
     """
     own, shared = (
-        choose_ridges(spectrum, Y, ridges, strength, rows, interpolate=True)[0]
+        choose_ridges(spectrum, Y, ridges, strength, counted, interpolate=True)[0]
         for strength in (shrinkage, np.inf)
     )
     with_own, with_shared = (
@@ -265,29 +350,25 @@ def choose_clear_ridges(
     )
     saved = with_shared - with_own
     weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
-    if rows is not None:
-        saved, weight = saved[rows], weight[rows]
+    if counted is not None:
+        saved, weight = saved[counted], weight[counted]
     mean, error = mean_and_error(saved, weight)
     return np.where(mean > _CLEAR * error, own, shared)
 
 
 def interpolate_errors(
-    spectrum: RidgeSpectrum,
-    Y: Array,
-    ridges: Array,
-    rows: Array | None = None,
-    n_jobs: int = 1,
+    spectrum: RidgeSpectrum, Y: Array, ridges: Array, counted: Array | None = None
 ) -> Array:
     """Return leave-one-out errors, interpolated between every third of ten ridges or more.
 
     By Akima's curves through the logarithms, which vary slowly; splines would overshoot.
     """
     if len(ridges) < _FEWEST_TO_INTERPOLATE:
-        return loo_errors(spectrum, Y, ridges, rows, n_jobs)
+        return loo_errors(spectrum, Y, ridges, counted)
     from scipy.interpolate import Akima1DInterpolator
 
     knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])
-    errors = loo_errors(spectrum, Y, ridges[knots], rows, n_jobs)
+    errors = loo_errors(spectrum, Y, ridges[knots], counted)
     logs = np.log(np.maximum(errors, np.finfo(np.float64).tiny))
     interpolated = np.exp(Akima1DInterpolator(np.log(ridges[knots]), logs)(np.log(ridges)))
     interpolated[knots] = errors

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array
 from labelkin.kernel._distances import radial
 from labelkin.kernel._ridge import COARSE, RIDGES, choose_ridges
 from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.rows import Labels, to_numpy
 
 # The width's square stays within 2^±_REACH times its value at the start.
 _REACH = 8
@@ -29,26 +29,25 @@ class FoundWidth:
 
 def descend_width(
     distances: Any,
-    Y: Array,
+    labels: Labels,
     kernel: str,
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     start: float | None = None,
     step: float = 1.0,
-    weight: Array | None = None,
 ) -> FoundWidth:
     """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
 
-    Each step costs an eigendecomposition of a kernel matrix from the distances between rows,
-    which may have weights. The search starts at a given width, or at the median distance.
+    Each step costs an eigendecomposition of a kernel matrix from the distances between rows. The
+    search starts at a given width, or at the median distance.
     """
     origin = median_distance(distances) if start is None else start
     found = FoundWidth(origin, np.inf)
 
     def evaluate(exponent: float) -> float:
         width = origin * 2 ** (exponent / 2)
-        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), weight)
-        _, error = choose_ridges(spectrum, Y, ridges[::COARSE], shrinkage)
+        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), labels.weight)
+        _, error = choose_ridges(spectrum, labels.Y, ridges[::COARSE], shrinkage)
         if error < (1 - _WORTHWHILE) * found.error:
             found.width, found.error, found.spectrum = width, error, spectrum
         return error

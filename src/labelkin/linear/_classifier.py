@@ -15,7 +15,7 @@ from labelkin.calibration import SlopeCalibration
 from labelkin.explain import ExplainMixin
 from labelkin.linear._fit import LabelFitter, draw_folds
 from labelkin.linear._sums import log_loss, sigmoid
-from labelkin.rows import Rows, is_dask, namespace, to_device_of
+from labelkin.rows import Labels, Rows, is_dask, namespace, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: three fifths of the time on 9,743 texts with 363 labels, for the same metrics.
@@ -212,15 +212,14 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         """Set the out-of-fold probabilities; return the curves, if any, and where to start."""
         labels = fitter.labels.dense()
         odds, start = fitter.fit_folds(fold, C, tol=_FOLD_TOL * self.tol)
-        Y, weight = labels.Y, labels.weights
-        curves = SlopeCalibration(scale="none").fit(odds, Y, weight)
+        curves = SlopeCalibration(scale="none").fit(odds, labels)
         calibrated = np.empty_like(odds)
         for number in np.unique(fold):
             part, rest = fold == number, fold != number
             without = SlopeCalibration(scale="none")
-            without.fit(odds[rest], Y[rest], weight[rest], start=curves)
+            without.fit(odds[rest], labels.take(rest), start=curves)
             calibrated[part] = without.log_odds(odds[part])
-        lowers_loss = _total_loss(calibrated, Y, weight) < _total_loss(odds, Y, weight)
+        lowers_loss = _total_loss(calibrated, labels) < _total_loss(odds, labels)
         use_curves = self.calibrate is True or lowers_loss
         self.oof_proba_ = fitter.rows.array(sigmoid(calibrated if use_curves else odds))
         return curves if use_curves else None, start
@@ -277,5 +276,5 @@ def _single_precision(block: Matrix) -> Matrix:
     return block.astype(np.float32)
 
 
-def _total_loss(odds: Array, Y: Array, weight: Array) -> float:
-    return float((weight @ log_loss(odds, Y.astype(odds.dtype))).sum())
+def _total_loss(odds: Array, labels: Labels) -> float:
+    return float((labels.weights @ log_loss(odds, labels.Y.astype(odds.dtype))).sum())

@@ -12,6 +12,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
 from labelkin.onnx._graph import Tensor
+from labelkin.tabular import TableClassifier
 
 
 class Prediction(NamedTuple):
@@ -43,6 +44,21 @@ def _pipeline(model: Pipeline, rows: Any) -> Any:
     return rows
 
 
-@convert.register
-def _search(model: BaseSearchCV, rows: Any) -> Prediction:
-    return convert(model.best_estimator_, rows)
+@convert.register(BaseSearchCV)
+@convert.register(TableClassifier)
+def _wrapped(model: Any, rows: Any) -> Any:
+    return convert(unwrap(model), rows)
+
+
+def unwrap(model: Any) -> Any:
+    """Return what a search has found, or the pipeline of a table; another model as it is."""
+    while isinstance(model, BaseSearchCV | TableClassifier):
+        model = model.pipeline_ if isinstance(model, TableClassifier) else model.best_estimator_
+    return model
+
+
+def final_step(model: Any) -> Any:
+    """Return the classifier at the end of pipelines."""
+    while isinstance(model := unwrap(model), Pipeline):
+        model = model.steps[-1][1]
+    return model

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
@@ -16,7 +14,7 @@ from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
-from labelkin.onnx._convert import Prediction, convert
+from labelkin.onnx._convert import Prediction, convert, final_step, unwrap
 from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
 from labelkin.onnx._transformers import reads_strings
 
@@ -46,11 +44,11 @@ def to_onnx(
         `KinEnsembleClassifier`, `VPCMEClassifier` and `BaggingVPCPClassifier` whose base can be
         exported, `MLkNNClassifier`, `IBLRClassifier`, `MultiLabelLogisticRegression`,
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
-        `DecisionClassifier` of thresholds; or a pipeline or a search that ends in one, after
-        scalers, `SimpleImputer`, `PairwiseConstraintProjection`, `MDDM`,
-        `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`, `TfidfVectorizer`, or a
-        `ColumnTransformer` of these, which covers the pipelines of ``labelkin fit``. It may have
-        been fitted on a device.
+        `DecisionClassifier` of thresholds; a `TableClassifier` of one, which is also what
+        ``labelkin fit`` writes; or a pipeline or a search that ends in one, after scalers,
+        `SimpleImputer`, `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`,
+        `TfidfVectorizer`, a `ColumnTransformer` of these, `PairwiseConstraintProjection` or
+        `MDDM`. It may have been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
         classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is
@@ -102,9 +100,10 @@ def to_onnx(
     if not hasattr(model, "fit"):
         raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
     check_is_fitted(model)
-    if ensure_on_host(final := _classifier(model)) is not final:
+    model = unwrap(model)
+    if ensure_on_host(final := final_step(model)) is not final:
         model = to_host(model)
-        final = _classifier(model)
+        final = final_step(model)
     if features is None:
         features = getattr(model, "feature_names_in_", None)
     inputs = _inputs(model, Graph(), dtype, features)
@@ -120,13 +119,6 @@ def to_onnx(
     return columns[0].graph.model(
         inputs, _outputs(final, prediction, dtype), metadata, producer_version=labelkin.__version__
     )
-
-
-def _classifier(model: Any) -> Any:
-    """Return the classifier inside pipelines and searches."""
-    while isinstance(model, Pipeline | BaseSearchCV):
-        model = model.steps[-1][1] if isinstance(model, Pipeline) else model.best_estimator_
-    return model
 
 
 def _inputs(

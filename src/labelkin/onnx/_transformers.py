@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -20,7 +19,7 @@ from sklearn.preprocessing import (
 from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.methods import to_dense
-from labelkin.onnx._convert import convert
+from labelkin.onnx._convert import convert, unwrap
 from labelkin.onnx._graph import Tensor, hstack
 from labelkin.projection._base import LinearProjection
 from labelkin.tabular import RobustLogScaler
@@ -76,18 +75,14 @@ def _robust_log_scaler(step: RobustLogScaler, rows: Tensor) -> Tensor:
 
 @convert.register
 def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
-    if rows.dtype == object or step.statistics_.dtype == object:
+    replaces_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
+    of_numbers = rows.dtype != object and step.statistics_.dtype != object
+    if not of_numbers or not replaces_nan or step.add_indicator or np.isnan(step.statistics_).any():
         raise ValueError(
-            "SimpleImputer of words cannot be exported to ONNX; let OneHotEncoder encode the "
-            "missing ones."
+            "SimpleImputer can be exported to ONNX when it replaces NaN in columns of numbers, "
+            "adds no indicator and no feature was missing in all samples."
         )
     fill = np.asarray(step.statistics_, dtype=rows.dtype)
-    replaces_nan = isinstance(step.missing_values, float) and np.isnan(step.missing_values)
-    if not replaces_nan or step.add_indicator or np.isnan(fill).any():
-        raise ValueError(
-            "SimpleImputer can be exported to ONNX when it replaces NaN, adds no indicator and "
-            "no feature was missing in all samples."
-        )
     return rows.op("IsNaN", dtype=bool).choose(fill[None], rows)
 
 
@@ -187,8 +182,8 @@ def _take(rows: Any, places: list[int]) -> Any:
 
 def reads_strings(model: Any, width: int) -> Array:
     """Return which columns of its input a fitted model or transformer reads as strings."""
-    if isinstance(model, BaseSearchCV):
-        return reads_strings(model.best_estimator_, width)
+    if (inner := unwrap(model)) is not model:
+        return reads_strings(inner, width)
     if isinstance(model, DecisionClassifier):
         return reads_strings(model.estimator_, width)
     if isinstance(model, Pipeline):

@@ -4,8 +4,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from labelkin.rows._rows import Array, ColumnMoments, Matrix, MemoryRows
+
+# Columns with more than this share of values are dense in sums of differences.
+_FULL_COLUMN = 0.25
 
 
 class CsrRows(MemoryRows):
@@ -34,6 +38,41 @@ class CsrRows(MemoryRows):
         """Return the squared length of each row."""
         X = self.gather()
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+    def sums_of_differences(self, other: MemoryRows) -> Array:
+        """Return the sums of absolute differences to other rows, (n, m).
+
+        They are Σ|x| + Σ|z| but for columns in which both have a value, which are found by column:
+        on texts a tenth of the time of a merge of each pair of rows. Full columns are dense.
+        """
+        Q, Z = (sparse.csr_matrix(A.gather(), dtype=np.float64, copy=True) for A in (self, other))
+        n = Z.shape[0]
+        Q.sum_duplicates()
+        Z.sum_duplicates()
+        full = np.bincount(Z.indices, minlength=Z.shape[1]) > _FULL_COLUMN * n
+        found = cdist(Q[:, full].toarray(), Z[:, full].toarray(), "cityblock")
+        Q, Z = Q[:, ~full], Z[:, ~full].tocsc()
+        found += abs(Q).sum(axis=1)
+        found += abs(Z).sum(axis=1).T
+        lengths = np.diff(Z.indptr)
+        for row, start, stop in zip(found, Q.indptr, Q.indptr[1:], strict=False):
+            columns = Q.indices[start:stop]
+            counts = lengths[columns]
+            stored = np.arange(counts.sum())
+            stored += np.repeat(Z.indptr[columns] - np.cumsum(counts) + counts, counts)
+            q, z = np.repeat(Q.data[start:stop], counts), Z.data[stored]
+            row += np.bincount(Z.indices[stored], np.abs(q - z) - np.abs(q) - np.abs(z), n)
+        return np.maximum(found, 0)  # equal rows differ by 0, up to rounding
+
+    def scatter(self, weight: Array | None) -> tuple[Array, Array]:
+        """Return the weighted mean of the rows, and the sum of squares and products around it."""
+        X, (total, mean, _) = self.gather(), self.column_moments(weight)
+        weighted = X if weight is None else X.multiply(weight[:, None])
+        return mean, (X.T @ weighted).toarray() - total * np.outer(mean, mean)
+
+    def dot_centred(self, W: Array, mean: Array) -> Array:
+        """Return (X − mean) W."""
+        return self.gather() @ W - mean @ W
 
     def scale_columns(self, factors: Array) -> "CsrRows":
         """Return the rows with each column multiplied by a factor."""

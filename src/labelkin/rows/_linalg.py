@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from labelkin.rows._place import is_numpy, match, namespace, to_numpy
+from labelkin.rows._place import astype, is_numpy, match, namespace, to_numpy
 
 Array = Any
 
@@ -75,11 +75,13 @@ def add_to_diagonal(A: Array, values: Any) -> Array:
     return A + xp.eye(A.shape[0], dtype=A.dtype, device=A.device) * numbers
 
 
-def column_dots(A: Array, B: Array) -> Array:
-    """Return the products of the columns of two matrices, without a copy of NumPy arrays."""
+def column_dots(A: Array, B: Array, dtype: Any = None) -> Array:
+    """Return the products of the columns of two matrices, summed in a dtype; None: in theirs."""
     xp = namespace(A)
     if not is_numpy(xp):
-        return xp.sum(A * B, axis=0)
+        return xp.sum(A * B if dtype is None else astype(A * B, dtype), axis=0)
+    if dtype is not None:
+        return np.einsum("ij,ij->j", A, B, dtype=dtype)
     n, b = A.shape
     tail = n - n % _FOLDED
     # Several rows as one: NumPy takes as long to begin a row as for some dozens of its entries.

@@ -252,6 +252,21 @@ class MemoryRows(Rows):
         X = self.gather()
         return namespace(X).sum(X * X, axis=1)
 
+    def sums_of_differences(self, other: "MemoryRows") -> Array:
+        """Return the sums of absolute differences to other rows of the same kind, (n, m)."""
+        raise NotImplementedError
+
+    def scatter(self, weight: Array | None) -> tuple[Array, Array]:
+        """Return the weighted mean of the rows, and the sum of squares and products around it."""
+        X, mean = self.gather(), self.column_moments(weight).mean
+        centred = X - mean
+        weighted = centred if weight is None else centred * match(weight, X)[:, None]
+        return mean, centred.T @ weighted
+
+    def dot_centred(self, W: Array, mean: Array) -> Array:
+        """Return (X − mean) W."""
+        return (self.gather() - mean) @ W
+
     def scale_columns(self, factors: Array) -> "MemoryRows":
         """Return the rows with each column multiplied by a factor."""
         return type(self)([self.gather() * factors], self.place)
