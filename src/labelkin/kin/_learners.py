@@ -69,7 +69,9 @@ def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, mean, shares_without_fold(labels.Y, fold_of, labels.weight))
+    return np.where(
+        counts[:, None] > 0, mean, shares_without_fold(labels.Y, fold_of, labels.weight)
+    )
 
 
 def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
@@ -215,7 +217,8 @@ class TreesLearner:
     ) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         X, (n, q), weight = rows.gather(), labels.shape, labels.weight
-        target = labels.Y.astype(np.float64).reshape(n, -1).squeeze() if q == 1 else labels.Y * 1.0
+        target = labels.Y.astype(np.float64)
+        target = target.ravel() if q == 1 else target
         n_trees, rng = self.forest.n_estimators, np.random.RandomState(random_state)
         forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
         total, counts, grown = np.zeros((n, q)), np.zeros(n), 0
@@ -249,21 +252,20 @@ class LabelTreesLearner:
     learners_: list[TreesLearner]
     in_memory = own_threads = True
 
-    def __init__(self, forest: Any, bag: float, n_jobs: int = 1) -> None:
-        self.forest, self.bag, self.n_jobs = forest, bag, n_jobs
+    def __init__(self, forest: Any, bag: float) -> None:
+        self.forest, self.bag = forest, bag
 
     def fit_scores(
         self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
     ) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
-        q = labels.shape[1]
-        self.learners_ = [TreesLearner(self.forest, self.bag) for _ in range(q)]
-
-        def fit(label: int) -> Array:  # with the same seed, so that all have the same groups
+        self.learners_, scores = [], []
+        for label in range(labels.shape[1]):  # with the same seed, so that all have the same groups
+            learner = TreesLearner(self.forest, self.bag)
             one = Labels(labels.Y[:, [label]], labels.weight)
-            return self.learners_[label].fit_scores(rows, one, random_state, fold_of)
-
-        return np.hstack(map_threads(fit, range(q), self.n_jobs))
+            scores.append(learner.fit_scores(rows, one, random_state, fold_of))
+            self.learners_.append(learner)
+        return np.hstack(scores)
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""

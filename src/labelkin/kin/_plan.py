@@ -174,17 +174,21 @@ class Planner:
 
         _, k, q = self.shape
         limits, tried = self.limits, features_tried(k)
-        parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
+        parameters = {
+            "max_features": tried,
+            "min_samples_leaf": limits.leaf,
+            "n_jobs": self.n_jobs,
+        }
         n_trees = self.n_trees or limits.label_trees
         seconds = q * limits.trees_seconds(self.shape, n_trees)
         if "root" not in self.rows and seconds <= limits.seconds / 10:
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)
-            learner: Any = LabelTreesLearner(forest, limits.bag, self.n_jobs)
+            learner: Any = LabelTreesLearner(forest, limits.bag)
             return [(Member("trees", "raw", "a forest of each label alone", [learner]), seconds)]
         n_trees = self.n_trees or limits.n_trees
         if not limits.holds_leaves(self.shape, n_trees):
             return []
-        forest = ExtraTreesRegressor(n_trees, n_jobs=self.n_jobs, **parameters)
+        forest = ExtraTreesRegressor(n_trees, **parameters)
         learner = TreesLearner(forest, limits.bag)
         seconds = limits.trees_seconds(self.shape, n_trees)
         return [(Member("trees", "raw", "trees of all labels together", [learner]), seconds)]
