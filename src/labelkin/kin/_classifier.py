@@ -307,7 +307,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
             n_projections=self.n_projections,
             n_trees=self.n_trees,
             n_jobs=effective_n_threads(self.n_jobs),
-            rng=rng,
+            # Of its own: members that are left out change no other draw.
+            rng=np.random.RandomState(random_seed(rng)),
         )
         members, self.left_out_ = planner.plan()
         if self.verbose:
@@ -360,7 +361,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _keep_members(self, members: list[Member]) -> None:
         """Keep the members that have a weight, and the views that they use."""
-        dropped = self.combination_.label_weights_.max(axis=1) < 0.01
+        dropped = np.abs(self.combination_.label_weights_).max(axis=1) < 0.01
         self.combination_.without(dropped)
         kept = [member for member, gone in zip(members, dropped, strict=True) if not gone]
         self.members_ = [(member.name, member) for member in kept]
