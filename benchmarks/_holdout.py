@@ -15,8 +15,7 @@ from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.findings import leader_phrase, listing
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
-from labelkin.experiments.report.table import Entry, Table
-from labelkin.experiments.report.tables import signed
+from labelkin.experiments.report.table import Entry, Table, signed
 from labelkin.experiments.run.peers import PEERS
 
 if TYPE_CHECKING:

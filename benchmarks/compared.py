@@ -23,11 +23,11 @@ from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.drawing import save
 from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.overall import overall_findings, overall_table
+from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report.results import Recorded, check_results, read_results
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
+from labelkin.experiments.run.results import Recorded, check_results, read_results
 
 
 def number(value, best):
@@ -104,7 +104,7 @@ def page(recorded, baseline, folder, folds=None):
     table = overall_table(comparison.ranked, baseline)
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
-    parts += overall_findings(comparison.ranked)
+    parts += findings.overall_findings(comparison.ranked)
     apart = [m for m in comparison.methods if m not in comparison.ranked.methods]
     if apart:
         names = findings.listing([method_title(name) for name in apart])

@@ -25,14 +25,14 @@ import numpy as np
 from _common import PAPER, folds, gpu, labelled_rows, load, machine, seconds, wait
 
 from labelkin import VPCMEClassifier
-from labelkin._utils.array_api import (
+from labelkin.projection._scatter import TrainingRows, laplacian
+from labelkin.rows import (
     array_api_dispatch,
     itemsize,
     move_to_device,
     namespace_and_device,
     rows_per_block,
 )
-from labelkin.projection._scatter import TrainingRows, laplacian
 
 
 def floor(rows, laplacians, directions):

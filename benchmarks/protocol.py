@@ -41,7 +41,7 @@ _thread = threading.local()
 
 def data(name, device):
     """Return X on the device, and Y on the host and on the device; loaded once per process."""
-    from labelkin._utils.array_api import move_to_device
+    from labelkin.rows import move_to_device
 
     with _lock:
         if name not in _data:
@@ -76,8 +76,8 @@ def split(n, repeat, fold):
 def cell(name, repeat, fold, method, members, device):
     """Fit, predict and measure one fold of one repeat."""
     from labelkin import KinEnsembleClassifier, VPCMEClassifier
-    from labelkin._utils.array_api import array_api_dispatch, to_device_of
     from labelkin.metrics import METRICS, evaluate
+    from labelkin.rows import array_api_dispatch, to_device_of
 
     with array_api_dispatch(), stream(device):
         X, Y, Y_there = data(name, device)

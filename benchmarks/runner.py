@@ -44,7 +44,7 @@ class Nothing:
 class Random(Source):
     """A dataset that is nothing but chance."""
 
-    def load(self):
+    def load(self, *, with_test=False):
         """Make as many rows and labels as are requested."""
         rng = np.random.RandomState(0)
         rows, labels = map(int, self.labels.split(","))
@@ -61,7 +61,6 @@ def main():
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     plan = Plan(
-        group="table3",
         sources=(Random("chance", None, f"{options.rows},{options.labels}"),),
         methods=("nothing",),
         registry={"nothing": Method("nothing", "Nothing", lambda seed: Nothing(), "")},
@@ -70,14 +69,14 @@ def main():
     print(machine() + ", one core\n")
     with tempfile.TemporaryDirectory(dir=".") as folder:
         used = time.process_time()
-        taken, summary = seconds(lambda: run(plan, Path(folder) / "results.db"))
+        taken, rows = seconds(lambda: run(plan, Path(folder) / "results.db"))
         used = time.process_time() - used
-        few = list(plan.tasks(set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
-        computing, outcomes = seconds(lambda: [execute(*task) for task in few])
+        few = list(plan.jobs(set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
+        computing, outcomes = seconds(lambda: [execute(job) for job in few])
         with Store(Path(folder) / "other.db", write=True) as store:
             store.begin(started="", command="", environment={}, protocol=plan.protocol)
-            writing, _ = seconds(lambda: [store.add(outcome.rows) for outcome in outcomes])
-    cells = summary.computed
+            writing, _ = seconds(lambda: [store.add(outcome) for outcome in outcomes])
+    cells = len(rows)
     print(f"run and stored    {cells / taken:6.0f} cells per second")
     print(f"processor time    {used / cells * 1e3:6.2f} ms per cell")
     print(

@@ -36,8 +36,8 @@ from _common import gpu, labelled_rows, machine, seconds, wait
 
 import labelkin.neighbors._search
 from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin._utils.array_api import array_api_dispatch, move_to_device
 from labelkin.neighbors._approximate import ApproximateSearch
+from labelkin.rows import array_api_dispatch, move_to_device
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
 VARIED = {

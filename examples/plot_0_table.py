@@ -19,16 +19,16 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from labelkin import KinEnsembleClassifier, MLkNNClassifier, MultiLabelLogisticRegression
+from labelkin import (
+    KinEnsembleClassifier,
+    MLkNNClassifier,
+    MultiLabelLogisticRegression,
+    TableClassifier,
+)
 from labelkin.metrics import evaluate, label_f1
 from labelkin.model_selection import train_test_split
-from labelkin.tabular import predict_frame
+from labelkin.tabular import predict_frame, split_labels
 
 PHRASES = {
     "billing": ["invoice is wrong", "charged twice", "refund my card", "discount is missing"],
@@ -65,31 +65,20 @@ tickets.head()
 # %%
 # Fit
 # ---
-# ``str.get_dummies`` turns the column of topics into columns of 0 and 1. scikit-learn's
-# transformers handle each kind of column inside the pipeline, so that nothing is learned from test
-# rows.
-X, y = tickets.drop(columns="topics"), tickets["topics"].str.get_dummies(";")
+# :class:`~labelkin.TableClassifier` recognises the kind of each column and prepares it inside the
+# model, so that nothing is learned from test rows. :func:`~labelkin.tabular.split_labels` turns the
+# column of topics into columns of 0 and 1.
+X, y = split_labels(tickets, "topics")
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
-
-def with_columns(classifier):
-    """Return a pipeline from the raw columns to labels."""
-    columns = make_column_transformer(
-        (TfidfVectorizer(sublinear_tf=True), "message"),
-        (OneHotEncoder(handle_unknown="ignore"), ["plan"]),
-        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), ["size"]),
-    )
-    return make_pipeline(columns, classifier)
-
-
 models = {
-    "Kin": with_columns(KinEnsembleClassifier(random_state=0)),
-    "logistic": with_columns(MultiLabelLogisticRegression(random_state=0)),
-    "ML-kNN": with_columns(MLkNNClassifier()),
+    "Kin": TableClassifier(KinEnsembleClassifier(random_state=0)),
+    "logistic": TableClassifier(MultiLabelLogisticRegression(random_state=0)),
+    "ML-kNN": TableClassifier(MLkNNClassifier()),
 }
 for model in models.values():
     model.fit(X_train, y_train)
-models["Kin"]  # a notebook shows the steps of the pipeline
+models["Kin"]  # a notebook shows its parameters
 
 # %%
 # Evaluate
@@ -134,9 +123,8 @@ predict_frame(models["logistic"], new, proba=True).round(2)
 # A linear model is explained by its weights: the words and columns that count most for each topic.
 # (:doc:`/guide/explain` has explanations of single rows, for every method.)
 model = models["logistic"]
-columns, classifier = model[0], model[-1]
-features = [name.split("__")[1] for name in columns.get_feature_names_out()]
-weights = pd.DataFrame(np.asarray(classifier.coef_).T, index=features, columns=y.columns)
+features = model.pipeline_[0].get_feature_names_out()
+weights = pd.DataFrame(np.asarray(model.estimator_.coef_).T, index=features, columns=y.columns)
 
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
 for ax, label in zip(axes, ["billing", "mobile", "speed"]):
@@ -149,7 +137,7 @@ plt.show()
 # %%
 # Save
 # ----
-# The file holds the whole pipeline; loading it runs no code.
+# The file holds the preparation of the columns, too; loading it runs no code.
 from labelkin.persistence import load_model, save_model
 
 folder = Path(tempfile.mkdtemp())

@@ -27,17 +27,24 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._utils.array_api import (
+from labelkin.constraints import draw_constraints, label_similarity
+from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
+from labelkin.metrics._estimators import estimator_labels, estimator_scores
+from labelkin.neighbors._search import make_search
+from labelkin.rows import (
     array_api_dispatch,
     is_accelerator,
     move_to_device,
     to_host,
     to_numpy,
 )
-from labelkin._utils.scoring import estimator_labels, estimator_scores
+<<<<<<< HEAD
+=======
+from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.constraints import draw_constraints, label_similarity
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
-from labelkin.neighbors._search import make_search
+from labelkin.neighbors._exact import ExactSearch
+>>>>>>> main
 from support.data import make_data
 
 pytestmark = [
@@ -136,7 +143,7 @@ def test_neighbours_with_many_ties(library, n, d, k):
     rng = np.random.RandomState(n)
     X = rng.randint(-2, 3, (n, d)).astype(float)
     Q = rng.randint(-2, 3, (40, d)).astype(float)
-    here, there = make_search(X, k), make_search(library(X), k)
+    here, there = ExactSearch(X, k), ExactSearch(library(X), k)
     found = there.query()
     assert library.holds(found)
     np.testing.assert_array_equal(to_numpy(found), here.query())
@@ -151,24 +158,24 @@ def working_memory(n_bytes, library):
 
 def test_neighbours_over_several_blocks(library):
     X = np.random.RandomState(0).randint(0, 4, (700, 3)).astype(float)
-    expected = make_search(X, 9).query()
+    expected = ExactSearch(X, 9).query()
     with working_memory(16_000, library):
-        found = make_search(library(X), 9).query()
+        found = ExactSearch(library(X), 9).query()
     np.testing.assert_array_equal(to_numpy(found), expected)
 
 
 def test_neighbours_far_from_the_origin(library):
     X = np.random.RandomState(0).standard_normal((400, 3)) + 1e9
-    expected = make_search(X, 5).query()
-    search = make_search(library(X), 5)
+    expected = ExactSearch(X, 5).query()
+    search = ExactSearch(library(X), 5)
     np.testing.assert_array_equal(to_numpy(search.query()), expected)
     np.testing.assert_array_equal(to_numpy(search.query(library(X)))[:, 0], np.arange(400))
 
 
 def test_no_queries_and_no_neighbours(library):
     X = library(np.arange(6.0).reshape(3, 2))
-    assert tuple(make_search(X, 2).query(X[:0, :]).shape) == (0, 2)
-    assert tuple(make_search(X[:1, :], 0).query().shape) == (1, 0)
+    assert tuple(ExactSearch(X, 2).query(X[:0, :]).shape) == (0, 2)
+    assert tuple(ExactSearch(X[:1, :], 0).query().shape) == (1, 0)
 
 
 # -------------------------------------------------------------------------- the estimators

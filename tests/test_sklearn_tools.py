@@ -14,7 +14,11 @@ from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import VarianceThreshold
-from sklearn.inspection import permutation_importance
+from sklearn.inspection import (
+    PartialDependenceDisplay,
+    partial_dependence,
+    permutation_importance,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
@@ -58,6 +62,7 @@ from labelkin import (
 )
 from labelkin.metrics import SCORERS, hamming_loss, score_all
 from labelkin.model_selection import IterativeStratifiedKFold
+from support.data import make_data
 
 TRANSFORMERS = [PairwiseConstraintProjection(random_state=0), MDDM(n_components=2)]
 CLASSIFIERS = [
@@ -532,3 +537,25 @@ def test_diagram_of_a_fitted_ensemble(data):
     assert (
         repr(model) == "VPCMEClassifier(estimator=MLkNNClassifier(n_neighbors=5), n_estimators=2)"
     )
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 4])
+def test_partial_dependence(n_labels):
+    """The probability of each label as one feature changes, drawn for one label at a time."""
+    X, Y = make_data(60, 4, n_labels)
+    for model in (MLkNNClassifier(), make_pipeline(StandardScaler(), MLkNNClassifier())):
+        model.fit(X, Y)
+        found = partial_dependence(model, X, [1], grid_resolution=5)
+        assert found["average"].shape == (n_labels, 5)
+        moved = X.copy()
+        moved[:, 1] = found["grid_values"][0][2]
+        expected = model.predict_proba(moved).mean(axis=0)
+        np.testing.assert_allclose(found["average"][:, 2], expected)
+        pytest.importorskip("matplotlib")
+        target = None if n_labels == 1 else n_labels - 1
+        display = PartialDependenceDisplay.from_estimator(
+            model, X, [1], target=target, grid_resolution=5
+        )
+        line = display.lines_[0, 0].get_ydata()
+        np.testing.assert_allclose(line, found["average"][n_labels - 1])
+    np.testing.assert_array_equal(MLkNNClassifier().fit(X, Y).classes_, [[0, 1]] * n_labels)

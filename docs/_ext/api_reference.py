@@ -58,7 +58,7 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
             "experiments.run.plan": "Plan",
             "experiments.run.runner": "Running",
             "experiments.run.store": "The store",
-            "experiments.report.results": "Results",
+            "experiments.run.results": "Results",
             "experiments.report.comparison": "Comparison",
             "experiments.report.statistics": "Statistics",
             "experiments.report.tables": "Tables",

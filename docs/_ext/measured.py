@@ -26,14 +26,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.findings import listing
+from labelkin.experiments.report.findings import count_repeats, listing
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report.results import check_results, read_results
-from labelkin.experiments.report.runs import count_repeats
-from labelkin.experiments.report.tables import signed
+from labelkin.experiments.report.table import signed
 from labelkin.experiments.run.peers import PEERS
+from labelkin.experiments.run.results import check_results, read_results
 from labelkin.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]

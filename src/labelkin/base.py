@@ -40,7 +40,7 @@ except ImportError:  # before scikit-learn 1.9
 
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import as_target, check_labels, check_target_given
+from labelkin._utils.labels import LabelClasses, as_target, check_labels, check_target_given
 from labelkin.rows import (
     DaskRows,
     Labels,
@@ -218,7 +218,6 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     probabilities of validated rows.
     """
 
-    classes_: Any
     label_names_: Array
     n_features_in_: int
     _one_target: bool
@@ -231,6 +230,20 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
     _sparse_labels = False
+
+    @property
+    def classes_(self) -> Any:
+        """0 and 1 for each label, (n_labels, 2); after a one-dimensional target its classes."""
+        try:
+            classes = vars(self)["classes_"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has classes_ after fit.") from None
+        by_label = isinstance(classes, np.ndarray) and classes.ndim == 2
+        return classes.view(LabelClasses) if by_label else classes
+
+    @classes_.setter
+    def classes_(self, classes: Any) -> None:
+        self.__dict__["classes_"] = classes
 
     def _keeps_sparse_labels(self) -> bool:
         """Whether sparse labels are never made dense as a whole."""

@@ -78,6 +78,7 @@ def _write_samples():
         "slip.csv": ("x,z,a,b\n" + "".join(f"{i},{i},{i % 2},1\n" for i in range(60)))
         .replace("\n33,33,", "\n33,about 33,")
         .encode(),
+        "mixed.csv": b"w,y\nmany,1\n" + b"".join(b"%d,0\n" % i for i in range(60)),
         "notags.csv": b"body,tags\nhello there,\nyes indeed,\n",
         "nowords.csv": b"body,a,b\n!,0,1\n?!,1,0\n..,1,1\n",
         "renamed.csv": NUMBERS.replace("x,", "xx,").encode(),
@@ -144,6 +145,7 @@ fit posts.csv --text bodi --label-column tags       # could be meant: body
 fit posts.csv --text tags --label-column tags       # is a label
 fit posts.csv --text body --label-column tags --separator ''  # at least one character
 fit posts.csv --text body --category body --label-column tags # two purposes
+fit mixed.csv --labels y                           # pass --category w or --ignore w
 fit posts.csv --text body --ignore body --label-column tags   # two
 fit posts.csv --ignore body --label-column tags     # no feature column is left
 fit notags.csv --text body --label-column tags      # lists no label at all

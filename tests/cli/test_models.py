@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from labelkin.cli import evaluate, explain, export, fit, main, predict
-from labelkin.cli._fingerprint import count_known_rows, fingerprint
 from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
+from labelkin.evaluation import count_known_rows, fingerprint
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
@@ -648,7 +648,7 @@ def test_another_device(here, monkeypatch):
     strict = pytest.importorskip("array_api_strict")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
-    from labelkin._utils import array_api as _array
+    from labelkin import rows as _array
 
     def move(X, Y, device):
         assert device == "cuda"

@@ -95,12 +95,25 @@ def test_ones_own_data_and_method_join(capsys):
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
         found = {(c.dataset, c.method) for c in store.done(failed=False)}
-        assert store.methods()["plain"]["settings"] == "own_methods:ready"
+        assert store.named("methods")["plain"]["settings"] == "own_methods:ready"
     assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")
     assert main([*command, "--repeats", "2"]) == 2
     assert "cells of 'films' with other data" in capsys.readouterr().err
+
+
+def test_the_readmes_own_table(capsys):
+    """Words, gaps and two labels are prepared as `labelkin fit` does."""
+    rows = ["97,1999,US,1,0", "121,,FR,0,1", ",2011,,1,1", "88,1960,US,0,0"] * 8
+    with open("films.csv", "w") as file:
+        file.write("\n".join(["length,year,country,drama,comedy", *rows]))
+    words = ["--repeats", "1", "--data", "films.csv", "--labels", "drama,comedy", "--jobs", "1"]
+    assert main(["reproduce", "table3", *words]) == 0
+    assert "1 dataset × 6 methods × 1 × 5 folds = 30 cells" in capsys.readouterr().out
+    with Store("results.db") as store:
+        chains = [row["f1"] for row in store.rows() if row["method"] == "cchains"]
+    assert chains == [1.0] * 5
 
 
 def test_failures_are_shown_and_counted(capsys):

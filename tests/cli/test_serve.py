@@ -27,11 +27,11 @@ from labelkin import MLkNNClassifier
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
-from labelkin.cli._service import ModelService
+from labelkin.cli.serve import make_service
 from labelkin.explain import find_vectorizers
 from labelkin.explain._occlusion import without_cells
 from labelkin.persistence import save_model
-from labelkin.serve import PLACES, Limits, make_app
+from labelkin.serve import Limits, make_app
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
 from support.data import make_data
 from support.tables import VOCABULARY, write_films
@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
 
 
 def client_of(path, decision=None):
-    app = make_app(ModelService(load_saved_model(path), decision), Limits(seconds=300))
+    app = make_app(make_service(load_saved_model(path), decision), Limits(seconds=300))
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
@@ -255,7 +255,7 @@ def test_a_real_server(address, folder):
 def test_unfinished_requests_block_no_other(address, begun):
     place = urllib.parse.urlsplit(address)
     with contextlib.ExitStack() as stack:
-        for _ in range(PLACES + 20):
+        for _ in range(120):
             client = stack.enter_context(
                 socket.create_connection((place.hostname, place.port), timeout=120)
             )

@@ -204,8 +204,8 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("{0 1,}\n", "line 6: 'index value' expected at ''"),
         ("{0 1,2 ?}\n", "line 6: label 'y' is missing"),
         ("{0 x}\n", "line 6: attribute 'a': 'x' is not a number"),
-        (b"1,\xff,1\n", "line 6: not valid utf-8 text"),
-        ("1,\0,1\n", "line 6: attribute 'b': '\\x00' is not a number"),
+        (b"1,\xff,1\n", "line 6: attribute 'b': 'ÿ' is not a number"),
+        ("1,\0,1\n", "this is not text (it holds NUL characters)"),
     ],
 )
 def test_bad_rows_name_their_line(tmp_path, rows, message):
@@ -217,7 +217,7 @@ def test_bad_rows_name_their_line(tmp_path, rows, message):
     ("head", "message"),
     [
         ("", "the file ends before @data"),
-        ("@relation x\n", "line 1: the file ends before @data"),
+        ("@relation x\n", "line 2: the file ends before @data"),
         ("@relation x\n@data\n", "line 2: @data comes before any @attribute"),
         ("@relation x\nfoo\n", "line 2: @relation, @attribute with a name, or @data expected"),
         ("@attribute a\n@data\n", "line 1: unknown attribute type ''"),
@@ -247,14 +247,13 @@ def test_bad_heads(tmp_path, head, message):
 
 def test_encoding(tmp_path):
     text = "@relation r\n@attribute é numeric\n@attribute ü {0,1}\n@data\n1,1\n"
-    assert "line 2: not valid utf-8 text; pass its encoding, as in encoding=latin-1" in error(
-        tmp_path, text.encode("latin-1"), labels="ü"
-    )
-    got = arff(tmp_path, text.encode("latin-1"), labels="ü", encoding="latin-1")
-    assert (got.feature_names, got.label_names) == (["é"], ["ü"])
-    assert arff(tmp_path, text.encode("utf-8-sig"), labels="ü").feature_names == ["é"]
-    with pytest.raises(ValueError, match="utf-16"):
-        arff(tmp_path, text, labels="ü", encoding="utf-16")
+    for encoding in ("latin-1", "cp1252", "utf-8", "utf-8-sig", "utf-16"):
+        got = arff(tmp_path, text.encode(encoding), labels="ü")
+        assert (got.feature_names, got.label_names) == (["é"], ["ü"])
+    message = error(tmp_path, text.encode("latin-1"), labels="ü", encoding="utf-8")
+    assert "the text is not utf-8" in message
+    with pytest.raises(ValueError, match="encoding=klingon is unknown"):
+        arff(tmp_path, text, labels="ü", encoding="klingon")
 
 
 @pytest.mark.parametrize(("count", "labels"), [(2, ["a", "b"]), (-1, ["c"]), ("-1", ["c"])])

@@ -53,7 +53,7 @@ def round_trip(folder, form, data, target, compression="", **options):
     return read(path, labels=options["label_names"] if form == "csv" else None)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(content=contents(), compression=st.sampled_from(["", "", ".gz", ".bz2"]))
 def test_round_trip(tmp_path_factory, content, compression):
     data, target, features, labels, n_values = content
@@ -99,7 +99,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("at", range(len(ODD)))
+@pytest.mark.parametrize("at", [0, 5, 9])
 def test_odd_names_round_trip(tmp_path, form, at):
     names = ODD[at:] + ODD[:at]
     data, target = np.arange(10.0).reshape(2, 5), np.ones((2, len(ODD) - 5))

@@ -1,6 +1,5 @@
 """Damaged and hostile files: data or one FormatError that names the file, nothing else."""
 
-import bz2
 import gzip
 import io
 import random
@@ -33,7 +32,7 @@ def test_other_encodings(tmp_path, name):
     outcome(tmp_path / name, raw.decode().replace("a", "é").encode("latin-1"), **options)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(raw=st.binary(max_size=300))
 def test_random_bytes(tmp_path_factory, raw):
     for name, (_, options) in SMALL.items():
@@ -46,7 +45,7 @@ atoms = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     head=st.lists(atoms, max_size=12).map("".join),
     rows=st.lists(atoms, max_size=25).map("".join),
@@ -113,7 +112,7 @@ def test_npz_arrays_of_any_shape_and_kind(tmp_path):
         "feature_n_values": np.array([0, 2], dtype=np.int32),
     }
     kinds = ["f8", "i4", "u1", "U3", "S3", "?", "c16", "M8[s]", "i8"]
-    for _ in range(400):
+    for _ in range(150):
         arrays = dict(good)
         key = rng.choice(list(good))
         shape = SHAPES[rng.integers(len(SHAPES))]
@@ -151,7 +150,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_hostile_arff_does_not_hang(tmp_path, name, compress):
-    suffix = {bytes: "", gzip.compress: ".gz", bz2.compress: ".bz2"}[compress]
+    suffix = ".gz" if compress is gzip.compress else ""
     outcome(tmp_path / f"h.arff{suffix}", compress(HOSTILE[name]))

@@ -120,6 +120,14 @@ def test_columns_that_are_not_read_may_hold_anything(tmp_path):
     assert_same(got, [[1.5, 1], [np.nan, 2]], [[0], [1]])
 
 
+def test_the_index_of_a_dataframe_is_a_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    index = pandas.Index(["p", "q"], name="key")
+    pandas.DataFrame({"x": [1.5, 2.5], "y": [0, 1]}, index=index).to_parquet(tmp_path / "i.parquet")
+    table = read_parquet_table(tmp_path / "i.parquet")
+    assert table.names == list(table.data.columns) == ["x", "y", "key"]
+
+
 @pytest.mark.parametrize("in_list", [False, True])
 @pytest.mark.parametrize(
     ("old", "new", "message"),

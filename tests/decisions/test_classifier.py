@@ -3,6 +3,7 @@
 from inspect import signature
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -197,3 +198,31 @@ def test_cuts_improve_their_metric_on_real_data(paper_data):
     assert figures["f1"]["f1"] > figures["fixed"]["f1"] + 0.04
     assert figures["auto"]["f1"] > figures["fixed"]["f1"] + 0.04
     assert figures["auto"]["hamming_loss"] < figures["fixed"]["hamming_loss"] + 0.005
+
+
+def test_thresholds_of_single_labels_by_hand():
+    X, Y = make_data(120, 4, 3)
+    frame = pd.DataFrame(Y, columns=["obesity", "asthma", "gout"])
+    for decision in ("fixed", "f1"):
+        plain = DecisionClassifier(decision=decision, random_state=0).fit(X, frame)
+        model = DecisionClassifier(decision=decision, cut={"gout": 0.2, 0: 0.9}, random_state=0)
+        model.fit(X, frame)
+        np.testing.assert_array_equal(model.thresholds_, [0.9, plain.thresholds_[1], 0.2])
+        proba = model.predict_proba(X)
+        np.testing.assert_array_equal(model.predict(X)[:, 2], proba[:, 2] > 0.2)
+    listed = DecisionClassifier(decision="fixed", cut=[0.9, 0.5, 0.2]).fit(X, frame)
+    np.testing.assert_array_equal(listed.thresholds_, [0.9, 0.5, 0.2])
+
+
+def test_bad_thresholds_by_hand():
+    X, Y = make_data(40, 4, 3)
+    frame = pd.DataFrame(Y, columns=["obesity", "asthma", "gout"])
+    for cut, message in (
+        ({"obesitas": 0.2}, "'obesitas', which y does not have.*obesity"),
+        ({3: 0.2}, "label 3, which y does not have"),
+        ({"gout": "low"}, "must be a number, got 'low'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DecisionClassifier(cut=cut).fit(X, frame)
+    with pytest.raises(ValueError, match="has no thresholds"):
+        DecisionClassifier(decision="expected_f1", cut={"gout": 0.2}).fit(X, frame)

@@ -136,7 +136,7 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
         ("frame", Frame(np.arange(60), np.zeros((3, 2)))),
         ("frame", Frame(np.zeros(60, dtype=int), np.zeros((40, 20)))),
         ("squared_norms", np.zeros(3)),
-        ("offset", np.zeros(1)),
+        ("centre", np.zeros(1)),
         ("first_equal", np.zeros(3, dtype=int)),
         ("first_equal", np.full(60, 60)),
         ("first_equal", np.zeros(60)),

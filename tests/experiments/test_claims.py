@@ -10,17 +10,27 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
-from labelkin.experiments.report.agreement import dataset_table
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
-from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
-from labelkin.experiments.report.footing import keep_common_folds, units
+from labelkin.experiments.report.comparison import (
+    PAPER_DATASETS,
+    Comparison,
+    Sweep,
+    by_index,
+    keep_common_folds,
+    units,
+)
+from labelkin.experiments.report.findings import find_verdicts
 from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.overall import find_verdicts
 from labelkin.experiments.report.page import write_report
-from labelkin.experiments.report.results import check_results
-from labelkin.experiments.report.tables import measure_table, sweep_table
-from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
-from labelkin.experiments.run.columns import BY_INDEX
+from labelkin.experiments.report.significance import rank_tables
+from labelkin.experiments.report.tables import (
+    dataset_table,
+    measure_table,
+    sweep_table,
+    wins_by_rule,
+)
+from labelkin.experiments.run.results import check_results
+from labelkin.experiments.run.store import BY_INDEX
 from support.results import cells, full_results, paper_results
 
 AP = MEASURES["average_precision"]
@@ -129,8 +139,8 @@ def test_cells_without_figures_by_index_are_left_out():
 def test_claims_follow_from_the_results():
     frame = check_results(full_results())
     found = find_claims({"against": evidence(frame)})
-    text = [claim for claim in found if "settings of the published" not in claim.text]
-    claims = {claim.text.partition(" (settings")[0]: claim for claim in text}
+    text = [claim for claim in found if "settings of the published" not in claim.claim]
+    claims = {claim.claim.partition(" (settings")[0]: claim for claim in text}
     better = claims["VPCME is better than the compared methods"]
     assert better.verdict in ("holds", "holds partly")
     main = evidence(frame).main

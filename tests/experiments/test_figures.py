@@ -9,7 +9,6 @@ pytest.importorskip("matplotlib", reason="needs the extra plot")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
 from labelkin._utils.plots import ORANGE
-from labelkin.experiments.report.agreement import differences
 from labelkin.experiments.report.comparison import Comparison, Sweep
 from labelkin.experiments.report.drawing import inline_svg, save
 from labelkin.experiments.report.figures import (
@@ -21,7 +20,8 @@ from labelkin.experiments.report.figures import (
 )
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.overall import Overall
-from labelkin.experiments.report.results import check_results
+from labelkin.experiments.report.significance import published_parts
+from labelkin.experiments.run.results import check_results
 from support.results import cells, full_results, paper_results
 
 AP = MEASURES["average_precision"]
@@ -90,7 +90,9 @@ def test_curves_pass_through_the_means(results):
     axes = draw_sweep(sweep).axes[list(MEASURES).index("average_precision")]
     measured, printed = axes.get_lines()
     assert measured.get_xdata().tolist() == [1, 10, 20, 30, 40, 50]
-    assert measured.get_ydata()[0] == pytest.approx(100 * sweep.values("1", AP).mean())
+    assert measured.get_ydata()[0] == pytest.approx(
+        100 * sweep.values(sweep.dataset, "1", AP).mean()
+    )
     assert printed.get_ydata()[0] == 86.21 if sweep.dataset == "medical" else 67.24
 
 
@@ -119,8 +121,8 @@ def test_heat_map_is_measured_minus_published(tmp_path):
     exact = frame["dataset"].eq("yeast") & frame["method"].eq("vpcme")
     frame.loc[exact, "average_precision"] = 0.7541
     found = Comparison.of(check_results(frame))
-    assert differences(found, AP).loc["yeast", "vpcme"] == pytest.approx(-5)
-    assert differences(found, MEASURES["f1"]).empty
+    assert published_parts(found, AP)[0].loc["yeast", "vpcme"] == pytest.approx(-5)
+    assert published_parts(found, MEASURES["f1"])[0].empty
     assert "−5.00" in drawn(draw_differences(found), tmp_path)
 
 

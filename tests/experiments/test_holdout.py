@@ -10,7 +10,7 @@ pd = pytest.importorskip("pandas")
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.findings import leader_phrase
 from labelkin.experiments.report.overall import overall_table
-from labelkin.experiments.report.results import check_results
+from labelkin.experiments.run.results import check_results
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from _holdout import flattery_findings, flattery_table

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from labelkin.experiments.report.comparison import Comparison
+from labelkin.experiments.report.findings import overall_findings
 from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.overall import Overall, overall_findings, overall_table
+from labelkin.experiments.report.overall import Overall, overall_table
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import PRINTED_METRICS
-from labelkin.experiments.report.results import check_results
+from labelkin.experiments.run.results import check_results
 from support.results import cells, paper_results
 
 pytest.importorskip("scikit_posthocs")

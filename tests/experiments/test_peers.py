@@ -9,8 +9,14 @@ from sklearn.svm import SVC
 
 from labelkin.experiments.run import jobs
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.peers import COMPARED, CalibratedSVMClassifier, TunedChainsClassifier
+from labelkin.experiments.run.peers import (
+    COMPARED,
+    PEERS,
+    CalibratedSVMClassifier,
+    TunedChainsClassifier,
+)
 from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.sources import Dataset
 from support.data import make_data
 
 NAMES = GROUPS["frontier"].methods
@@ -45,8 +51,9 @@ def predictions(method, X, Y, test, monkeypatch):
     evaluate = jobs.evaluate
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "evaluate", measure)
-        outcome = jobs.execute(jobs.Job((Cell("d", method.name, 0, 0),), method), X, Y, test)
-    assert outcome.rows[0]["status"] == "ok", outcome.rows[0]["error"]
+        cells = (Cell("d", method.name, 0, 0),)
+        [row] = jobs.execute(jobs.Job(cells, method, Dataset("d", X, Y), test))
+    assert row["status"] == "ok", row["error"]
     return seen[0]
 
 
@@ -65,7 +72,7 @@ def test_labels_of_test_rows_reach_no_prediction(name, monkeypatch):
     assert scores.shape == labels.shape == (20, 4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PEERS)
 def test_constant_labels_and_sparse_rows_are_taken(name, monkeypatch):
     X, Y = make_data(70, 6, 4)
     test = np.arange(50, 70)

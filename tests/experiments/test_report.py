@@ -10,8 +10,8 @@ for package in ("matplotlib", "scikit_posthocs", "jinja2"):
 
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.page import write_report
-from labelkin.experiments.report.results import Recorded, read_results
 from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.results import Recorded, read_results
 from labelkin.experiments.run.store import Store
 from support.browser import (
     js,

@@ -4,7 +4,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from labelkin.experiments.report.runs import count_cells, count_repeats, find_commands
+from labelkin.experiments.report.findings import count_cells, count_repeats, find_commands
 
 
 def made(*rows):

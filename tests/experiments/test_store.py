@@ -6,10 +6,9 @@ from contextlib import closing
 
 import pytest
 
-from labelkin.experiments.run.columns import COLUMNS, METRIC_COLUMNS
 from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.experiments.run.store import Store
+from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 from support.resources import full_disk
 
 
@@ -25,14 +24,11 @@ def begin(store, protocol=None, **more):
     store.begin(protocol=protocol or Protocol(), **given)
 
 
-GROUPS = [{"name": "table3", "dataset": "d", "method": "m", "repeats": 20}]
-
-
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "new" / "results.db"
     with Store(path, write=True) as store:
-        begin(store, groups=[("table3", "d", "m", 20)])
+        begin(store)
         store.add([row(fold=1), row(fold=0)])
         store.add([{**row("a", status="failed"), "traceback": "Traceback …"}])
     return path
@@ -58,14 +54,9 @@ def test_what_else_is_told(path):
     with Store(path) as store:
         assert store.done() == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1), Cell("d", "a", 0, 0)}
         assert store.done(failed=False) == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1)}
-        assert store.failures() == {
-            Cell("d", "a", 0, 0): {"error": "E", "traceback": "Traceback …"}
-        }
-        assert store.failures(among=[Cell("d", "m", 0, 0)]) == {}
+        assert next((r["error"], r["traceback"]) for r in store.rows()) == ("E", "Traceback …")
         assert store.runs()[-1]["environment"] == {"python": "3"}
-        assert store.groups() == GROUPS
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
-        assert store.metric("f1")[Cell("d", "m", 0, 1)] == 0.1 + 0.2
 
 
 def test_a_job_is_stored_whole_or_not_at_all(path):
@@ -82,8 +73,7 @@ def test_a_retry_replaces(path):
     with Store(path, write=True) as store:
         begin(store)
         store.add([row("a")])
-        assert store.failures() == {}
-        assert len(store.done()) == 3
+        assert len(store.done(failed=False)) == 3
 
 
 def test_two_writers_are_refused_and_readers_are_not(path):
@@ -118,10 +108,22 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
         assert store.done() == {Cell("d", "m", 0, 0)}
 
 
-def test_durable_settings(path):
+def test_a_run_killed_amid_a_transaction_is_undone_by_readers(path):
+    """Half of a transaction is in the file, and what it replaced in a journal beside it."""
+    before = path.read_bytes()
     with Store(path, write=True) as store:
-        assert [*store._db.execute("PRAGMA journal_mode").fetchone()] == ["wal"]
-        assert [*store._db.execute("PRAGMA synchronous").fetchone()] == [2]  # FULL
+        begin(store)
+        store._db.execute("PRAGMA cache_size = 1")  # pages are written before the end
+        store._db.execute("BEGIN IMMEDIATE")
+        for fold in range(500):
+            store._insert("cells", {**row("late", fold), "traceback": "x" * 999, "run": 1})
+        half, journal = path.read_bytes(), path.with_name("results.db-journal").read_bytes()
+        store._db.rollback()
+    assert half != before
+    path.write_bytes(half)
+    path.with_name("results.db-journal").write_bytes(journal)
+    with Store(path) as store:
+        assert len(store.done()) == 3
 
 
 def test_reading_changes_nothing(path):
@@ -197,7 +199,6 @@ def test_other_folds_are_refused(path):
             begin(store, Protocol(folds=10))
         with pytest.raises(ValueError, match="run has 5 stratified folds"):
             begin(store, Protocol(stratified=True))
-        assert store.groups() == GROUPS
 
 
 def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
@@ -210,8 +211,8 @@ def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
             begin(store, datasets=[{**data, "fingerprint": "bb"}])
         with pytest.raises(ValueError, match=r"'m' with other settings .*M\(k=1\)"):
             begin(store, methods=[{**method, "estimator": "M(k=2)"}])
-        assert store.datasets()["d"]["features"] == 2
-        assert store.methods()["m"]["estimator"] == "M(k=1)"
+        assert store.named("datasets")["d"]["features"] == 2
+        assert store.named("methods")["m"]["estimator"] == "M(k=1)"
 
 
 def test_a_link_and_its_target_have_one_lock(tmp_path):
@@ -234,9 +235,8 @@ def test_odd_values_name_their_row(column, value, tmp_path):
             "VALUES ('yeast', 'mlknn', 0, 3, 'ok', 1)"
         )
         store._db.execute(f"UPDATE cells SET {column} = ?", (value,))
-        store._is_unused = False
-    with Store(path) as store, pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
-        store.rows()
+    with pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
+        Store(path)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,6 @@ def test_odd_values_name_their_row(column, value, tmp_path):
         "UPDATE protocol SET folds = 'many'",
         "UPDATE datasets SET name = x'00'",
         "UPDATE methods SET title = CAST(x'ff' AS TEXT)",
-        "UPDATE groups SET repeats = -1",
         "UPDATE cells SET hamming_loss = 'much'",
         "UPDATE runs SET command = x'ff'",
         "ALTER TABLE methods RENAME COLUMN settings TO other",
@@ -259,7 +258,7 @@ def test_altered_tables_are_refused_by_name(change, tmp_path):
     data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
     method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
     with Store(path, write=True) as store:
-        begin(store, datasets=[data], methods=[method], groups=[("g", "d", "m", 1)])
+        begin(store, datasets=[data], methods=[method])
         store.add([row()])
         store._db.execute(change)
     with pytest.raises((ValueError, OSError), match=r"r\.db"):
@@ -294,7 +293,6 @@ def test_a_damaged_environment_names_its_run(tmp_path):
     path = tmp_path / "r.db"
     with Store(path, write=True) as store:
         store._db.execute("INSERT INTO runs VALUES (7, '', '', 'no JSON')")
-        store._is_unused = False
     with Store(path) as store, pytest.raises(ValueError, match="run 7 has a damaged environment"):
         store.runs()
 

@@ -11,14 +11,17 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
 from labelkin.experiments.report import findings
-from labelkin.experiments.report.agreement import agreement_findings, agreement_table
 from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
 from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.published import COLUMNS, published
-from labelkin.experiments.report.results import check_results
-from labelkin.experiments.report.significance import friedman_table, wilcoxon_table
+from labelkin.experiments.report.significance import (
+    agreement_table,
+    friedman_table,
+    wilcoxon_table,
+)
 from labelkin.experiments.report.table import latex_document
 from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
+from labelkin.experiments.run.results import check_results
 from support.results import HOSTILE, cells, full_results, paper_results
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -110,8 +113,8 @@ def test_marks_and_wins():
         assert found.wins("worse", measure) == (1, 0, 0)
         assert found.wins("same", measure) == (0, 1, 0)
         assert found.wins("better", measure) == (0, 0, 1)
-        p = found.against("worse", measure)["a"].p
-        assert p["corrected"] > p["paired"]
+        worse = found.against("worse", measure)["a"]
+        assert worse.corrected > worse.paired
 
 
 def test_means_that_differ_by_rounding_share_a_rank():
@@ -253,12 +256,12 @@ def test_sweep_tables(results):
         "figure1_yeast", "figure1_business", "table5_medical", "table5_entertainment",
     ]  # fmt: skip
     first, _, medical, _ = Sweep.all_of(results)
-    assert first.settings[0] == "0.1"
-    assert first.settings[-1] == "1.0"
+    assert first.methods[0] == "0.1"
+    assert first.methods[-1] == "1.0"
     table = sweep_table(medical)
     assert list(table.columns.values())[:2] == ["S = 1", "S = 10"]  # by value, not by text
     assert table.entries["average_precision", "1"].published == "86.21±1.09"
-    best = [s for s in medical.settings if table.entries["hamming_loss", s].best]
+    best = [s for s in medical.methods if table.entries["hamming_loss", s].best]
     assert best
     assert "1" not in best
 
@@ -269,7 +272,7 @@ def test_sweep_of_a_users_own_parameter():
         cells("a", "own@depth=deep", rng, like="vpcme") + cells("a", "own@depth=2", rng)
     )
     (sweep,) = Sweep.all_of(check_results(frame))
-    assert sweep.settings == ["2", "deep"]
+    assert sweep.methods == ["2", "deep"]
     assert sweep_table(sweep).name == "sweep_own_depth_a"
 
 
@@ -347,7 +350,7 @@ def test_gaps_are_said(comparison):
 
 def test_agreement_with_the_paper(comparison):
     """The cells are drawn around the printed figures, so nearly all agree."""
-    near, wins = agreement_findings(comparison)
+    near, wins = findings.agreement_findings(comparison)
     assert near.split()[2] == "355"
     assert "published wins of VPCME" in wins
     table = agreement_table(comparison)

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
-from labelkin._utils.array_api import array_api_dispatch
 from labelkin.explain._occlusion import occlude_features, typical_values
 from labelkin.kernel._regression import KernelRidge
+from labelkin.rows import array_api_dispatch
 from support.data import make_data
 
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
+from labelkin.rows import array_api_dispatch
 
 MODELS = [
     MLkNNClassifier(7),

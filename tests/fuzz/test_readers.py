@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import read_table, write
-from labelkin.experiments.report.results import check_results, read_results
 from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import Store
 from labelkin.tabular._columns import column_kind, column_lists, column_strings
 from support.damaged import SMALL, cpu_limit, outcome
@@ -120,7 +120,7 @@ def test_stores(tmp_path):
 
     def read_store(path):
         with Store(path) as store:
-            return store.rows(), store.runs(), store.protocol(), store.groups(), store.failures()
+            return store.rows(), store.runs(), store.protocol(), store.named("methods")
 
     assert_read_or_named(path, [path.read_bytes()], read_store, 200)
 

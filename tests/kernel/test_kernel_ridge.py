@@ -11,7 +11,6 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin._utils.array_api import namespace_and_device
 from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
 from labelkin.calibration._means import restore_means
 from labelkin.kernel._distances import radial, squared_distances
@@ -19,7 +18,7 @@ from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge, loo_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend_width
 from labelkin.metrics import average_precision
-from labelkin.rows import Labels, NumpyRows, as_rows
+from labelkin.rows import Labels, NumpyRows, as_rows, namespace_and_device
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]

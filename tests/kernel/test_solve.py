@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from labelkin._utils.array_api import Place, array_api_dispatch
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import distances
 from labelkin.kernel._solve import solve_ridge
-from labelkin.rows import as_rows
+from labelkin.rows import Place, array_api_dispatch, as_rows
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from labelkin import KinEnsembleClassifier
-from labelkin._utils.array_api import array_api_dispatch, is_device_array
 from labelkin.kin import Limits
+from labelkin.rows import array_api_dispatch, is_device_array
 from support.data import make_data
 
 # All kinds of learners for few rows: exact kernels by one factorisation, refined ones, topics.

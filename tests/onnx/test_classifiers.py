@@ -32,10 +32,10 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
-from labelkin._utils.array_api import array_api_dispatch
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
 from labelkin.onnx._graph import Graph
+from labelkin.rows import array_api_dispatch
 from labelkin.tabular import RobustLogScaler
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")

@@ -22,8 +22,8 @@ SMALL = {"n_projections": 2, "n_trees": 12, "random_state": 0, "n_jobs": 1}
 
 EFFORTS = {
     "exact": "medium",
-    "landmarks": Limits(max_eigen=60, direct_work=0.1, landmark_work=2e5, min_landmarks=20),
-    "two parts of the rows": Limits(max_eigen=60, direct_work=160 * 90**2, topics=5),
+    "landmarks": Limits(exact_rows=60, part_work=0.1, landmark_work=2e5),
+    "two parts of the rows": Limits(exact_rows=60, part_work=160 * 90**2, topics=5),
 }
 
 
@@ -76,13 +76,9 @@ def test_sparse_rows():
         np.testing.assert_allclose(found, model.predict_proba(X[160:]), rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-def test_the_second_stage(corrected):
-    X, Y = related_labels(exclusive=corrected)
-    effort = Limits(corrected_rows=6 if corrected else 50)
-    model = KinEnsembleClassifier(**SMALL, decision="macro_f1", effort=effort).fit(X[:250], Y[:250])
-    assert model.corrected_ == corrected
-    assert np.ptp(model.weights_) > 0.01
+def test_decisions():
+    X, Y = related_labels(exclusive=False)
+    model = KinEnsembleClassifier(**SMALL, decision="macro_f1").fit(X[:250], Y[:250])
     found, labels = run(to_onnx(model), X[250:])
     np.testing.assert_allclose(found, model.predict_proba(X[250:]), rtol=0, atol=1e-7)
     np.testing.assert_array_equal(labels, model.predict(X[250:]))

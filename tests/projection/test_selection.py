@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
 from labelkin.projection import SelectByConstraints, feature_importances
 from labelkin.projection._features import draw_features, feature_shares, subset_size
-from labelkin.projection._scatter import scatter_difference
+from labelkin.projection._scatter import TrainingRows
 from support.data import make_data
 
 
@@ -29,7 +29,8 @@ def informative(n=200, k=8, seed=0):
 def test_shares_are_the_diagonal_of_the_positive_part():
     X, Y = make_data(80, 6)
     projection = PairwiseConstraintProjection(random_state=0).fit(X, Y)
-    difference, _ = scatter_difference(X, projection.must_link_, projection.cannot_link_)
+    pairs = projection.must_link_, projection.cannot_link_
+    difference, _ = TrainingRows(X).scatter_difference(*pairs)
     values, vectors = np.linalg.eigh(difference)
     positive = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
     expected = np.diag(positive) / np.trace(positive)

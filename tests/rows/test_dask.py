@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.multioutput import MultiOutputClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import (
     BaggingVPCPClassifier,
@@ -382,8 +381,6 @@ def test_tasks_hold_a_bounded_number_of_rows(here):
 def test_bad_input(here):
     X, Y = make_data(60, 4, 3)
     dX = da.from_array(X, chunks=(25, 4))
-    with pytest.raises(ValueError, match="cannot be fitted to Dask arrays"):
-        VPCMEClassifier(MultiOutputClassifier(LogisticRegression())).fit(dX, Y)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MLkNNClassifier().fit(dX, Y[:50])
     with pytest.raises(ValueError, match="must hold only 0 and 1"):
@@ -398,10 +395,17 @@ def test_bad_input(here):
         MLkNNClassifier().fit(dX, Y).predict(dX[:, :3])
     with pytest.raises(ValueError, match="X is empty"):
         MLkNNClassifier().fit(dX[:0], Y[:0])
-    for setting in ({"bag": 0.5}, {"threshold": "auto"}, {"max_features": 0.5}):
-        name = next(iter(setting))
-        with pytest.raises(ValueError, match=f"{name}.* needs the rows in memory"):
-            VPCMEClassifier(**setting).fit(dX, Y)
+
+
+@pytest.mark.parametrize("setting", [{"bag": 0.5}, {"max_features": 0.5}, {"estimator": "trees"}])
+def test_what_needs_the_rows_in_memory_brings_them_there(here, setting):
+    X, Y = make_data(60, 4, 3)
+    if "estimator" in setting:
+        setting = {"estimator": DecisionTreeClassifier(max_depth=3)}
+    model = VPCMEClassifier(n_estimators=8, random_state=0, **setting)
+    expected = clone(model).fit(X, Y).predict_proba(X)
+    dX, dY = da.from_array(X, chunks=(25, 4)), da.from_array(Y, chunks=(30, 3))
+    np.testing.assert_allclose(model.fit(dX, dY).predict_proba(X), expected)
 
 
 def test_a_fit_needs_no_import_of_distributed():

@@ -1,9 +1,9 @@
 """The application around a model: answers, limits, refusals, documents."""
 
-import asyncio
 import json
 import threading
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="needs the extra 'serve'")
@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from labelkin.serve import BadRows, Limits, make_app
 from labelkin.serve._guard import HEADERS
-from labelkin.serve._work import Busy, Deadline, Expired, Work
 
 
 class Echo:
@@ -35,24 +34,20 @@ class Echo:
                 "separator": ";", "n_features": 3}  # fmt: skip
 
     def read_csv(self, content):
-        return content.decode().splitlines()[1:]
+        return np.array(content.decode().splitlines()[1:])
 
     def read_records(self, rows):
         if "bad" in rows:
             raise BadRows("row 1 is bad.")
-        return rows
+        return np.array(rows, dtype=object)
 
-    def count(self, rows):
-        return len(rows)
-
-    def predict(self, rows, deadline):
+    def predict(self, rows, first):
         self.started.set()
         self.gate.wait(300)
         if "crash" in rows:
             raise RuntimeError("a secret of the model")
         found = []
-        for number, row in enumerate(rows, start=1):
-            deadline.check()
+        for number, row in enumerate(rows, start=first):
             probabilities = {"a": 0.9, "b": 0.1}
             found.append({"row": number, "labels": [row], "confidence": 0.9,
                           "probabilities": probabilities})  # fmt: skip
@@ -274,58 +269,6 @@ def test_too_many_requests_are_turned_away(service):
         service.gate.set()
         thread.join()
         assert found[0].status_code == 200
-
-
-def test_work_has_a_bounded_number_of_places():
-    gate = threading.Event()
-
-    async def main():
-        work = Work(seconds=300, waiting=1)
-        running = [asyncio.ensure_future(work.run(lambda _: gate.wait(300))) for _ in range(2)]
-        await asyncio.sleep(0)
-        with pytest.raises(Busy):
-            await work.run(lambda _: True)
-        gate.set()
-        assert await asyncio.gather(*running) == [True, True]
-        assert await work.run(lambda _: "free again") == "free again"
-        work.close()
-
-    asyncio.run(main())
-
-
-def test_an_expired_function_keeps_its_place_until_it_ends():
-    gate, ended = threading.Event(), threading.Event()
-
-    def slow(deadline):
-        gate.wait(300)
-        try:
-            deadline.check()
-        finally:
-            ended.set()
-
-    async def main():
-        work = Work(seconds=0.05, waiting=0)
-        with pytest.raises(Expired):
-            await work.run(slow)
-        with pytest.raises(Busy):
-            await work.run(lambda _: True)
-        gate.set()
-        await asyncio.to_thread(ended.wait, 300)
-        while True:
-            try:
-                assert await work.run(lambda _: "free again") == "free again"
-                break
-            except (Busy, Expired):  # 0.05 s is short on a machine with other work to do
-                await asyncio.sleep(0.01)
-        work.close()
-
-    asyncio.run(main())
-
-
-def test_a_deadline_that_is_over():
-    with pytest.raises(Expired):
-        Deadline(-1).check()
-    Deadline(60).check()
 
 
 def test_json_is_plain(client):

@@ -86,10 +86,10 @@ def _count_cells(path):
         return 0
 
 
-_TIMES = {"fit_s", "predict_s", "peak_mb"}
+_TIMES = {"fit_s", "predict_s", "peak_mb", "run"}
 
 
 def figures(path):
-    """Return all rows of a store but for times and memory."""
+    """Return all rows of a store but for times, memory and run."""
     with Store(path) as store:
         return [{k: v for k, v in row.items() if k not in _TIMES} for row in store.rows()]

@@ -6,9 +6,8 @@ import numpy as np
 
 from labelkin import MLkNNClassifier
 from labelkin.datasets import write
-from labelkin.experiments.run.columns import METRIC_COLUMNS
 from labelkin.experiments.run.protocol import Protocol
-from labelkin.experiments.run.store import Store
+from labelkin.experiments.run.store import METRIC_COLUMNS, Store
 from labelkin.persistence import save_model
 from support.data import make_data
 
@@ -37,7 +36,7 @@ def write_results(path, ready):
     figures = dict.fromkeys(METRIC_COLUMNS, 0.5)
     figures |= {"fit_s": 1.0, "predict_s": 1.0, "peak_mb": None, "status": "ok", "error": None}
     with Store(path, write=True) as store:
-        store.begin(protocol=Protocol(), started="now", command="…", environment={}, groups=[])
+        store.begin(protocol=Protocol(), started="now", command="…", environment={})
         first = len(store.done())
         for at in count(first, BATCH):
             places = [

@@ -14,7 +14,7 @@ from labelkin import (
     RAkELClassifier,
     VPCMEClassifier,
 )
-from labelkin._utils.scoring import squash
+from labelkin.metrics._estimators import squash
 from support.data import make_data
 
 X, Y = make_data(200, 8, 4, seed=1)

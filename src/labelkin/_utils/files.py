@@ -4,7 +4,6 @@ import bz2
 import errno
 import glob
 import gzip
-import io
 import os
 import stat
 import time
@@ -51,21 +50,19 @@ def strip_compression(path: str | Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in _COMPRESSIONS else path
 
 
-@contextmanager
-def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file as bytes, decompressed by its suffix; damaged streams become `FormatError`.
+def read_unpacked(path: str | Path) -> bytes:
+    """Return the content of a file, decompressed by its suffix.
 
-    So do a compressed file that unpacks to too much and an endless device: see `max_unpacked`.
+    `FormatError` is raised for a damaged stream, and for a compressed file or an endless device
+    that unpacks to more than `max_unpacked`.
     """
     suffix = Path(path).suffix.lower()
+    unpack: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(suffix)
     with open(path, "rb") as raw:
-        file = _bounded(raw, path)
-        if suffix == ".gz":
-            file = _limited(gzip.GzipFile(fileobj=raw, mode="rb"), raw, path)
-        elif suffix == ".bz2":
-            file = _limited(bz2.BZ2File(raw, mode="rb"), raw, path)
+        if unpack is None:
+            return _read_within_limit(raw, raw, path)
         try:
-            yield file
+            return _read_within_limit(unpack(raw), raw, path)
         except (EOFError, zlib.error) as error:
             raise FormatError(
                 path, f"the compressed file is damaged or cut short ({error})"
@@ -79,42 +76,19 @@ def open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
 def read_bytes(path: str | Path) -> bytes:
     """Return the content of a file as it is; `FormatError` for an endless device."""
     with open(path, "rb") as raw:
-        return _bounded(raw, path).read()
+        return _read_within_limit(raw, raw, path)
 
 
-def _bounded(raw: BinaryIO, path: str | Path) -> BinaryIO:
-    """Return an open file; what is no regular file, such as ``/dev/zero``, may have no end."""
-    regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
-    return raw if regular else _limited(raw, raw, path)
-
-
-def _limited(unpacked: Any, raw: BinaryIO, path: str | Path) -> BinaryIO:
-    limit = max_unpacked(os.fstat(raw.fileno()).st_size)
-    return io.BufferedReader(_LimitedStream(unpacked, limit, path), 2**18)
-
-
-class _LimitedStream(io.RawIOBase):
-    """An unpacked stream that raises `FormatError` where it exceeds a limit."""
-
-    def __init__(self, unpacked: Any, limit: int, path: str | Path) -> None:
-        self._unpacked, self._limit, self._left, self._path = unpacked, limit, limit, path
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._unpacked.readinto(buffer)
-        self._left -= count
-        if self._left < 0:
-            raise FormatError(self._path, too_large(self._limit))
-        return count
-
-    def readall(self) -> bytes:
-        found = self._unpacked.read(self._left + 1)
-        self._left -= len(found)
-        if self._left < 0:
-            raise FormatError(self._path, too_large(self._limit))
-        return found
+def _read_within_limit(stream: Any, raw: BinaryIO, path: str | Path) -> bytes:
+    """Read a stream to its end; only that of a regular file as it is may be of any length."""
+    status = os.fstat(raw.fileno())
+    if stream is raw and stat.S_ISREG(status.st_mode):
+        return raw.read()
+    limit = max_unpacked(status.st_size)
+    found = stream.read(limit + 1)
+    if len(found) > limit:
+        raise FormatError(path, too_large(limit))
+    return found
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Names and texts in messages: mistyped ones, and long ones."""
+"""Names and texts in messages: mistyped ones, long ones, and counts."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,6 +18,15 @@ def abbreviate(text: str, most: int) -> str:
     ('labels', 'featu…')
     """
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "row"), plural(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def join_names(names: Sequence[str], most: int = 5) -> str:

@@ -7,10 +7,9 @@ import numpy as np
 from scipy.special import logit
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import asinh
 from labelkin.base import Array
 from labelkin.calibration._logistic import expit, log_expit
-from labelkin.rows import Labels, as_labels, astype, namespace, to_device_of, to_numpy
+from labelkin.rows import Labels, as_labels, asinh, astype, namespace, to_device_of, to_numpy
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5

@@ -1,15 +1,13 @@
 """Data files as commands read them: training data, and model files with their input."""
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
 from labelkin.cli._decisions import Decision
-from labelkin.cli._fingerprint import count_known_rows
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes
 
@@ -21,29 +19,6 @@ if TYPE_CHECKING:
     from labelkin.datasets.formats._raw_table import Guess
     from labelkin.persistence import ModelInfo
     from labelkin.tabular import LabelColumns, Schema, TrainingData
-
-
-# What a model file says about its input and its labels.
-_SCHEMA = {
-    "columns": (None, {str: str}),
-    "names": (None, [str]),
-    "n_features": int,
-    "missing": {"impute", "refuse"},
-    "scale": str,
-    "max_words": int,
-    "gaps": bool,
-    "ignored": [str],
-    "decimal": {".", ","},
-}
-_LABELS = {"names": [str], "column": (None, str), "separator": str}
-# What `fit` records about a model; a model saved from Python may have further details.
-_DETAILS = {
-    "model": str,
-    "rows": int,
-    "fingerprint": [str],
-    "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
-    str: object,
-}
 
 
 def read_training_data(
@@ -128,32 +103,13 @@ class SavedModel:
         """Read a table for this model; the columns `keep` are read as they are written."""
         from labelkin.datasets import read_table
 
-        strings = self._strings(keep)
+        strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
         return read_table(
             data,
-            **_read_options(reading, strings, self._decimal),
+            **_read_options(reading, strings, self.schema.decimal_comma),
             ignore={*self.schema.ignored} - strings,
             n_features=self.schema.n_features or None if _format_of(data) == "libsvm" else None,
         )
-
-    def parse(self, content: bytes, source: str) -> "RawTable":
-        """Return the content of a CSV file as `read` does; errors name it by `source`."""
-        from labelkin.datasets import parse_table
-
-        return parse_table(content, source, as_strings=self._strings(), decimal=self._decimal)
-
-    def _strings(self, keep: Iterable[str] = ()) -> set[str]:
-        """Return the columns that are read as they are written."""
-        kinds = "category", "text", "date", "day_first_date"
-        return {*self.schema.of_kind(*kinds), *keep, *filter(None, [self.labels.column])}
-
-    @property
-    def _decimal(self) -> str | None:
-        """A comma, if it is the decimal mark of the training data.
-
-        A file in which it does not occur reads the same with either.
-        """
-        return "," if self.schema.decimal == "," else None
 
     def predict(
         self, X: Any, decision: Decision | None = None
@@ -172,13 +128,27 @@ class SavedModel:
             )
         if decision is None:
             return labels, scores, self.classifier.thresholds_
-        stored = self.info.details.get("decisions")
-        labels, thresholds = decision.apply(scores, self.labels.names, stored)
+        labels, thresholds = self._apply(decision, scores)
         return labels, scores, thresholds
+
+    def _apply(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+        return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
+
+    def decide(self, decision: Decision, scores: "np.ndarray") -> "np.ndarray":
+        """Return the label sets of scores, by another decision than the model's own."""
+        return self._apply(decision, scores)[0]
+
+    @property
+    def method(self) -> str:
+        """The name of the method in print, or of the class of a model from Python."""
+        from labelkin.methods import METHODS
+
+        name = self.info.details.get("model")
+        return METHODS[name].title if name in METHODS else type(self.classifier.estimator_).__name__
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Name the model file in errors that a model from `fit` cannot cause."""
+        """Name the model file in errors that only a damaged one causes."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
@@ -188,6 +158,8 @@ class SavedModel:
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""
+        from labelkin.evaluation import count_known_rows
+
         return count_known_rows(X, self.info.details.get("fingerprint"))
 
 
@@ -199,23 +171,19 @@ def load_saved_model(
     With `expected_sha256`, a file of another digest is refused.
     """
     from labelkin import TableClassifier
-    from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
-    from labelkin.tabular._kinds import check_kinds
+    from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
     model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
-    try:
-        check_json(info.details, _DETAILS)
-        if not isinstance(model, TableClassifier):
-            model = TableClassifier.around(model, info.label_names)
-        for part, form in ((model.schema_, _SCHEMA), (model.label_columns_, _LABELS)):
-            check_json(json.loads(json.dumps(asdict(part))), form)
-        check_kinds(model.columns_ or {})
-    except (AttributeError, TypeError, ValueError):
-        raise ValueError(f"{path}: the model's description of its input is damaged.") from None
+    if not isinstance(model, TableClassifier):
+        model = TableClassifier.around(model, info.label_names)
+    elif not isinstance(model.schema_, Schema) or not isinstance(
+        model.label_columns_, LabelColumns
+    ):
+        raise ValueError(f"{path}: the model's description of its input is damaged.")
     return SavedModel(model.set_params(device=device), path, info)
 
 

@@ -43,23 +43,23 @@ class Decision:
         return DecisionClassifier(classifier, self.name, cut=cut, random_state=seed)
 
     def apply(
-        self, scores: "np.ndarray", label_names: Sequence[str], stored: Any
+        self, scores: "np.ndarray", label_names: Sequence[str], learned: Any
     ) -> "tuple[np.ndarray, np.ndarray]":
         """Return label sets and the thresholds they rest on.
 
-        `stored` is what `learn_thresholds` found when the model was fitted.
+        `learned` is what `learn_thresholds` returned when the model was fitted.
         """
         import numpy as np
 
         from labelkin.decisions import expected_f1_sets, label_sets
 
-        if self.name == "fixed":
-            cuts = self.cuts(label_names)
-            return label_sets(scores, cuts).astype(int), cuts
         if self.name == "expected_f1":
             return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
-        known = (stored or {}).get(self.name, {})
-        cuts = np.array(known.get("thresholds", []), dtype=float)
+        if self.name == "fixed":
+            known, cuts = {}, self.cuts(label_names)
+        else:
+            known = (learned or {}).get(self.name, {})
+            cuts = np.array(known.get("thresholds", []), dtype=float)
         if len(cuts) != len(label_names):
             raise ValueError(
                 f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
@@ -97,7 +97,7 @@ def _parse_cost(text: str) -> float:
     for part in split_names(text.partition(":")[2]) or [""]:
         name, _, value = (piece.strip() for piece in part.partition("="))
         cost = _parse_number(value)
-        if name.upper() not in costs or cost is None or not 0 < cost < 1e9:
+        if name.upper() not in costs or not 0 < cost < 1e9:
             raise ValueError(
                 f"--decide {text}: write the cost of a missed label (FN) or of a wrong one (FP) "
                 "as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
@@ -111,7 +111,7 @@ def _parse_thresholds(texts: list[str]) -> Decision:
     for text in texts:
         label, equals, number = text.rpartition("=")
         value = _parse_number(number)
-        if value is None or not 0 <= value <= 1 or bool(label) != bool(equals):
+        if not 0 <= value <= 1 or bool(label) != bool(equals):
             raise ValueError(
                 f"--threshold {text}: it takes a probability from 0 to 1, for all labels (0.3) or "
                 "for one (LABEL=0.3)."
@@ -123,46 +123,9 @@ def _parse_thresholds(texts: list[str]) -> Decision:
     return Decision("fixed", shared, by_label)
 
 
-def _parse_number(text: str) -> float | None:
+def _parse_number(text: str) -> float:
+    """Return a number; NaN for any other text, which no range holds."""
     try:
         return float(text)
     except ValueError:
-        return None
-
-
-def learn_thresholds(classifier: Any, y: "np.ndarray") -> dict[str, Any]:
-    """Return thresholds for each decision, so that it can be changed after fitting.
-
-    They rest on the out-of-sample scores of a fitted classifier; without any, the
-    result is empty.
-    """
-    import numpy as np
-
-    from labelkin.decisions import DECISIONS, LabelDecision
-
-    scores = _out_of_sample_scores(classifier, y.shape)
-    if scores is None:
-        return {}
-    found = {}
-    for name in DECISIONS:
-        if name in ("fixed", "expected_f1"):  # learned from nothing
-            continue
-        decision = LabelDecision(name).fit(scores, y)
-        # A label that is never or always predicted has an infinite threshold, which JSON lacks.
-        cuts = np.clip(decision.thresholds_, -1, 2)
-        found[name] = {
-            "thresholds": [round(float(cut), 6) for cut in cuts],
-            "at_least_one": bool(decision.at_least_one_),
-        }
-    return found
-
-
-def _out_of_sample_scores(classifier: Any, shape: tuple[int, ...]) -> Any:
-    import numpy as np
-
-    for name in ("training_scores_", "oob_proba_", "oof_proba_", "loo_proba_"):
-        scores = getattr(classifier, name, None)
-        if isinstance(scores, np.ndarray) and scores.shape == shape and np.isfinite(scores).any():
-            return scores
-    inner = getattr(classifier, "estimator_", None)
-    return None if inner is None else _out_of_sample_scores(inner, shape)
+        return float("nan")

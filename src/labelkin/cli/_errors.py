@@ -6,6 +6,7 @@ bad input. 130: interrupted. A traceback is shown only if LABELKIN_TRACEBACK is 
 
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,10 @@ from labelkin._utils.errors import rename_arguments
 
 # The disk or the machine failed; any other trouble with a file is for the user to repair.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
+
+
+# The kind of a column, an option of its own on the command line.
+_KIND = re.compile(r"columns=\{'(.*?)': '(\w+)'\}")
 
 
 class Interrupted(Exception):
@@ -86,8 +91,9 @@ def _report_os_error(error: OSError) -> int:
 
 def _name_options(error: Exception, options: Mapping[str, str]) -> str:
     """Return an error's message with the library's arguments as options of the command."""
-    message = rename_arguments(error, options)
-    others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in options]
+    message = _KIND.sub(r"--\2 \1", rename_arguments(error, options))
+    known = {"columns", *options}
+    others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
     if others:
         message += f" ({' and '.join(others)} can be passed in Python only)"
     return message

@@ -86,7 +86,7 @@ def check_device(device: str | None, decision: object = None) -> None:
         )
     import numpy as np
 
-    from labelkin._utils.array_api import move_to_device
+    from labelkin.rows import move_to_device
 
     try:
         move_to_device(np.zeros((1, 1)), None, str(device))

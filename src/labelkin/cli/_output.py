@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from labelkin._utils.names import plural as plural
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -78,15 +80,6 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
 def split_names(text: str | None) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> plural(1, "row"), plural(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def file_size(n_bytes: int) -> str:

@@ -1,14 +1,11 @@
-"""The demo's pictures: digits found in test scenes, and the votes and neighbours behind them."""
+"""The demo's picture: digits found in test scenes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from labelkin._utils.plots import BLUE, ORANGE, new_figure
-
-if TYPE_CHECKING:
-    from labelkin.explain import Explanation
 
 # Distinguishable for the colour-blind; signs mark the digits too, for black-and-white prints.
 _MISSED, _WRONG, _RIGHT, _TEXT = BLUE, ORANGE, "#00795A", "#555555"
@@ -37,47 +34,6 @@ def draw_scenes(
         figure.text(x, 0.012, text, color=colour, fontsize=11, ha="left")
     figure.get_layout_engine().set(rect=(0, 0.05, 1, 0.95))
     figure.savefig(path, dpi=130)
-
-
-def draw_explanation(
-    image: np.ndarray,
-    true: np.ndarray,
-    explanation: "Explanation",
-    training: np.ndarray,
-    path: Path,
-) -> None:
-    """Draw a test scene and the members' votes beside the training scenes nearest to it."""
-    figure: Any = new_figure(9, 4.4)
-    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.8])
-    scene, bars = left.subplots(2, 1, height_ratios=[1, 1.5])
-    _show(scene, image)
-    scene.set_title("a test scene", fontsize=11)
-    _caption(scene, true.astype(bool), explanation.predicted)
-    _draw_votes(bars, explanation)
-    right.suptitle("the training scenes nearest to it, over all members", fontsize=11)
-    axes = right.subplots(3, 3)
-    neighbors, labels = explanation.rows, explanation.row_labels
-    counts = explanation.row_measures["members"]
-    assert labels is not None
-    for axis, sample, count, present in zip(axes.flat, neighbors, counts, labels, strict=False):
-        _show(axis, training[sample])
-        digits = " ".join(map(str, np.flatnonzero(present)))
-        axis.set_xlabel(f"{digits}  ·  near in {count} of {explanation.n_members}", fontsize=10)
-    for axis in axes.flat[len(neighbors) :]:
-        axis.axis("off")
-    figure.savefig(path, dpi=130)
-
-
-def _draw_votes(axis: Any, explanation: "Explanation") -> None:
-    """Draw the number of votes for each digit, and the half that decides."""
-    n = explanation.n_members
-    digits = np.arange(len(explanation.votes))
-    colours = np.where(explanation.predicted, "#222222", "#aaaaaa")
-    axis.bar(digits, explanation.votes, color=colours, width=0.7)
-    axis.axhline(n / 2, color=_TEXT, linewidth=1, linestyle="--")
-    axis.set(xticks=digits, xticklabels=explanation.label_names, ylim=(0, n), yticks=[0, n])
-    axis.set_title(f"votes of {n} members (predicted: dark)", fontsize=11)
-    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _show(axis: Any, image: np.ndarray) -> None:

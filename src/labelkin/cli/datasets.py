@@ -37,21 +37,13 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
 
     rows = [(dataset_info(name), find_dataset(name, data)) for name in dataset_names()]
     if as_json:
-        print_json(
-            [
-                {
-                    "name": info.name,
-                    "domain": info.domain,
-                    "task": info.task,
-                    "paper": info.paper,
-                    "path": path and str(path),
-                    "source": info.source,
-                    **info.statistics,
-                }
-                for info, path in rows
-            ],
-            indent=2,
-        )
+        fields = ("name", "domain", "task", "paper", "source")
+        found = [
+            {name: getattr(info, name) for name in fields}
+            | {"path": path and str(path), **info.statistics}
+            for info, path in rows
+        ]
+        print_json(found, indent=2)
         return
     from rich import box
     from rich.table import Table
@@ -59,7 +51,8 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("dataset", no_wrap=True)
     table.add_column("here", justify="center")
-    for column in ("instances", "features", "labels", "cardinality"):
+    counts = ("instances", "features", "labels")
+    for column in (*counts, "cardinality"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("domain", no_wrap=True)
     for info, path in rows:
@@ -67,7 +60,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         table.add_row(
             info.name + (" *" if info.paper else ""),
             "yes" if path else "-",
-            *(f"{figures[column]:,}" for column in ("instances", "features", "labels")),
+            *(f"{figures[column]:,}" for column in counts),
             f"{figures['cardinality']:.3f}" if "cardinality" in figures else "",
             info.domain,
         )
@@ -159,8 +152,8 @@ def fetch(
         bool,
         typer.Option(
             "--trust",
-            help="Download also datasets of which a file has no known checksum; they are compared "
-            "with their expected statistics, no more.",
+            help="Also download datasets without a known checksum; only their statistics are "
+            "checked.",
         ),
     ] = False,
     data: DataHome = None,

@@ -93,20 +93,13 @@ def explain_row(
     `training` has the rows of training, to show them in words.
     """
     import numpy as np
-    from scipy import sparse
-
-    from labelkin.explain import explain
 
     is_frame = hasattr(X, "iloc")
     one = X.iloc[[row]] if is_frame else X[[row]]
-    background, names = None, None
-    if not is_frame:
-        names = saved.schema.names or [f"feature {j + 1}" for j in range(X.shape[1])]
-        if not sparse.issparse(X):
-            background = X if len(X) > 1 else np.zeros_like(X)
-    found = explain(
-        saved.classifier, one, background=background, training=training, feature_names=names
-    )
+    background = None
+    if isinstance(X, np.ndarray):
+        background = X if len(X) > 1 else np.zeros_like(X)
+    found = saved.classifier.explain(one, background=background, training=training)
     labels, scores, _ = saved.predict(one, decision)
     return replace(
         found,

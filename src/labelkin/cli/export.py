@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from labelkin._utils.names import join_names
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
 from labelkin.cli._output import check_output, file_size, print_json
@@ -15,8 +16,6 @@ EXAMPLES = """Examples:
 labelkin export model.skops model.onnx
 
 labelkin export model.skops small.onnx --float32 --json"""
-
-_MAX_SHOWN = 6  # inputs and columns listed by name
 
 
 def command(
@@ -64,16 +63,22 @@ def command(
         file.write(raw)
 
     inputs, outputs = _describe(exported.graph.input), _describe(exported.graph.output)
-    metadata = {entry.key: entry.value for entry in exported.metadata_props}
-    columns = json.loads(metadata.get("feature_names", "[]"))
+    metadata = {
+        entry.key: json.loads(entry.value)
+        for entry in exported.metadata_props
+        if entry.key in ("feature_names", "label_names")
+    }
+    columns = metadata.get("feature_names", [])
     if as_json:
         facts = {"out": str(out), "bytes": len(raw), "columns": columns}
-        facts["labels"] = json.loads(metadata["label_names"])
-        print_json({**facts, "inputs": inputs, "outputs": outputs})
+        print_json(
+            facts | {"labels": metadata["label_names"], "inputs": inputs, "outputs": outputs}
+        )
     elif not quiet:
-        names = f": {_list_some(columns)}" if columns and len(inputs) == 1 else ""
-        feed = ", ".join(f"{tensor['name']!r}: …" for tensor in inputs[:_MAX_SHOWN])
-        feed += ", …" if len(inputs) > _MAX_SHOWN else ""
+        names = f": {join_names(columns, 6)}" if columns and len(inputs) == 1 else ""
+        feed = ", ".join(
+            [f"{tensor['name']!r}: …" for tensor in inputs[:6]] + ["…"][: len(inputs) > 6]
+        )
         typer.echo(f"written: {out} ({file_size(len(raw))})")
         typer.echo(f"inputs:  {_list_tensors(inputs)}{names}")
         typer.echo(f"outputs: {_list_tensors(outputs)}")
@@ -94,11 +99,6 @@ def _describe(tensors: Any) -> list[dict[str, Any]]:
 
 
 def _list_tensors(tensors: list[dict[str, Any]]) -> str:
-    return _list_some(
-        [f"{t['name']} ({t['type']}, {' × '.join(map(str, t['shape']))})" for t in tensors]
-    )
-
-
-def _list_some(texts: list[str]) -> str:
-    more = len(texts) - _MAX_SHOWN
-    return ", ".join(texts[:_MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    shapes = [" × ".join(map(str, one["shape"])) for one in tensors]
+    pairs = zip(tensors, shapes, strict=True)
+    return join_names([f"{one['name']} ({one['type']}, {shape})" for one, shape in pairs], 6)

@@ -10,8 +10,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._decisions import learn_thresholds, parse_decision
-from labelkin.cli._fingerprint import fingerprint
+from labelkin.cli._decisions import parse_decision
 from labelkin.cli._methods import Candidate, check_device, find_candidates, parse_settings
 from labelkin.cli._output import (
     Notes,
@@ -63,6 +62,8 @@ def command(
     check_data_file(data)
     settings = parse_settings(choice.settings)
     decision = parse_decision(deciding)
+    from labelkin.decisions import learn_thresholds
+    from labelkin.evaluation import fingerprint
     from labelkin.persistence import save_model
 
     candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)

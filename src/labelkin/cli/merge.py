@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli._output import plural
+from labelkin._utils.names import plural
 
 
 def command(

@@ -125,10 +125,10 @@ def command(
         )
     wanted = [name for text in keep or () for name in split_names(text)]
     table = saved.read(data, reading, keep=[*wanted, *filter(None, [id_column])])
-    ids: list[Any] = list(range(1, table.n_rows + 1))
+    kept = {"row": list(range(1, table.n_rows + 1))}
     if id_column is not None:
-        ids = _columns_as_written(table, [id_column], "--id")[id_column]
-    kept = _columns_as_written(table, wanted, "--keep")
+        kept = _columns_as_written(table, [id_column], "--id")
+    kept |= _columns_as_written(table, wanted, "--keep")
     notes = Notes(quiet)
     print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     with saved.checked():
@@ -137,9 +137,7 @@ def command(
     labels, scores, _ = saved.predict(X, decision)
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    predictions = Predictions(
-        ids, id_column or "row", kept, names, labels, scores, proba, top, separator, per_label
-    )
+    predictions = Predictions(kept, names, labels, scores, proba, top, separator, per_label)
     if to_stdout:
         predictions.write_text(sys.stdout, format)
         sys.stdout.flush()
@@ -159,15 +157,13 @@ def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dic
     from labelkin.datasets.formats._columns import find_columns
     from labelkin.tabular._columns import column_strings
 
-    if not names:
-        return {}
-    if table.names is None:
+    if names and table.names is None:
         raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
-    if option == "--keep" and names == ["all"] and "all" not in table.names:
-        names = list(table.names)
+    known = table.names or []
+    if option == "--keep" and names == ["all"] and "all" not in known:
+        names = known
+    found = {}
     for name in names:
-        find_columns([name], table.names, table.source)
-    return {
-        name: ["" if cell is None else cell for cell in column_strings(table, name)]
-        for name in dict.fromkeys(names)
-    }
+        find_columns([name], known, table.source)
+        found[name] = ["" if cell is None else cell for cell in column_strings(table, name)]
+    return found

@@ -24,17 +24,17 @@ def command(
     as Markdown, LaTeX and CSV, and the figures as PNG and SVG.
     """
     from labelkin.experiments.report.page import write_report
-    from labelkin.experiments.report.results import read_results
+    from labelkin.experiments.run.results import read_results
 
     recorded = read_results(results)
-    frame = recorded.results
-    names = sorted(set(frame["method"])) if "method" in frame else []
-    if reference not in names and reference != "vpcme":
+    names = sorted(set(recorded.results.get("method", ())))
+    if reference not in (*names, "vpcme"):
         raise ValueError(
             f"--reference {reference}: no such method in {results}; its methods: "
             f"{', '.join(names)}."
         )
     page = write_report(recorded, out, reference=reference, source=str(results))
-    failed = int((frame["status"] != "ok").sum()) if "status" in frame else 0
-    typer.echo(f"{len(frame):,} cells" + (f", {failed:,} of them failed" if failed else ""))
+    failed = sum(status != "ok" for status in recorded.results.get("status", ()))
+    cells = f"{len(recorded.results):,} cells"
+    typer.echo(cells + (f", {failed:,} of them failed" if failed else ""))
     typer.echo(f"page:    {page}\ntables:  {out / 'tables'}\nfigures: {out / 'figures'}")

@@ -3,26 +3,20 @@
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelkin._utils.names import plural
 from labelkin.cli._errors import Interrupted
-from labelkin.cli._output import plural, shell_line, split_names
+from labelkin.cli._output import shell_line, split_names
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Cell
-    from labelkin.experiments.run.runner import Summary
-    from labelkin.experiments.run.sources import Source
-    from labelkin.experiments.run.store import Store
-    from labelkin.experiments.run.views import View
-    from labelkin.methods import Method
-    from labelkin.metrics import Metric
+    from labelkin.experiments.run.view import RunView
 
 
 def command(
@@ -114,13 +108,6 @@ def command(
     jobs: Annotated[
         int, typer.Option(help="Cells computed at the same time; -1: one per core.")
     ] = -1,
-    threads: Annotated[
-        bool, typer.Option("--threads", help="Use threads instead of processes.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(metavar="tcp://…", help="Run on the Dask cluster with this scheduler."),
-    ] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
     mix_revisions: Annotated[
         bool,
@@ -134,34 +121,34 @@ def command(
     A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
     at once: after an interruption of any kind, the same command resumes the run.
     """
+    from joblib import effective_n_jobs
     from rich.console import Console
 
-    from labelkin.experiments.run.groups import QUICK_DATASET, find_group
+    from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
     from labelkin.experiments.run.runner import run
+    from labelkin.experiments.run.sources import find_sources
+    from labelkin.experiments.run.view import RunView
+    from labelkin.methods import user_method
 
     chosen = find_group(group)
-    own = _parse_methods(method or [])
+    own = {found.name: found for found in (user_method(text, COMPARED) for text in method or [])}
+    if len(own) < len(method or []):
+        raise ValueError(f"--method: two methods have the same name, of {', '.join(own)}.")
+    names, among = split_names(datasets), split_names(methods)
+    if not names and not data:
+        names = [QUICK_DATASET] if quick else list(chosen.datasets)
+    if not among:
+        among = [m for m in chosen.methods if names or m not in SECOND_SETTINGS]
     first, count = _parse_repeats(repeats) or (0, 1 if quick else chosen.repeats)
+    seed = None if folds == 1 else chosen.seed
     plan = Plan(
-        group=chosen.name,
-        sources=_find_sources(
-            split_names(datasets),
-            data or [],
-            labels or [],
-            default=(QUICK_DATASET,) if quick else chosen.datasets,
-        ),
-        methods=tuple(dict.fromkeys([*(split_names(methods) or chosen.methods), *own])),
+        sources=find_sources(names, data or [], labels or []),
+        methods=tuple(dict.fromkeys([*among, *own])),
         registry={**COMPARED, **own},
-        protocol=Protocol(
-            count,
-            folds or chosen.folds,
-            stratified,
-            None if folds == 1 else chosen.seed,
-            first_repeat=first,
-        ),
+        protocol=Protocol(count, folds or chosen.folds, stratified, seed, first_repeat=first),
         shard=_parse_shard(shard),
     )
     if not mix_revisions:
@@ -170,20 +157,18 @@ def command(
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     command_line = shell_line("labelkin", *(context.obj or []))
+    titles = {name: plan.short_title(name) for name in plan.methods}
+    heading = f"{chosen.title} · {plan} · store {store}"
+    view = RunView(heading, console, titles, effective_n_jobs(jobs))
     try:
-        summary = run(
-            plan,
-            store,
-            jobs=jobs,
-            threads=threads,
-            cluster=cluster,
-            retry=retry,
-            command=command_line,
-            view=_make_view(plan, chosen.title, store, console, jobs),
-        )
+        rows = run(plan, store, jobs=jobs, retry=retry, command=command_line, view=view)
     except KeyboardInterrupt:
-        raise Interrupted(_interruption(plan, store, command_line)) from None
-    _print_summary(plan, store, summary, console)
+        stored = len(_read_stored(store).keys() & set(plan.cells()))
+        raise Interrupted(
+            f"interrupted: {stored} of {len(plan.cells())} cells are stored in {store}; "
+            f"resume with: {command_line}"
+        ) from None
+    _print_summary(plan, store, rows, view)
 
 
 def _parse_repeats(text: str | None) -> tuple[int, int] | None:
@@ -191,172 +176,69 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     found = re.fullmatch(r"(?:(\d+)\s*-\s*)?(\d+)", text.strip())
-    first, last = (found[1], int(found[2])) if found else (None, 0)
-    end = last if first is None else last + 1
-    if not found or end <= int(first or 0):
+    first, end = (int(found[1] or 0), int(found[2]) + bool(found[1])) if found else (0, 0)
+    if end <= first:
         raise ValueError(f"--repeats {text}: write a number from 1, or a range as in 5-9.")
-    return int(first or 0), end
+    return first, end
 
 
 def _parse_shard(text: str | None) -> tuple[int, int]:
-    if text is None:
-        return 1, 1
-    found = re.fullmatch(r"(\d+)\s*/\s*(\d+)", text.strip())
+    found = re.fullmatch(r"(\d+)\s*/\s*(\d+)", (text or "1/1").strip())
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ValueError(f"--shard {text}: write it as 2/4, the second of four parts.")
     return int(found[1]), int(found[2])
 
 
-def _confirm_revision(plan: "Plan", path: Path) -> None:
-    """Have the user confirm that cells of other code stay beside new ones."""
-    from labelkin.experiments.run.environment import source_revision
+def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
+    """Return what a store holds, by cell."""
+    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.store import Store
 
     if not path.is_file():
-        return
-    here = source_revision()
+        return {}
     with Store(path) as store:
-        cells = plan.cells()
-        if store.done().issuperset(cells):
-            return  # nothing will be computed
-        stored = store.revisions(cells)
-    other = {name or "unknown": n for name, n in stored.items() if name != here}
-    if not other:
+        return {Cell.of(row): row for row in store.rows()}
+
+
+def _confirm_revision(plan: "Plan", path: Path) -> None:
+    """Have the user confirm that cells of other code stay beside new ones."""
+    from labelkin.experiments.run.environment import source_revision
+
+    rows = _read_stored(path)
+    if rows.keys() >= set(plan.cells()):
+        return  # nothing will be computed
+    # All repeats and folds of a dataset and method count: their means would mix revisions.
+    pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
+    stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
+    here = source_revision()
+    del stored[here]
+    if not stored:
         return
-    listed = ", ".join(f"{plural(n, 'cell')} of {name[:16]}" for name, n in other.items())
+    listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
     text = f"{path} holds {listed}, and the code is now {here[:16]}"
     if not sys.stdin.isatty():
         raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
     typer.confirm(f"{text}. Keep these cells and compute the others now?", abort=True)
 
 
-def _parse_methods(texts: list[str]) -> "dict[str, Method]":
-    """Return the user's methods by name."""
-    from labelkin.experiments.run.peers import COMPARED
-    from labelkin.methods import user_method
+def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
+    from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.view import table_of_means
 
-    methods: dict[str, Method] = {}
-    for text in texts:
-        method = user_method(text, COMPARED)
-        if method.name in methods:
-            raise ValueError(f"--method: two methods are named {method.name!r}.")
-        methods[method.name] = method
-    return methods
-
-
-def _find_sources(
-    names: list[str], files: list[str], labels: list[str], default: tuple[str, ...]
-) -> "tuple[Source, ...]":
-    """Return the datasets to run on; the user's files alone replace the default."""
-    from labelkin.experiments.run.sources import file_source, find_source
-
-    if len(labels) not in (0, 1, len(files)):
-        raise ValueError("--labels: give it once for all --data, or once for each, in order.")
-    if labels and not files:
-        raise ValueError("--labels: it describes a --data file, and none is given.")
-    if not names and not files:
-        names = list(default)
-    columns = labels * len(files) if len(labels) == 1 else labels or [""] * len(files)
-    own = [file_source(file, which or None) for file, which in zip(files, columns, strict=True)]
-    return tuple(dict.fromkeys([*(find_source(name) for name in names), *own]))
-
-
-def _make_view(plan: "Plan", title: str, store: Path, console: "Console", jobs: int) -> "View":
-    """Return what shows the progress: live on a terminal, else in lines."""
-    from joblib import effective_n_jobs
-
-    from labelkin.experiments.run.views import LiveView, PlainView
-
-    protocol, (number, count) = plan.protocol, plan.shard
-    repeats = protocol.repeats - protocol.first_repeat
-    parts = f"{repeats} × {protocol.folds} folds"
-    if protocol.is_holdout:
-        parts = plural(repeats, "repeat")
-    share = f", part {number} of {count}" if count > 1 else ""
-    heading = (
-        f"{title} · {plural(len(plan.sources), 'dataset')} × "
-        f"{plural(len(plan.methods), 'method')} × {parts}{share} = "
-        f"{len(plan.cells())} cells · store {store}"
-    )
-    if not console.is_terminal:
-        return PlainView(heading, typer.echo)
-    titles = {name: plan.short_title(name) for name in plan.methods}
-    return LiveView(heading, console, titles, effective_n_jobs(jobs))
-
-
-def _interruption(plan: "Plan", path: Path, command_line: str) -> str:
-    from labelkin.experiments.run.store import Store
-
-    cells = set(plan.cells())
-    try:
-        with Store(path) as store:
-            stored = len(cells & store.done())
-    except (OSError, ValueError):
-        stored = 0
-    return (
-        f"interrupted: {stored} of {len(cells)} cells are stored in {path}; "
-        f"resume with: {command_line}"
-    )
-
-
-def _print_summary(plan: "Plan", path: Path, summary: "Summary", console: "Console") -> None:
-    from labelkin.experiments.run.store import Store
-
-    with Store(path) as store:
-        console.print()
-        console.print(_make_table(plan, store))
-        failures = store.failures(plan.cells())
-    computed = f", {summary.computed} of them computed now" if summary.before else ""
-    console.print(f"\n{summary.total} cells in {path}{computed}", markup=False)
+    console = view.console
+    console.print()
+    console.print(table_of_means(plan, rows))
+    computed = f", {view.computed} of them computed now" if view.before else ""
+    console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
+    failures = [row for row in rows if row["status"] != "ok"]
     if failures:
         console.print("* without the folds that failed")
-    for cell, failure in list(failures.items())[:5]:
-        console.print(f"failed: {cell}: {failure['error']}", style="red", markup=False)
+    for row in failures[:5]:
+        line = f"failed: {Cell.of(row)}: {row['error']}"
+        console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")
     console.print(f"next: {next_line}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)
-
-
-def _make_table(plan: "Plan", store: "Store") -> "Table":
-    """Return the means of this plan's cells: one row per method, one column per metric."""
-    from rich.table import Table
-
-    from labelkin.metrics import METRICS, PAPER_METRICS
-
-    n = len(plan.sources)
-    place = plan.sources[0].name if n == 1 else f"{n} datasets, mean"
-    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 1))
-    table.add_column(f"{place}, %".replace(", ", ",\n"), no_wrap=True)
-    columns = []
-    for key in PAPER_METRICS:
-        metric = METRICS[key]
-        header = f"{metric.title} {metric.arrow}".replace(" ", "\n")
-        table.add_column(header, justify="right", no_wrap=True)
-        columns.append(_format_means(plan, store.metric(key), metric))
-    for row, name in enumerate(plan.methods):
-        table.add_row(plan.short_title(name), *(column[row] for column in columns))
-    return table
-
-
-def _format_means(plan: "Plan", stored: "dict[Cell, float]", metric: "Metric") -> list[str]:
-    """Return each method's mean, the best in bold; with a star if some of its folds failed."""
-    values: dict[str, list[float]] = {name: [] for name in plan.methods}
-    for cell in plan.cells():
-        if cell in stored:
-            values[cell.method].append(stored[cell])
-    expected = len(plan.cells()) // len(plan.methods)
-    complete = [sum(v) / expected for v in values.values() if len(v) == expected]
-    best = (max if metric.greater_is_better else min)(complete, default=None)
-    shown = []
-    for found in values.values():
-        mean = sum(found) / len(found) if found else None
-        text = "–" if mean is None else f"{mean * (100 if metric.percent else 1):.2f}"
-        if found and len(found) < expected:
-            text += "*"
-        elif mean is not None and mean == best:
-            text = f"[bold]{text}[/]"
-        shown.append(text)
-    return shown

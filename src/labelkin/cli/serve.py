@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli import _options as options
-from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._decisions import parse_decision
+from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
+from labelkin.cli._decisions import Decision, parse_decision
 
 if TYPE_CHECKING:
     from socket import socket
+
+    from labelkin.serve import Service
 
 EXAMPLES = """Examples:
 
@@ -62,25 +64,23 @@ def command(
     decision = parse_decision(deciding)
     uvicorn = import_optional("uvicorn", "serve")
     import_optional("starlette", "serve")
-    from labelkin.cli._service import ModelService, check_decision
-    from labelkin.serve import PLACES, Limits, make_app, make_connection_class
+    from labelkin.serve import Limits, make_app
 
     listener = _listen(host, port)
     with listener:
         saved = load_saved_model(model, expected_sha256)
-        if decision is not None:
-            check_decision(saved, decision)
-        service = ModelService(saved, decision)
+        service = make_service(saved, decision)
         limits = Limits(megabytes=megabytes, rows=rows, seconds=seconds)
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
             app,
-            http=make_connection_class(),
+            http="h11",  # bounds the size of headers, unlike faster parsers
             ws="none",
+            limit_concurrency=1000,
+            timeout_keep_alive=5,
             log_level="error",
             access_log=False,
             server_header=False,
-            backlog=PLACES,
             timeout_graceful_shutdown=2,
         )
         if not quiet:
@@ -92,6 +92,20 @@ def command(
         except KeyboardInterrupt:
             if not quiet:
                 typer.echo("stopped", err=True)
+
+
+def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
+    """Return what predicts the rows of requests; a decision that the file lacks is refused."""
+    import numpy as np
+
+    from labelkin.serve import Service
+
+    decide = None
+    if decision is not None:
+        decide = partial(saved.decide, decision)
+        decide(np.full((1, len(saved.labels.names)), 0.5))
+    name, method = saved.path.name, saved.method
+    return Service(saved.classifier, name, method, saved.info.sha256, decide)
 
 
 def _listen(host: str, port: int) -> "socket":

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin._utils.labels import check_labels
 from labelkin.base import Array
+from labelkin.rows import DaskBlocks, as_rows, is_dask, to_device_of, to_numpy
 
 
 def label_similarity(Y_left: Any, Y_right: Any) -> Array:
@@ -45,24 +45,25 @@ class LabelSets:
         self.distinct = distinct
         self.set_of_sample = set_of_sample
         self.shape = len(set_of_sample), distinct.shape[1]
+        self.n_sets = distinct.shape[0]
+        self.sizes = np.diff(distinct.indptr)
+        """Number of labels of each distinct set."""
 
     @classmethod
     def from_matrix(cls, Y: Any) -> "LabelSets":
-        """Find the distinct rows of an (n, q) matrix of 0 and 1."""
-        return cls(*distinct_rows(label_rows(Y)))
+        """Find the distinct rows of an (n, q) matrix of 0 and 1, of a Dask array block by block."""
+        if isinstance(Y, LabelSets):
+            return Y
+        if not is_dask(Y):
+            return cls(*distinct_rows(label_rows(Y)))
+        blocks = DaskBlocks(Y.rechunk({1: -1}).to_delayed().ravel()).collect(_distinct_in_block)
+        distinct, of_set = distinct_rows(sparse.vstack([sets for sets, _ in blocks], format="csr"))
+        first = np.cumsum([0] + [sets.shape[0] for sets, _ in blocks])
+        of_row = [which + start for (_, which), start in zip(blocks, first, strict=False)]
+        return cls(distinct, of_set[np.concatenate(of_row)])
 
     def __len__(self) -> int:
         return self.shape[0]
-
-    @property
-    def n_sets(self) -> int:
-        """Number of distinct label sets."""
-        return self.distinct.shape[0]
-
-    @cached_property
-    def sizes(self) -> Array:
-        """Number of labels of each distinct set."""
-        return np.diff(self.distinct.indptr)
 
     @cached_property
     def similarity_table(self) -> Array:
@@ -74,6 +75,16 @@ class LabelSets:
         """Return which pairs of distinct sets have a similarity of at least the threshold."""
         shared = shared_labels(self.distinct[left], self.distinct[right])
         return dice(shared, self.sizes[left] + self.sizes[right]) >= threshold
+
+    def matrix(self, rows: Any = slice(None)) -> Array:
+        """Return the labels of some rows, or of all, as a matrix."""
+        return labels_of_sets(self.set_of_sample[rows], self.distinct)
+
+    def differ_from(self, labels: Any) -> Array:
+        """Return which samples' predicted labels, (n, q) of any kind, are not their label set."""
+        rows = as_rows(labels)
+        parts = [rows.split(self.set_of_sample)]
+        return np.concatenate(rows.collect(_differs_in_block, parts, [self.distinct]))
 
     def find_pairs(
         self, left: Array, right: Array, must_link: bool, threshold: float
@@ -92,6 +103,11 @@ class LabelSets:
         cannot_link[row[similar], column[similar]] = False
         row, column = np.nonzero(cannot_link)
         return row, column
+
+
+def labels_of_sets(sets: Array, distinct: sparse.csr_array) -> Array:
+    """Return the (n, q) label matrix of rows from the numbers of their label sets."""
+    return distinct[sets].toarray().astype(np.uint8)
 
 
 def label_rows(Y: Any) -> sparse.csr_array:
@@ -126,3 +142,18 @@ def shared_labels(left: sparse.csr_array, right: sparse.csr_array) -> Array:
 def dice(shared: Array, sizes: Array) -> Array:
     """Return 2 · shared / sizes, and 1 for two empty sets."""
     return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))
+
+
+# Functions of a block.
+
+
+def _distinct_in_block(Y: Any) -> tuple[sparse.csr_array, Array]:
+    if not Y.shape[0]:
+        return sparse.csr_array((0, Y.shape[1]), dtype=np.int64), np.empty(0, dtype=np.intp)
+    return distinct_rows(label_rows(Y))
+
+
+def _differs_in_block(labels: Any, sets: Array, distinct: sparse.csr_array) -> Array:
+    if sparse.issparse(labels):
+        return np.diff(sparse.csr_array(labels != distinct[sets]).indptr) > 0
+    return (to_numpy(labels) != labels_of_sets(sets, distinct)).any(axis=1)

@@ -6,17 +6,15 @@ work is on the distinct label sets: their similarities are a small table, from w
 either kind are drawn exactly, however rare the kind is.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import to_device_of, to_numpy
 from labelkin.base import Array
 from labelkin.constraints._label_sets import LabelSets
-from labelkin.constraints._weighted import WeightedGroups, draw_by_mass, no_pairs
+from labelkin.rows import to_device_of, to_numpy
 
 # Up to this many distinct label sets, all their similarities are kept (72 MB).
 _TABLE_SETS = 3_000
@@ -56,20 +54,90 @@ def draw_constraints(
     return to_device_of(pairs[0], Y), to_device_of(pairs[1], Y)
 
 
+class WeightedGroups:
+    """Samples in groups, to be drawn by weight within their group.
+
+    `order` are the samples group by group; `starts`, (n_groups + 1,), is where each group begins
+    in this order, and where the last one ends.
+    """
+
+    def __init__(self, weights: Array, order: Array, starts: Array) -> None:
+        self._order, self._start = order, starts
+        w = weights[order]
+        g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        self.mass = np.add.reduceat(w, starts[:-1])
+        # Pairs within a group: w_i times the weight of the others, exactly 0 without others.
+        paired = w * np.maximum(self.mass[g] - w, 0)
+        self.mass_within = np.add.reduceat(paired, self._start[:-1])
+        # Shares of the group: groups of tiny weight lose no digits against heavy ones.
+        with np.errstate(invalid="ignore"):
+            self._share = np.where(w > 0, w / self.mass[g], 0.0)
+            share_within = np.where(paired > 0, paired / self.mass_within[g], 0.0)
+        self._cumulated = np.concatenate([[0.0], np.cumsum(self._share)])
+        self._cumulated_within = np.concatenate([[0.0], np.cumsum(share_within)])
+
+    def draw_pairs(self, left: Array, right: Array, rng: Any) -> Array:
+        """Draw one pair (i, j), i ≠ j, for each pair of groups; no pairs if a group has none."""
+        within = left == right
+        if within.any() and not self.mass_within[left[within]].all():
+            return no_pairs()
+        u = rng.random_sample((2, len(left)))
+        pairs = np.empty((len(left), 2), dtype=np.intp)
+        for chosen in (within, ~within):
+            if not chosen.any():
+                continue
+            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
+            if chosen is within:
+                first = self._position(self._cumulated_within, a, u_first)
+                second = self._position_without(first, a, u_second)
+            else:
+                first = self._position(self._cumulated, a, u_first)
+                second = self._position(self._cumulated, b, u_second)
+            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
+        return pairs
+
+    def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
+        """Return one position of each group, drawn by the cumulated shares."""
+        low, high = self._start[group], self._start[group + 1]
+        target = cumulated[low] + u * (cumulated[high] - cumulated[low])
+        return np.clip(np.searchsorted(cumulated, target, side="right") - 1, low, high - 1)
+
+    def _position_without(self, excluded: Array, group: Array, u: Array) -> Array:
+        """Return positions by weight, as `_position` does, skipping the excluded sample."""
+        low, high = self._start[group], self._start[group + 1]
+        total = self._cumulated[high] - self._cumulated[low] - self._share[excluded]
+        target = self._cumulated[low] + u * total
+        target = target + np.where(target >= self._cumulated[excluded], self._share[excluded], 0)
+        found = np.searchsorted(self._cumulated, target, side="right") - 1
+        found = np.clip(found, low, high - 1)
+        # Rounding can still end on the excluded sample; its neighbour in the group is next.
+        beside = np.where(excluded + 1 < high, excluded + 1, excluded - 1)
+        return np.where(found == excluded, beside, found)
+
+
+def draw_by_mass(cumulated: Array, u: Array) -> Array:
+    """Draw indices by cumulated mass; never one without mass."""
+    drawn = np.searchsorted(cumulated, u * cumulated[-1], side="right")
+    return np.minimum(drawn, np.searchsorted(cumulated, cumulated[-1], side="left"))
+
+
+def no_pairs() -> Array:
+    """Return an empty list of pairs."""
+    return np.empty((0, 2), dtype=np.intp)
+
+
 class ConstraintSampler:
     """Draws must-link and cannot-link pairs from given label sets: a matrix, or `LabelSets`."""
 
     def __init__(self, Y: Any) -> None:
-        self.label_sets = Y if isinstance(Y, LabelSets) else LabelSets.from_matrix(Y)
-        self.n_samples = len(self.label_sets)
-
-    @cached_property
-    def _groups(self) -> tuple[Array, Array]:
-        """The samples ordered by their label sets, and where each set begins."""
+        self.label_sets = LabelSets.from_matrix(Y)
+        self.n_samples = self.label_sets.shape[0]
+        # The samples ordered by their label sets, and where each set begins.
         of_sample = self.label_sets.set_of_sample
-        order = np.argsort(of_sample, kind="stable")
-        starts = np.searchsorted(of_sample[order], np.arange(self.label_sets.n_sets + 1))
-        return order, starts
+        self._order = np.argsort(of_sample, kind="stable")
+        self._starts = np.searchsorted(
+            of_sample[self._order], np.arange(self.label_sets.n_sets + 1)
+        )
 
     def draw(
         self,
@@ -110,7 +178,7 @@ class ConstraintSampler:
             return no_pairs(), no_pairs()
         n_must_link = self.n_samples if n_must_link is None else n_must_link
         n_cannot_link = self.n_samples if n_cannot_link is None else n_cannot_link
-        groups = WeightedGroups(weights, *self._groups)
+        groups = WeightedGroups(weights, self._order, self._starts)
         if self.label_sets.n_sets <= _TABLE_SETS:
             is_must_link = self.label_sets.similarity_table >= threshold
             return (
@@ -145,8 +213,10 @@ class ConstraintSampler:
 
     def _draw_from_table(self, linked: Array, size: int, groups: WeightedGroups, rng: Any) -> Array:
         """Draw pairs of linked label sets by their mass, then a sample of each set."""
+        mass = np.multiply.outer(groups.mass, groups.mass)
+        np.fill_diagonal(mass, groups.mass_within)
         set_pairs = np.flatnonzero(linked)
-        cumulated = np.cumsum(groups.mass_of_all_pairs().ravel()[set_pairs])
+        cumulated = np.cumsum(mass.ravel()[set_pairs])
         if not size or not len(cumulated) or cumulated[-1] == 0:
             return no_pairs()
         drawn = set_pairs[draw_by_mass(cumulated, rng.random_sample(size))]

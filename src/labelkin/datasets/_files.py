@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError, open_for_reading, strip_compression
+from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets.formats._arff import read_arff, read_arff_table, write_arff
 from labelkin.datasets.formats._columns import Labels
@@ -92,8 +92,8 @@ def _begins_as_libsvm(path: str | Path) -> bool:
     """Return whether the first line is a row of LibSVM, true of a file that does not exist."""
     if not Path(path).is_file():
         return True
-    with open_for_reading(path) as file:
-        return _LIBSVM_ROW.fullmatch(file.readline(2**20)) is not None
+    first = read_unpacked(path).partition(b"\n")[0]
+    return _LIBSVM_ROW.fullmatch(first) is not None
 
 
 def read(

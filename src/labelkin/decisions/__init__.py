@@ -3,5 +3,13 @@
 from labelkin.decisions._classifier import DecisionClassifier
 from labelkin.decisions._cuts import expected_f1_sets
 from labelkin.decisions._label_decision import DECISIONS, LabelDecision, label_sets
+from labelkin.decisions._learned import learn_thresholds
 
-__all__ = ["DECISIONS", "DecisionClassifier", "LabelDecision", "expected_f1_sets", "label_sets"]
+__all__ = [
+    "DECISIONS",
+    "DecisionClassifier",
+    "LabelDecision",
+    "expected_f1_sets",
+    "label_sets",
+    "learn_thresholds",
+]

@@ -20,9 +20,11 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from labelkin._utils.scoring import estimator_scores
+from labelkin._utils.labels import label_names
+from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
 from labelkin.decisions._label_decision import LabelDecision, check_decision, needs_scores
+from labelkin.metrics._estimators import estimator_scores
 from labelkin.model_selection import IterativeStratifiedKFold
 from labelkin.neighbors import MLkNNClassifier
 
@@ -58,8 +60,10 @@ class DecisionClassifier(MultiLabelClassifier):
         Folds for the out-of-fold scores; an int: stratified by the labels.
     at_least_one, shrinkage
         As in `LabelDecision`.
-    cut : float or array-like of shape (n_labels,), default=None
-        As in `LabelDecision`; None: 0.5, or 0 for an estimator without ``predict_proba``.
+    cut : float, array-like of shape (n_labels,) or dict, default=None
+        As in `LabelDecision`; None: 0.5, or 0 for an estimator without ``predict_proba``. A dict
+        gives thresholds of single labels, by their name in `label_names_` or their number, such as
+        ``{"obesity": 0.2}``; the other labels are decided as without it.
     n_jobs : int, default=None
         Folds fitted at the same time (joblib).
     random_state : int, RandomState instance or None, default=None
@@ -112,7 +116,7 @@ class DecisionClassifier(MultiLabelClassifier):
         "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "cv_object"],
         "at_least_one": ["boolean", StrOptions({"auto"})],
         "shrinkage": [Interval(Real, 0, None, closed="left")],
-        "cut": [None, Real, "array-like"],
+        "cut": [None, Real, "array-like", dict],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
     }
@@ -161,6 +165,7 @@ class DecisionClassifier(MultiLabelClassifier):
         check_decision(self.decision)
         params = self._route(params)
         y = self._validate_target(X, y)
+        by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
         target = y.astype(np.int64)  # some estimators write −1 into a copy
@@ -172,17 +177,40 @@ class DecisionClassifier(MultiLabelClassifier):
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
         self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
-        cut = self.cut
-        if cut is None:
-            cut = 0.5 if hasattr(base, "predict_proba") else 0.0
+        usual = 0.5 if hasattr(base, "predict_proba") else 0.0
         self.decision_ = LabelDecision(
             self.decision,
             at_least_one=self.at_least_one,
             shrinkage=self.shrinkage,
-            cut=cut,
+            cut=usual if by_hand or self.cut is None else self.cut,
         ).fit(self.training_scores_, y)
         self.thresholds_ = self.decision_.thresholds_
+        for number, threshold in by_hand.items():
+            self.thresholds_[number] = threshold
         return self
+
+    def _thresholds_by_hand(self, n_labels: int) -> dict[int, float]:
+        """Return the thresholds of a dict by the numbers of the labels."""
+        if not isinstance(self.cut, dict):
+            return {}
+        if self.decision == "expected_f1":
+            raise ValueError(
+                "decision='expected_f1' has no thresholds: choose another decision, or leave out "
+                "cut."
+            )
+        names = label_names(self)
+        numbers = dict(zip([*names, *range(n_labels)], [*range(n_labels)] * 2, strict=True))
+        found = {}
+        for label, threshold in self.cut.items():
+            if label not in numbers:
+                raise ValueError(
+                    f"cut has a threshold for the label {label!r}, which y does not have."
+                    f"{did_you_mean(str(label), names)}"
+                )
+            if not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
+                raise ValueError(f"cut[{label!r}] must be a number, got {threshold!r}.")
+            found[numbers[label]] = float(threshold)
+        return found
 
     @property
     def _estimator(self) -> Any:

@@ -3,14 +3,14 @@
 from itertools import count
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
-from labelkin._utils.array_api import is_device_array
 from labelkin._utils.parallel import effective_n_threads, map_parallel, map_threads
-from labelkin.base import is_dask
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
+from labelkin.rows import as_rows
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):
@@ -83,12 +83,13 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
         data, seeds, report = self._prepare(X, y, sample_weight, at_once)
         numbers = count(1)
+        rows = as_rows(X)
         # Rows on Dask workers or on a device are there already: members are not sent elsewhere.
-        run = map_threads if is_dask(X) or is_device_array(X) else map_parallel
+        run = map_parallel if rows.in_threads else map_threads
         members = run(
             lambda seed: train_member(data, seed),
             seeds,
-            1 if is_device_array(X) else self.n_jobs,
+            self.n_jobs if rows.place.on_host else 1,
             lambda member: report(next(numbers), member),
         )
-        return self._finish(data, members, data.equal_weights())
+        return self._finish(data, members, np.full(len(rows), 1 / len(rows)))

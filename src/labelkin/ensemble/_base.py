@@ -14,13 +14,12 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.array_api import astype, is_device_array, to_device_of, to_numpy
 from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
-from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, is_dask
+from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.ensemble._explain import explain_ensemble
-from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, threshold_range
+from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
 from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
 from labelkin.explain import ExplainMixin
@@ -29,6 +28,7 @@ from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import warn_if_missing
+from labelkin.rows import Place, to_device_of, to_numpy
 
 
 class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
@@ -42,7 +42,6 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     vote_weights_: Array
     calibration_: SlopeCalibration | None
     sample_weights_: Array
-    _needs = None
     _fitted_array = "sample_weights_"
     # Called with the number and the training error of each member when it is trained. Set it
     # on an instance to follow a long fit; it is no parameter, and a clone does not have it.
@@ -112,8 +111,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         Returned are the data, the members' seeds, and a function to be called with the number of
         each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
-        base = self._check_base(X)
-        self._check_parameters()
+        base = self._check_parameters(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=self.n_estimators)
         data = TrainingSet.prepare(self, X, y, base, sample_weight)
@@ -185,16 +183,15 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             self.calibration_ = SlopeCalibration().fit(proba[predicted], Y[predicted])
 
     def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
-        """Yield (probabilities, labels) of each member in turn."""
-        n_labels = 1 if self._one_target else self.classes_.shape[0]
+        """Yield (probabilities, labels) of each member in turn, on the host."""
         project = project_all(self.projections_, X)
 
         def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
             projection, estimator = member
-            return proba_and_labels(estimator, project(projection), n_labels)
+            return proba_and_labels(estimator, project(projection))
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
-        n_jobs = 1 if is_device_array(X) else self.n_jobs
+        n_jobs = self.n_jobs if Place.of(X).on_host else 1
         # In batches, so that the outputs of one batch are held at a time.
         for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
             yield from map_parallel(output, members[batch], n_jobs)
@@ -204,7 +201,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         proba, votes, total = 0, 0, 0.0
         for output, weight in zip(outputs, to_numpy(self.vote_weights_).tolist(), strict=True):
             proba = proba + weight * output[0]
-            votes = votes + weight * astype(output[1], output[0].dtype)
+            votes = votes + weight * output[1].astype(output[0].dtype)
             total += weight
             # The division comes last: half of any number of equal votes is exactly one half.
             yield proba / total, votes / total
@@ -222,13 +219,13 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     def _calibrated(self, proba: Array) -> Array:
         if self.calibration_ is None:
             return proba
-        return astype(to_device_of(self.calibration_(to_numpy(proba)), proba), proba.dtype)
+        return self.calibration_(proba).astype(proba.dtype)
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibrated(self._mean(self._member_outputs(X))[0])
+        return to_device_of(self._calibrated(self._mean(self._member_outputs(X))[0]), X)
 
     def _labels(self, X: Matrix) -> Array:
-        return self._decide(*self._mean(self._member_outputs(X)))
+        return to_device_of(self._decide(*self._mean(self._member_outputs(X))), X)
 
     def _predict_dask(self, X: Any, method: str) -> Any:
         members = getattr(self, "estimators_", [None])
@@ -253,7 +250,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         """
         X = self._validate_predict(X, "staged_predict_proba")
         for proba, _ in self._stages(self._member_outputs(X)):
-            yield self._as_proba(self._calibrated(proba))
+            yield self._as_proba(to_device_of(self._calibrated(proba), X))
 
     def staged_predict(self, X: ArrayLike) -> Iterator[Array]:
         """Yield the result of ``predict`` with one member, with two, and so on.
@@ -269,7 +266,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         """
         X = self._validate_predict(X, "staged_predict")
         for proba, votes in self._stages(self._member_outputs(X)):
-            yield self._as_target(self._decide(proba, votes))
+            yield self._as_target(to_device_of(self._decide(proba, votes), X))
 
     _explain_row = explain_ensemble
 
@@ -282,24 +279,29 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         known = self.estimator is None or type(self.estimator) is MLkNNClassifier
         return known and self.bag is None and self.threshold != "auto"
 
-    def _check_base(self, X: Matrix) -> Any:
-        """Return an unfitted copy of the base classifier that can be fitted to X."""
+    @property
+    def _needs(self) -> str | None:  # type: ignore[override]
+        blockwise = self.estimator is None or isinstance(self.estimator, MLkNNClassifier)
+        blockwise = blockwise and self.bag is None and self.max_features is None
+        return None if blockwise and self.threshold != "auto" else "rows in memory"
+
+    def _check_parameters(self, X: Matrix) -> Any:
+        """Check parameters that depend on each other; return an unfitted copy of the base."""
         base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
-        if is_device_array(X) and not get_tags(base).array_api_support:
+        if not Place.of(X).on_host and not get_tags(base).array_api_support:
             raise ValueError(
                 f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."
             )
-        if is_dask(X):
-            self._check_dask(base)
         if "n_jobs" in (parameters := base.get_params()) and parameters["n_jobs"] is None:
             base.set_params(n_jobs=self.n_jobs)
-        return base
-
-    def _check_parameters(self) -> None:
-        bounds = (0, 1) if self.threshold == "auto" else threshold_range(self.threshold)
-        numbers = len(bounds) == 2 and all(isinstance(bound, Real) for bound in bounds)
-        if not (numbers and 0 <= bounds[0] <= bounds[1] <= 1):
+        bounds = self.threshold if isinstance(self.threshold, (tuple, list)) else (0, 1)
+        if not (
+            len(bounds) == 2
+            and isinstance(bounds[0], Real)
+            and isinstance(bounds[1], Real)
+            and 0 <= bounds[0] <= bounds[1] <= 1
+        ):
             raise ValueError(
                 "threshold must be a number in [0, 1] or a pair (low, high) with "
                 f"0 <= low <= high <= 1, got {self.threshold!r}."
@@ -309,24 +311,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             raise ValueError(
                 f"{setting} learns from out-of-bag predictions: set bag too, for instance bag=0.6."
             )
-
-    def _check_dask(self, base: Any) -> None:
-        if not isinstance(base, MLkNNClassifier):
-            raise ValueError(
-                f"estimator={type(base).__name__} cannot be fitted to Dask arrays, only "
-                "MLkNNClassifier can; bring the data into memory with X.compute()."
-            )
-        in_memory = {
-            "bag": self.bag is not None,
-            "threshold='auto'": self.threshold == "auto",
-            "max_features": self.max_features is not None,
-        }
-        for setting, is_set in in_memory.items():
-            if is_set:
-                raise ValueError(
-                    f"{setting} needs the rows in memory: give X and y as NumPy arrays, or "
-                    f"leave {setting.partition('=')[0]} at its default."
-                )
+        return base
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,46 +5,32 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from labelkin._utils.array_api import (
-    astype,
-    is_device_array,
-    namespace_and_device,
-    take_rows,
-    to_device_of,
-    to_numpy,
-)
-from labelkin._utils.scoring import estimator_labels, estimator_proba
-from labelkin.base import Array, Matrix, is_dask, set_random_states
+from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
-from labelkin.constraints._blocks import BlockLabelSets
 from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
+from labelkin.metrics._estimators import estimator_labels, labels_and_scores
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
-from labelkin.projection._blocks import BlockRows
 from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
-from labelkin.projection._scatter import TrainingRows
-
-_NEIGHBOURS = (MLkNNClassifier, IBLRClassifier)
+from labelkin.projection._pairwise import training_rows
+from labelkin.rows import as_rows, take, to_device_of, to_numpy
 
 
 @dataclass(frozen=True)
 class TrainingSet:
     """What all members share, prepared once.
 
-    Pairs and weights are drawn and kept on the host, from `Y`; `labels` are the same where the
-    samples are. Between two members only the pairs and the misclassified samples are copied.
+    Pairs and weights are drawn and kept on the host; the samples stay where they are.
     """
 
     X: Matrix
     rows: Any
-    """`TrainingRows` of X, or `BlockRows` of rows on Dask workers."""
+    """What projections are learned from: `TrainingRows` or `BlockRows`."""
     Y: Any
-    """Labels on the host: an array, a CSR array or `BlockLabelSets`."""
-    labels: Any
+    """Labels on the host, an array or a CSR array; of rows on Dask, `LabelSets`."""
     sampler: ConstraintSampler
     base: Any
     """The base classifier, not fitted."""
@@ -53,43 +39,33 @@ class TrainingSet:
     parameters: dict[str, Any]
     """Those of the ensemble."""
     space: RowSpace | None
-    """What members share that were learned in the row space of X, on the host."""
+    """What members of neighbours share that were learned in the row space of X."""
 
     @classmethod
-    def prepare(cls, ensemble: Any, X: Matrix, Y: Any, base: Any, sample_weight: Any) -> Any:
+    def prepare(cls, ensemble: Any, X: Matrix, y: Any, base: Any, sample_weight: Any) -> Any:
         """Prepare validated data for the members of an ensemble."""
-        rows: Any
+        rows, sampler = as_rows(X), ConstraintSampler(y)
+        training = training_rows(rows)
         space = None
-        if is_dask(X):
-            Y = labels = BlockLabelSets.from_target(Y)
-            rows = BlockRows(X.persist())
-        else:
-            labels = Y if sparse.issparse(Y) else to_device_of(Y, X)
-            rows = TrainingRows(X)
-            if rows.basis is not None and not is_device_array(X) and isinstance(base, _NEIGHBOURS):
-                space = RowSpace.of_rows(rows, X)
-        sampler = ConstraintSampler(Y)
+        neighbors = isinstance(base, (MLkNNClassifier, IBLRClassifier))
+        if neighbors and rows.in_threads and training.basis is not None:
+            space = RowSpace.of_rows(training, X)
         if sample_weight is not None:
             sample_weight = sampler.check_weights(sample_weight)
-        parameters = ensemble.get_params(deep=False)
-        return cls(X, rows, Y, labels, sampler, base, sample_weight, parameters, space)
+        return cls(
+            X=X,
+            rows=training,
+            Y=sampler.label_sets if rows.lazy else y,
+            sampler=sampler,
+            base=base,
+            sample_weight=sample_weight,
+            parameters=ensemble.get_params(deep=False),
+            space=space,
+        )
 
     def with_parameters(self, **parameters: Any) -> "TrainingSet":
         """Return the same data for members with other parameters."""
         return replace(self, parameters={**self.parameters, **parameters})
-
-    def equal_weights(self) -> Array:
-        """Return w_i = 1/n (Table 1, line 4)."""
-        return np.full(self.Y.shape[0], 1 / self.Y.shape[0])
-
-    def misclassified(self, labels: Any) -> Array:
-        """Return which samples' predicted label sets are not the true ones, on the host."""
-        if isinstance(self.Y, BlockLabelSets):
-            return self.Y.misclassified(labels)
-        if sparse.issparse(labels):
-            return np.diff(sparse.csr_array(labels != self.labels).indptr) > 0
-        xp, _ = namespace_and_device(labels)
-        return to_numpy(xp.any(astype(labels, "bool") != astype(self.labels, "bool"), axis=1))
 
 
 class Member:
@@ -113,7 +89,7 @@ class Member:
         options = data.parameters
         self._data, self._rng = data, np.random.RandomState(seed)
         self.projection = PairwiseConstraintProjection(
-            threshold=float(self._rng.uniform(*threshold_range(options["threshold"]))),
+            threshold=float(self._rng.uniform(*np.broadcast_to(options["threshold"], 2))),
             n_must_link=options["n_must_link"],
             n_cannot_link=options["n_cannot_link"],
             random_state=int(seed),
@@ -148,12 +124,8 @@ class Member:
 
     def project(self, must_link: Array, cannot_link: Array) -> Matrix:
         """Learn W from the pairs (line 14, a); return z = Wᵀx of the samples (line 15, b)."""
-        W = self.projection._learn(self.rows, must_link, cannot_link)
-        space = self._data.space
-        if space is not None and self.rows is self._data.rows and len(cannot_link):
-            self.projection = RowSpaceProjection.of_span(self.projection, space, W)
-            W = self.projection.directions_
-        return self.rows.project(W)
+        self._W = self.projection._learn(self.rows, must_link, cannot_link)
+        return self.rows.project(self._W)
 
     def train(self, Z: Matrix) -> Array:
         """Train the base classifier (line 16, c); return the samples that it misclassifies.
@@ -163,47 +135,41 @@ class Member:
         data = self._data
         self.estimator = set_random_states(clone(data.base), self._rng)
         if self.outside is None:
-            wrong = _fit_misclassified(self.estimator, Z, data)
+            labels = _fit_labels(self.estimator, Z, data.Y)
+            wrong = data.sampler.label_sets.differ_from(labels)
             self.error = wrong.mean()
         else:
-            found = _fit_predict_outside(self.estimator, Z, data, self._bag, self.outside)
+            found = _fit_predict_outside(self.estimator, Z, data.Y, self._bag, self.outside)
             self.proba, self.labels = to_numpy(found[0]), to_numpy(found[1])
             wrong = np.zeros(len(self._weights), dtype=bool)
             wrong[self.outside] = (self.labels != data.Y[self.outside]).any(axis=1)
             self.error = wrong.sum() / max(1, len(self.outside))
-        share_row_space(self.estimator, self.projection)
+        in_space = self.rows is data.rows and self.projection.cannot_link_.shape[0] > 0
+        if data.space is not None and in_space:
+            self.projection = RowSpaceProjection.of_span(self.projection, data.space, self._W)
+            share_row_space(self.estimator, self.projection, self._W)
         return wrong
 
 
 def train_member(data: TrainingSet, seed: int) -> Member:
     """Train a member that does not depend on others: all samples have the user's weights."""
-    member = Member(data, seed, data.equal_weights())
+    member = Member(data, seed, np.ones(data.Y.shape[0]))
     member.train(member.project(*member.draw_pairs()))
     return member
 
 
-def threshold_range(threshold: Any) -> Any:
-    """Return the lowest and the highest Θ."""
-    return (threshold, threshold) if np.isscalar(threshold) else threshold
-
-
-def _fit_misclassified(estimator: Any, Z: Matrix, data: TrainingSet) -> Array:
-    """Fit, and return which training samples are misclassified: left out, where possible."""
-    in_memory = not (is_dask(Z) or is_device_array(Z))
-    if type(estimator) is MLkNNClassifier and in_memory:
+def _fit_labels(estimator: Any, Z: Matrix, Y: Any) -> Matrix:
+    """Fit, and return the labels of the training samples: each left out, where possible."""
+    if type(estimator) is MLkNNClassifier:
         # Labels, not probabilities, which would be dense where the labels are sparse.
-        estimator._validate_params()
-        estimator._set_shapes(Z, data.labels)
-        return data.misclassified(estimator._fit_loo_labels(Z, data.labels))
+        return estimator._fit_loo_labels(Z, Y)
     if hasattr(estimator, "fit_loo_proba"):
-        return data.misclassified(estimator.fit_loo_proba(Z, data.Y) > 0.5)
-    if is_device_array(Z):
-        return data.misclassified(estimator.fit(Z, data.labels).predict(Z))
-    return data.misclassified(estimator_labels(estimator.fit(Z, _target(estimator, data.Y)), Z))
+        return estimator.fit_loo_proba(Z, Y) > 0.5
+    return estimator_labels(estimator.fit(Z, _target(estimator, Y, Z)), Z)
 
 
 def _fit_predict_outside(
-    estimator: Any, Z: Matrix, data: TrainingSet, bag: Array, rows: Array
+    estimator: Any, Z: Matrix, Y: Array, bag: Array, rows: Array
 ) -> tuple[Array, Array]:
     """Fit, and return out-of-bag probabilities and labels of the rows outside the bag.
 
@@ -212,17 +178,11 @@ def _fit_predict_outside(
     """
     method = getattr(estimator, "fit_loo_proba", None)
     if method is not None and "strict" in inspect.signature(method).parameters:
-        proba = method(Z, data.Y, strict=True)
-        proba = take_rows(proba, to_device_of(rows, proba))
+        proba = take(method(Z, Y, strict=True), rows)
         return proba, proba > 0.5
-    Y = data.Y
-    if is_device_array(Z):
-        bag, rows = to_device_of(bag, Z), to_device_of(rows, Z)
-        estimator.fit(take_rows(Z, bag), take_rows(data.labels, bag))
-        return proba_and_labels(estimator, take_rows(Z, rows), Y.shape[1])
     inside = Y[bag]
     try:
-        estimator.fit(Z[bag], _target(estimator, inside))
+        estimator.fit(take(Z, bag), _target(estimator, inside, Z))
     except ValueError as error:
         vanished = np.flatnonzero((inside == inside[0]).all(axis=0) & (Y[0] != Y).any(axis=0))
         if not len(vanished):
@@ -232,22 +192,23 @@ def _fit_predict_outside(
             f"constant ({error}); use a larger bag, or a base that accepts constant labels, such "
             "as OneVsRestClassifier."
         ) from error
-    return proba_and_labels(estimator, Z[rows], Y.shape[1])
+    return proba_and_labels(estimator, take(Z, rows))
 
 
-def _target(estimator: Any, Y: Array) -> Array:
-    """Return labels in the form that the base classifier accepts."""
+def _target(estimator: Any, Y: Array, Z: Matrix) -> Array:
+    """Return labels in the form that the base classifier accepts, where the samples are."""
     target = Y.astype(np.int64)  # a signed copy: some bases write −1 into it
     single = Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output
-    return target.ravel() if single else target
+    return to_device_of(target.ravel() if single else target, Z)
 
 
-def proba_and_labels(estimator: Any, Z: Matrix, n_labels: int) -> tuple[Array, Array]:
-    """Return probabilities, as `estimator_proba` does, and labels of a fitted base classifier."""
-    if type(estimator) in _NEIGHBOURS:
-        proba = estimator._proba(Z)
-        return proba, proba > 0.5  # what predict returns, without a second neighbour search
-    if is_device_array(Z):
-        return estimator.predict_proba(Z), estimator.predict(Z)
-    labels = estimator_labels(estimator, Z)
-    return estimator_proba(estimator, Z, labels), labels
+def proba_and_labels(estimator: Any, Z: Matrix) -> tuple[Array, Array]:
+    """Return probabilities, or labels in their place, and labels of a fitted base classifier.
+
+    Both are NumPy arrays.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        labels = estimator_labels(estimator, Z)
+        return labels.astype(np.float64), labels
+    labels, proba = labels_and_scores(estimator, Z)
+    return proba, labels

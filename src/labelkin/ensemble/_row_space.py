@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._features import feature_values
 from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import convert_arrays
 
 
 class RowSpace:
@@ -180,20 +180,26 @@ class RowSpaceSearch(ExactSearch):
     """The nearest of the projected samples z = Wᵀr, which are not held.
 
     Products with queries are those with the samples r in the row space: qᵀz = (Wq)ᵀr. `search` is
-    one among the projected samples, `frame` stands for W.
+    one among the samples projected by `W`, and `frame` spans the same space. `centre` is the offset
+    in the coordinates of the row space.
     """
 
-    def __init__(self, search: ExactSearch, space: RowSpace, frame: Frame) -> None:
-        self.space, self.frame = space, frame
-        self.offset, self.n_neighbors = search.offset, search.n_neighbors
+    def __init__(self, search: ExactSearch, space: RowSpace, frame: Frame, W: Array) -> None:
+        self.space, self.frame, self.n_neighbors = space, frame, search.n_neighbors
+        self.centre = None if search.offset is None else W @ search.offset
         self.squared_norms, self.first_equal = search.squared_norms, search.first_equal
+
+    @property
+    def offset(self) -> Array | None:  # type: ignore[override]
+        """What is subtracted from the projected samples."""
+        return None if self.centre is None else self.frame.project(self.centre[None])[0]
 
     @property
     def X(self) -> Array:
         """The projected samples less `offset`."""
         Z = self.frame.project(self.space.rows)
         Z = Z if self.first_equal is None else Z[self.first_equal]
-        return Z if self.offset is None else Z - self.offset
+        return Z if self.centre is None else Z - self.offset
 
     @property
     def n_rows(self) -> int:
@@ -210,17 +216,16 @@ class RowSpaceSearch(ExactSearch):
         return np.linalg.norm(self.frame.project(self.space.rows[rows]) - x, axis=1)
 
     def _products(self, Q: Matrix) -> Array:
-        products = self.frame.expand(Q) @ self.space.rows.T
-        return products if self.offset is None else products - (Q @ self.offset)[:, None]
+        expanded = self.frame.expand(Q)
+        products = expanded @ self.space.rows.T
+        return products if self.centre is None else products - (expanded @ self.centre)[:, None]
 
 
-def share_row_space(estimator: Any, projection: Any) -> None:
-    """Replace the search of a classifier of neighbours that was fitted to all projected rows."""
-    if not isinstance(projection, RowSpaceProjection):
-        return
+def share_row_space(estimator: Any, projection: RowSpaceProjection, W: Array) -> None:
+    """Replace the search of a classifier of neighbours that was fitted to all rows, times W."""
     counts, space = estimator._counts, projection.space_
     if type(counts.search) is ExactSearch and counts.search.n_rows == space.X.shape[0]:
-        counts.search = RowSpaceSearch(counts.search, space, projection.frame_)
+        counts.search = RowSpaceSearch(counts.search, space, projection.frame_, W)
 
 
 def project_all(projections: list[Any], X: Matrix) -> Callable[[Any], Array]:

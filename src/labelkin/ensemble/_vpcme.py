@@ -181,7 +181,8 @@ class VPCMEClassifier(ConstraintEnsemble):
         X, y = self._validate_fit(X, y)
         data, seeds, report = self._prepare(X, y, sample_weight)
         members: list[Member] = []
-        weights = data.equal_weights()  # line 4, INITIALIZE: w_i = 1/n
+        n_samples = y.shape[0]
+        weights = np.full(n_samples, 1 / n_samples)  # line 4, INITIALIZE
         for seed in seeds:  # line 5, FOR l = 1, ..., S
             member = Member(data, seed, weights)
             # Draw must-links M and cannot-links C by the weights (lines 6-13; Eq. 1-2).

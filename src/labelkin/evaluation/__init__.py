@@ -3,6 +3,7 @@
 from labelkin.evaluation._compare import compare, evaluate_model
 from labelkin.evaluation._evaluation import Evaluation, MethodResults
 from labelkin.evaluation._figures import PEOPLE_METRICS, print_figures
+from labelkin.evaluation._fingerprint import count_known_rows, fingerprint
 from labelkin.evaluation._predictions import OutOfSample
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "MethodResults",
     "OutOfSample",
     "compare",
+    "count_known_rows",
     "evaluate_model",
+    "fingerprint",
     "print_figures",
 ]

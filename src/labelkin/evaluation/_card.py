@@ -3,12 +3,10 @@
 import platform
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from scipy import sparse
+from typing import TYPE_CHECKING
 
 from labelkin._utils.optional import installed_version
+from labelkin.evaluation._fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation
@@ -22,7 +20,10 @@ def model_card(found: "Evaluation", command: str | None) -> list[tuple[str, str]
     card = [
         ("rows", f"{len(y):,}"),
         ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
-        ("fingerprint of the rows", _digest(found.X)[:16]),
+        (
+            "fingerprint of the rows",
+            sha256("".join(fingerprint(found.X)).encode()).hexdigest()[:16],
+        ),
     ]
     if best.models:
         model = best.models[0]
@@ -48,19 +49,3 @@ def model_card(found: "Evaluation", command: str | None) -> list[tuple[str, str]
         ("versions", ", ".join(listed)),
         *([("command", command)] if command else []),
     ]
-
-
-def _digest(X: Any) -> str:
-    """Return a hash of the rows."""
-    digest = sha256()
-    if hasattr(X, "itertuples"):
-        for row in X.itertuples(index=False, name=None):
-            digest.update(repr(row).encode())
-    elif sparse.issparse(X):
-        rows = sparse.csr_matrix(X)
-        for part in (rows.indptr, rows.indices, rows.data):
-            digest.update(np.ascontiguousarray(part).tobytes())
-    else:
-        rows = np.asarray(X)
-        digest.update(repr(list(X)).encode() if rows.dtype.kind in "OU" else rows.tobytes())
-    return digest.hexdigest()

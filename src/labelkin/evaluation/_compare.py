@@ -11,10 +11,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from labelkin._utils.labels import as_matrix, label_names_of
-from labelkin._utils.scoring import labels_and_scores
 from labelkin.evaluation._evaluation import Evaluation, MethodResults
 from labelkin.evaluation._figures import PEOPLE_METRICS
 from labelkin.metrics import METRICS
+from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
 from labelkin.tabular import TableClassifier, find_training_data
 

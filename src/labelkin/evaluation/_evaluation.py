@@ -11,7 +11,6 @@ import numpy as np
 
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import label_thresholds
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     Figures,
@@ -23,6 +22,7 @@ from labelkin.evaluation._figures import (
 )
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS
+from labelkin.metrics._estimators import label_thresholds
 
 # Rows of the table of labels, unless all are requested.
 _WEAKEST = 5

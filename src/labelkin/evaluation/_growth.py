@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from labelkin._utils.scoring import labels_and_scores
 from labelkin.base import Array
+from labelkin.metrics._estimators import labels_and_scores
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
-from labelkin._utils.scoring import estimator_scores, labels_and_scores
 from labelkin.explain._explanation import Explanation
 from labelkin.explain._mixin import as_one_row
 from labelkin.explain._occlusion import (
@@ -22,6 +21,7 @@ from labelkin.explain._occlusion import (
     without_words,
     words_as_written,
 )
+from labelkin.metrics._estimators import estimator_scores, labels_and_scores
 
 _LONGEST = 100  # characters of a row in words
 

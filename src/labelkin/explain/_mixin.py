@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.labels import label_names
 from labelkin.base import Array, Matrix
 from labelkin.explain._explanation import Explanation
 from labelkin.explain._occlusion import CHANGED, as_log_odds, occlude_features
+from labelkin.rows import ensure_on_host, to_host
 
 
 class ExplainMixin:

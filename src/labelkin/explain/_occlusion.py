@@ -11,9 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
-from labelkin._utils.array_api import to_numpy
 from labelkin.base import Array, Matrix
-from labelkin.rows import as_rows
+from labelkin.rows import as_rows, to_numpy
 
 CHANGED = "change of the log odds when a word or value is removed"
 

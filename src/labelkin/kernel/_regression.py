@@ -8,7 +8,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from labelkin._utils.array_api import convert_arrays
 from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import (
     LINEAR,
@@ -31,6 +30,7 @@ from labelkin.rows import (
     as_labels,
     as_rows,
     concatenate,
+    convert_arrays,
     rows_in_memory,
     take,
     to_numpy,

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import (
+from labelkin._utils.labels import as_matrix, check_labels
+from labelkin.rows import (
     all_finite,
     astype,
     from_numpy,
@@ -13,7 +14,6 @@ from labelkin._utils.array_api import (
     namespace_and_device,
     to_numpy,
 )
-from labelkin._utils.labels import as_matrix, check_labels
 
 
 def _as_device_matrix(array: Any, name: str) -> Any:

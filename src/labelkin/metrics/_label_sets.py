@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import is_device_array, namespace_and_device, to_numpy
 from labelkin.metrics._inputs import check_label_sets, mean
+from labelkin.rows import is_device_array, namespace_and_device, to_numpy
 
 LabelAverage = Literal["micro", "macro", "weighted"]
 

@@ -6,14 +6,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import (
-    astype,
-    cumulative_sum,
-    namespace_and_device,
-    rows_per_block,
-    suffix_minimum,
-    to_numpy,
-)
 from labelkin.metrics._inputs import check_ranking, mean
 from labelkin.metrics._ties import (
     Ties,
@@ -24,6 +16,14 @@ from labelkin.metrics._ties import (
     expected_margin,
     expected_one_error,
     expected_ranking_loss,
+)
+from labelkin.rows import (
+    astype,
+    cumulative_sum,
+    namespace_and_device,
+    rows_per_block,
+    suffix_minimum,
+    to_numpy,
 )
 
 

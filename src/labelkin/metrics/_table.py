@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Literal
 
 from labelkin._utils.labels import as_matrix
-from labelkin._utils.scoring import estimator_scores
 from labelkin.metrics import _label_sets as sets
 from labelkin.metrics import _ranking as ranking
+from labelkin.metrics._estimators import estimator_scores
 from labelkin.metrics._inputs import check_scores
 from labelkin.metrics._ties import Ties, check_ties
 

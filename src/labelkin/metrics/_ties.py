@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import comb
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import to_numpy
 from labelkin.metrics._inputs import check_ranking
+from labelkin.rows import to_numpy
 
 Ties = Literal["against", "index", "expected"]
 """How labels with equal scores are ranked."""

@@ -12,56 +12,84 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.constraints._blocks import BlockLabelSets, labels_of_sets
-from labelkin.distributed import (
-    RowBlocks,
-    as_dask_array,
-    combine_in_tree,
-    compute,
-    constant,
-    persist,
-    project_rows,
-    sum_in_tree,
-    task,
-    validate_queries,
-)
+from labelkin.constraints import LabelSets
+from labelkin.constraints._label_sets import labels_of_sets
+<<<<<<< HEAD
 from labelkin.neighbors._counts import label_histogram, look_up, make_counts
 from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import (
+=======
+from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up
+from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import (
+    DaskBlocks,
+>>>>>>> main
+    DaskRows,
+    as_dask_array,
+    combine_in_tree,
+    constant,
+    project_rows,
+    task,
+)
 
 # Neighbours in one space: squared distances, row indices and label sets, each (n_queries, k).
 Neighbors = tuple[Array, Array, Array]
 
 
 class BlockCounts:
-    """How often each label occurs among the k nearest training rows; see `NeighborCounts`.
+    """What `NeighborCounts` is, for rows in blocks.
 
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
     """
 
-    def __init__(self, rows: RowBlocks, labels: BlockLabelSets, n_neighbors: int) -> None:
+<<<<<<< HEAD
+    def __init__(self, rows: DaskRows, labels: LabelSets, n_neighbors: int) -> None:
         self.rows, self.labels = rows, labels
         self.n_neighbors = min(n_neighbors, len(rows) - 1)
 
     def __call__(self, Q: Matrix) -> Array:
         """Count labels around each row of `Q`, which is in memory, as is the result."""
-        queries = RowBlocks.from_memory(Q)
+        queries = DaskRows.from_memory(Q)
         found = _nearest(queries, self.rows, self.labels, self.n_neighbors, [self.rows.W], False)
         return np.concatenate(compute(self._count(found)))
+=======
+    def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int) -> None:
+        self.rows, self.labels = rows, LabelSets.from_matrix(Y)
+        self.n_neighbors = n_neighbors
 
-    def of_training(self) -> list[Any]:
-        """Count labels around each training row, itself left out; one task per block."""
-        rows = self.rows.projected()
-        return self._count(_nearest(None, rows, self.labels, self.n_neighbors, [None], False))
+    def __call__(self, Q: Matrix | None = None) -> Any:
+        """Return the counts around each query, which is in memory, as is the result.
+>>>>>>> main
 
-    def _count(self, found: list[Any]) -> list[Any]:
-        count = task(_count_labels)
-        return [count(block, self.labels.shared) for block in found]
+        None: around each training row, itself left out; these `Blocks` stay on the workers.
+        """
+        queries = None if Q is None else DaskRows.from_memory(Q)
+        found = DaskBlocks(
+            _nearest(queries, self.rows.projected(), self.labels, self.n_neighbors, [None])
+        )
+        if Q is None:
+            return found.map(_count_labels, (), [self.labels.distinct])
+        return np.concatenate(found.collect(_count_labels, (), [self.labels.distinct]))
+
+    def histogram(self, counts: DaskBlocks) -> Array:
+        """Return the `label_histogram` of the counts around the training rows."""
+        shared = [self.labels.distinct, self.n_neighbors + 1]
+        return counts.total(_histogram, [_sets_of_blocks(self.labels, self.rows)], shared)
+
+    def apply(self, function: Callable, counts: DaskBlocks, *shared: Any) -> Any:
+        """Return ``function(counts, labels, *shared)`` of each block, a lazy Dask array."""
+        common = [self.labels.distinct, function, *shared]
+        blocks = counts._tasks(_apply, [_sets_of_blocks(self.labels, self.rows)], common)
+        nothing = np.empty((0, self.labels.shape[1]), dtype=np.int32)
+        meta = function(nothing, nothing, *shared)
+        return as_dask_array(blocks, self.rows.sizes, meta)
 
     def __reduce__(self) -> Any:
-        return make_counts, (self.rows.gather(), self.labels.gather(), self.n_neighbors)
+        return _in_memory, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
 
 
-def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
+<<<<<<< HEAD
+def fit_blocks(estimator: Any, rows: DaskRows, y: Any) -> Any:
     """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities, a Dask array.
 
     The label counts behind it stay on the workers while it exists.
@@ -71,18 +99,23 @@ def fit_blocks(estimator: Any, rows: RowBlocks, y: Any) -> Any:
             f"neighbors={estimator.neighbors!r} is not available for Dask arrays, whose blocks "
             "are searched exactly; choose neighbors='exact'."
         )
-    labels = BlockLabelSets.from_target(y)
+    labels = LabelSets.from_matrix(y)
     estimator._counts = BlockCounts(rows, labels, estimator.n_neighbors)
     counts = persist(estimator._counts.of_training())
     histogram, n_counts = task(_histogram), estimator._counts.n_neighbors + 1
+    distinct = constant(labels.distinct)
     tables = [
-        histogram(block, sets, labels.shared, n_counts)
-        for block, sets in zip(counts, labels.split(rows), strict=True)
+        histogram(block, sets, distinct, n_counts)
+        for block, sets in zip(counts, _sets_of_blocks(labels, rows), strict=True)
     ]
     estimator._estimate(compute([sum_in_tree(tables)])[0], rows.dtype)
     probabilities, posterior = task(look_up), constant(estimator._posterior)
     blocks = [probabilities(posterior, block) for block in counts]
     return as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1]), rows.dtype))
+=======
+def _in_memory(X: Matrix, Y: Array, n_neighbors: int) -> NeighborCounts:
+    return NeighborCounts(ExactSearch(X, n_neighbors), Y)
+>>>>>>> main
 
 
 def predict_blocks(
@@ -94,77 +127,57 @@ def predict_blocks(
     probabilities)`` turns the probabilities of the members, an (n, q) array each, into the
     prediction. The result is lazy, in the blocks of X.
     """
-    queries = validate_queries(model, X)
+    queries = DaskRows.of_queries(model, X)
     counts = [member._counts for member in members]
     posteriors = [member._posterior for member in members]
     meta = answer(model, [np.empty((0, len(p)), p.dtype) for p in posteriors])
-    found = _nearest(
-        queries,
-        counts[0].rows,
-        counts[0].labels,
-        counts[0].n_neighbors,
-        [part.rows.W for part in counts],
-        True,
-    )
-    predict, shared, tables = task(_predict), constant((model, answer)), constant(posteriors)
-    blocks = [predict(shared, tables, block, counts[0].labels.shared) for block in found]
+    rows, labels, spaces = counts[0].rows, counts[0].labels, [part.rows.W for part in counts]
+    found = DaskBlocks(_nearest(queries, rows, labels, counts[0].n_neighbors, spaces))
+    blocks = found._tasks(_predict, (), [(model, answer), posteriors, labels.distinct])
     return as_dask_array(blocks, queries.sizes, meta)
 
 
 def _nearest(
-    queries: RowBlocks | None,
-    rows: RowBlocks,
-    labels: BlockLabelSets,
+    queries: DaskRows | None,
+    rows: DaskRows,
+    labels: LabelSets,
     k: int,
     spaces: list[Any],
-    project_queries: bool,
 ) -> list[Any]:
-    """Find the k nearest rows of queries in each of some spaces, projections of the rows.
+    """Find the k nearest rows of queries in each of some spaces, projections of both.
 
-    Without queries each row is one, left out of its own neighbours. `project_queries`: whether
-    queries are projected too. For each block of queries, the lazy result is a list of `Neighbors`,
-    one per space.
+    Without queries each row is one, left out of its own neighbours. For each block of queries, the
+    lazy result is a list of `Neighbors`, one per space.
     """
     search, merge = task(_nearest_in_block), task(_merge)
     shared = constant(spaces)
     found = []
-    for number, query in enumerate((rows if queries is None else queries).row_blocks):
-        parts = [
-            search(
-                None if queries is None and number == other else query,
-                block,
-                sets,
-                int(start),
-                shared,
-                k,
-                project_queries,
-            )
-            for other, (block, sets, start) in enumerate(
-                zip(rows.row_blocks, labels.split(rows), rows.starts, strict=False)
-            )
-        ]
+    for number, query in enumerate((rows if queries is None else queries).blocks):
+        parts = []
+        others = zip(rows.blocks, _sets_of_blocks(labels, rows), rows.starts, strict=False)
+        for other, (block, sets, start) in enumerate(others):
+            is_own = queries is None and number == other
+            parts.append(search(None if is_own else query, block, sets, int(start), shared, k))
         found.append(combine_in_tree(lambda group: merge(group, k), parts))
     return found
+
+
+def _sets_of_blocks(labels: LabelSets, rows: DaskRows) -> list[Array]:
+    """Return the label set of each row, block by block."""
+    return np.split(labels.set_of_sample, rows.starts[1:-1])
 
 
 # Functions of plain blocks, which run on the workers.
 
 
 def _nearest_in_block(
-    queries: Matrix | None,
-    block: Matrix,
-    sets: Array,
-    start: int,
-    spaces: list[Any],
-    k: int,
-    project_queries: bool,
+    queries: Matrix | None, block: Matrix, sets: Array, start: int, spaces: list[Any], k: int
 ) -> list[Neighbors]:
     """Find neighbours in one block; without queries, of its own rows, themselves left out."""
-    found = []
+    found, own = [], queries is None
     for W in spaces:
         rows = project_rows(block, W)
-        own = queries is None
-        Q = rows if own else project_rows(queries, W if project_queries else None)
+        Q = rows if own else project_rows(queries, W)
         index = np.empty((Q.shape[0], 0), dtype=np.intp)
         if rows.shape[0]:
             search = ExactSearch(rows, min(k, rows.shape[0] - own))
@@ -214,8 +227,12 @@ def _histogram(counts: Array, sets: Array, distinct: Any, n_counts: int) -> Arra
     return label_histogram(counts, labels_of_sets(sets, distinct), n_counts)
 
 
+def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *shared: Any) -> Array:
+    return function(counts, labels_of_sets(sets, distinct), *shared)
+
+
 def _predict(
-    shared: tuple[Any, Callable], posteriors: list[Array], found: list[Neighbors], distinct: Any
+    found: list[Neighbors], shared: tuple[Any, Callable], posteriors: list[Array], distinct: Any
 ) -> Array:
     model, answer = shared
     probabilities = [

@@ -1,4 +1,4 @@
-"""Cells of near rows, by a tree of k-means, and the directions in which rows differ."""
+"""Cells of near rows, by a tree of k-means."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,6 @@ from labelkin.base import Array
 _SAMPLE_PER_CENTRE = 64
 _LLOYD_STEPS = 5
 _BATCH_ROWS = 2**13
-# Rows on which the directions are measured, and columns beyond which that takes too long.
-_DIRECTION_ROWS = 4096
-_DIRECTION_COLUMNS = 1024
 
 
 def divide_into_cells(
@@ -34,7 +31,7 @@ def divide_into_cells(
         n_sample = min(_SAMPLE_PER_CENTRE * n_parts, len(rows))
         centres = _k_means(X[rows[rng.choice(len(rows), n_sample, replace=False)]], n_parts)
         batches = gen_batches(len(rows), _BATCH_ROWS)
-        part = np.concatenate([_nearest_centre(X[rows[batch]], centres) for batch in batches])
+        part = np.concatenate([nearest_centre(X[rows[batch]], centres) for batch in batches])
         divided = [rows[part == i] for i in range(n_parts)]
         if max(map(len, divided)) == len(rows):  # equal rows: any division will do
             divided = np.array_split(rows, n_parts)
@@ -45,27 +42,12 @@ def _k_means(X: Array, k: int) -> Array:
     """Return the centres of rows in random order, after few steps of Lloyd's algorithm."""
     centres = X[:k]
     for _ in range(_LLOYD_STEPS):
-        member = (_nearest_centre(X, centres) == np.arange(k)[:, None]).astype(X.dtype)
+        member = (nearest_centre(X, centres) == np.arange(k)[:, None]).astype(X.dtype)
         size = member.sum(axis=1, keepdims=True)
         centres = np.where(size, member @ X / np.maximum(size, 1), centres)
     return centres
 
 
-def _nearest_centre(X: Array, centres: Array) -> Array:
+def nearest_centre(X: Array, centres: Array) -> Array:
+    """Return the number of the centre nearest to each row."""
     return np.argmin(row_norms(centres, squared=True) - 2 * X @ centres.T, axis=1)
-
-
-def main_directions(X: Array, neglected: float, rng: np.random.RandomState) -> Array | None:
-    """Return the principal directions in which rows differ, (d, p), or None for all.
-
-    In the other directions together, the mean squared difference of two rows is at most
-    `neglected`. None also where these would be more than half of all.
-    """
-    n, d = X.shape
-    if d > _DIRECTION_COLUMNS:
-        return None
-    sample = X[rng.choice(n, min(n, _DIRECTION_ROWS), replace=False)].astype(np.float64)
-    variances, directions = np.linalg.eigh(np.atleast_2d(np.cov(sample.T)))
-    p = d - np.count_nonzero(2 * np.cumsum(variances) <= neglected)
-    p = -(-(p + 1) // 8) * 8 - 1  # with the squared norm, a multiple of the width of SIMD
-    return directions[:, -p:].astype(np.float32) if p <= d / 2 else None

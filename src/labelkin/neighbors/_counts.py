@@ -15,7 +15,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import (
+<<<<<<< HEAD
+from labelkin.base import Array, Matrix
+from labelkin.neighbors._search import Search, convert_search, make_search
+from labelkin.rows import (
     is_device_array,
     is_numpy,
     namespace_and_device,
@@ -24,8 +27,6 @@ from labelkin._utils.array_api import (
     take_rows,
     to_device_of,
 )
-from labelkin.base import Array, Matrix
-from labelkin.neighbors._search import Search, convert_search, make_search
 
 
 def make_counts(
@@ -38,13 +39,18 @@ def make_counts(
     k = min(n_neighbors, X.shape[0] - 1)
     Y = to_device_of(Y, X) if isinstance(Y, np.ndarray) else Y
     return NeighborCounts(make_search(X, k, n_jobs=n_jobs, **search), Y, n_jobs)
+=======
+from labelkin.rows import convert_arrays, rows_per_block, take_along_axis, take_rows
+from labelkin.base import Array, Matrix
+from labelkin.rows import concatenate, is_device_array, namespace_and_device
+>>>>>>> main
 
 
 class NeighborCounts:
-    """Counts by a search among the training samples, and their labels on the search's device."""
+    """Counts by a search among the training samples, and their labels where the search runs."""
 
-    def __init__(self, search: Search, Y: Matrix, n_jobs: int | None = None) -> None:
-        self.search: Any = search
+    def __init__(self, search: Any, Y: Matrix, n_jobs: int | None = None) -> None:
+        self.search = search
         self.Y = Y
         self.n_jobs = n_jobs
 
@@ -57,6 +63,14 @@ class NeighborCounts:
         """Return the counts around each query; None: each training sample, itself left out."""
         return sum_labels(self.Y, self.search.query(Q, self.n_jobs))
 
+    def histogram(self, counts: Matrix) -> Array:
+        """Return the `label_histogram` of the counts around the training samples."""
+        return label_histogram(counts, self.Y, self.n_neighbors + 1)
+
+    def apply(self, function: Callable, counts: Matrix, *shared: Any) -> Array:
+        """Return ``function(counts, labels, *shared)`` for the training samples."""
+        return function(counts, self.Y, *shared)
+
     def labels_of(self, rows: Any) -> Array:
         """Return the labels of some training samples as a dense array."""
         labels = self.Y[rows]
@@ -64,10 +78,10 @@ class NeighborCounts:
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)
-        moved.search = convert_search(self.search, converter)
+        moved.search = convert_arrays(self.search, converter)
         if not sparse.issparse(self.Y):
             moved.Y = converter(self.Y)
-        elif is_device_array(getattr(moved.search, "columns", None)):  # labels are dense there
+        elif is_device_array(getattr(moved.search, "X", None)):  # labels are dense there
             moved.Y = converter(self.Y.toarray())
         return moved
 
@@ -76,7 +90,7 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
     """Sum the rows of Y at each row of indices: (m, k) indices give (m, q) counts."""
     m, k = neighbors.shape
     xp, device = namespace_and_device(neighbors)
-    if is_numpy(xp):
+    if not is_device_array(neighbors):
         # SciPy follows the indices unchecked, and neighbours by NaN distances are out of range.
         if m * k and not 0 <= neighbors.min() <= neighbors.max() < Y.shape[0]:
             raise ValueError("The nearest rows were not found: distances overflow or are NaN.")
@@ -88,13 +102,11 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
     q = Y.shape[1]
     if m == 0 or k == 0:
         return xp.zeros((m, q), dtype=xp.int64, device=device)
-    size = rows_per_block(k * q, 8, device, most=m)
     sums = []
-    for start in range(0, m, size):
-        indices = xp.reshape(neighbors[start : min(start + size, m), :], (-1,))
-        labels = xp.reshape(take_rows(Y, indices), (-1, k, q))
-        sums.append(xp.sum(labels, axis=1, dtype=xp.int64))
-    return sums[0] if len(sums) == 1 else xp.concat(sums, axis=0)
+    for rows in gen_batches(m, rows_per_block(k * q, 8, device, most=m)):
+        labels = take_rows(Y, xp.reshape(neighbors[rows, :], (-1,)))
+        sums.append(xp.sum(xp.reshape(labels, (-1, k, q)), axis=1, dtype=xp.int64))
+    return concatenate(sums)
 
 
 def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
@@ -104,18 +116,15 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
     """
     n, q = Y.shape
     xp, device = namespace_and_device(counts)
-    if is_numpy(xp):
+    if not is_device_array(counts):
         blocks = _row_blocks(counts)
         return sum(_histogram_of_block(counts[rows], Y[rows], width) for rows in blocks)
     # No bincount: it is not in the standard, and torch's waits for the device.
     values = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
     both = counts + width * xp.astype(Y, xp.int64)
-    size = rows_per_block(2 * q * width, 8, device, most=n)
-    totals = [
-        xp.count_nonzero(both[None, start : min(start + size, n), :] == values, axis=1)
-        for start in range(0, n, size)
-    ]
-    total = totals[0] if len(totals) == 1 else xp.sum(xp.stack(totals), axis=0)
+    total = 0
+    for rows in gen_batches(n, rows_per_block(2 * q * width, 8, device, most=n)):
+        total = total + xp.count_nonzero(both[None, rows, :] == values, axis=1)
     return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
 
 
@@ -139,7 +148,7 @@ def look_up(table: Array, counts: Matrix) -> Array:
         values = np.repeat(table[None, :, 0], counts.shape[0], axis=0)
         values[_row_of_entry(counts), counts.indices] = table[counts.indices, counts.data]
         return values
-    if is_numpy(namespace_and_device(counts)[0]):
+    if not is_device_array(counts):
         return table[np.arange(counts.shape[1]), counts]
     return take_along_axis(table.T, counts, axis=0)
 

@@ -6,9 +6,9 @@ that no second pass adds the norms.
 
 import math
 
-from labelkin._utils.array_api import astype, itemsize, namespace_and_device, rows_per_block
 from labelkin.base import Array
 from labelkin.neighbors._smallest import group_size, k_smallest_on_device
+from labelkin.rows import astype, itemsize, namespace_and_device, rows_per_block
 
 
 class DeviceSearch:

@@ -1,8 +1,13 @@
-"""Exact nearest rows on the host, by blocks of matrix products.
+"""Exact nearest rows, by blocks of matrix products, on the host or on a device.
 
 scikit-learn's brute-force search leaves open which of several equally distant rows it returns,
 and the answer changes with the number of threads. Here a tie goes to the row that comes first.
 """
+
+import math
+from collections.abc import Callable
+from copy import copy
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,11 +15,20 @@ from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._utils.array_api import rows_per_block
+<<<<<<< HEAD
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._smallest import N_GROUPED, k_smallest
+from labelkin.rows import rows_per_block
+=======
+from labelkin.rows import convert_arrays, itemsize, rows_per_block
+from labelkin._utils.equal_rows import first_of_equals
+from labelkin._utils.parallel import map_parallel, map_threads
+from labelkin.base import Array, Matrix
+from labelkin.neighbors._smallest import k_smallest
+from labelkin.rows import astype, concatenate, is_device_array, namespace, namespace_and_device
+>>>>>>> main
 
 # Up to this many distances one product computes them all (32 MB). Of the training rows with
 # themselves BLAS then computes one half: a fit of ML-kNN to yeast takes 27 ms instead of 62.
@@ -24,7 +38,7 @@ _ONE_THREAD = 2**20
 
 
 class ExactSearch:
-    """The k nearest rows of a matrix on the host, in Euclidean distance.
+    """The k nearest rows of a matrix, in Euclidean distance; it runs where the matrix lies.
 
     k is less than the number of rows if rows are to be left out of their own neighbours. `offset`
     is what has been subtracted from the rows already; None: the rounded mean of dense rows will be.
@@ -34,14 +48,16 @@ class ExactSearch:
     def __init__(self, X: Matrix, n_neighbors: int, offset: Array | None = None) -> None:
         # Distances come from |x|² − 2x·z + |z|², which loses digits when the data lie far
         # from the origin. Integer data, and hence their ties, stay exact: the offset is whole.
+        xp = namespace(X)
         if offset is None and not sparse.issparse(X):
-            mean = np.rint(X.mean(axis=0, dtype=np.float64)).astype(X.dtype)
-            if mean.any():
+            mean = astype(xp.round(xp.mean(astype(X, "float64"), axis=0)), X.dtype)
+            if bool(xp.any(mean != 0)):
                 X, offset = X - mean, mean
         self.X = X
         self.offset = offset
         self.n_neighbors = n_neighbors
-        self.squared_norms = row_norms(X, squared=True)
+        on_device = is_device_array(X)
+        self.squared_norms = xp.sum(X * X, axis=1) if on_device else row_norms(X, squared=True)
         self.first_equal = first_of_equals(X)
 
     @property
@@ -59,29 +75,34 @@ class ExactSearch:
 
         Equal distances are in the order of the rows. Without queries, the rows themselves are
         queried, each left out of its own neighbours (but not its duplicates). The results are the
-        same for every `n_jobs`.
+        same for every `n_jobs`, which is the number of threads on the host.
         """
+        xp, device = namespace_and_device(self.squared_norms)
         n, k = self.n_rows, self.n_neighbors
-        leave_out = Q is None
         queries = self.X if Q is None else self._centre(Q)
         m = queries.shape[0]
         if k == 0 or m == 0:
-            return np.zeros((m, k), dtype=np.intp)
+            return xp.zeros((m, k), dtype=xp.int64, device=device)
         small = m * n <= min(_ONE_PRODUCT, 2**17 * get_config()["working_memory"])
         products = self._products(queries) if small and not self.is_sparse else None
 
         def nearest(rows: slice) -> Array:
-            block = self._products(queries[rows]) if products is None else products[rows]
+            block = self._products(queries[rows, :]) if products is None else products[rows, :]
             distances = self._distances(block)
-            if leave_out:
-                own = np.arange(rows.stop - rows.start)
-                distances[own, rows.start + own] = np.inf
+            if Q is None:
+                own = distances[:, rows]
+                itself = xp.eye(own.shape[0], dtype=xp.bool, device=device)
+                distances[:, rows] = xp.where(itself, math.inf, own)
             return k_smallest(distances, k)
 
-        blocks = gen_batches(m, rows_per_block(n, 8, None))
-        if not small:
-            return np.concatenate(map_parallel(nearest, blocks, n_jobs))
-        return np.concatenate(map_threads(nearest, blocks, 1 if m * n <= _ONE_THREAD else n_jobs))
+        blocks = gen_batches(m, rows_per_block(n, itemsize(self.squared_norms), device))
+        if is_device_array(self.squared_norms):
+            found = list(map(nearest, blocks))
+        elif small:
+            found = map_threads(nearest, blocks, 1 if m * n <= _ONE_THREAD else n_jobs)
+        else:
+            found = map_parallel(nearest, blocks, n_jobs)
+        return concatenate(found)
 
     def distances(self, x: Matrix, rows: Array) -> Array:
         """Return the Euclidean distances from one sample, (1, n_features), to some rows."""
@@ -101,17 +122,20 @@ class ExactSearch:
         return (Q.toarray() if sparse.issparse(Q) else Q) @ self.X.T
 
     def _distances(self, products: Array) -> Array:
-        """Return half the squared distances less half of each query's own squared norm.
-
-        Columns at infinity fill the last group of `k_smallest`.
-        """
-        m, n = products.shape
-        padded = np.empty((m, -(-n // N_GROUPED) * N_GROUPED), dtype=self.squared_norms.dtype)
-        distances = padded[:, :n]
-        np.subtract(0.5 * self.squared_norms, products, out=distances)
+        """Return half the squared distances less half of each query's own squared norm."""
+        distances = astype(0.5 * self.squared_norms - products, self.squared_norms.dtype)
         if self.first_equal is not None:
             # A product can round equal columns differently, depending on their position.
-            copies = np.flatnonzero(self.first_equal != np.arange(n))
+            copies = np.flatnonzero(self.first_equal != np.arange(len(self.first_equal)))
             distances[:, copies] = distances[:, self.first_equal[copies]]
-        padded[:, n:] = np.inf
-        return padded
+        return distances
+
+    def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "ExactSearch":
+        rows = self.X
+        if sparse.issparse(rows):
+            if not is_device_array(converter(np.empty(0))):
+                return copy(self)
+            rows = rows.toarray()  # a device has dense rows only
+        return ExactSearch(
+            converter(rows), self.n_neighbors, convert_arrays(self.offset, converter)
+        )

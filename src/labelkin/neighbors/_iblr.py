@@ -6,25 +6,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import expit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.array_api import (
-    astype,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
+<<<<<<< HEAD
 from labelkin.neighbors._counts import make_counts
+from labelkin.rows import (
+    astype,
+    is_numpy,
+    namespace_and_device,
+    to_device_of,
+    to_numpy,
+)
+=======
+from labelkin.linear._sums import sigmoid
+from labelkin.neighbors._search import make_counts
+from labelkin.rows import astype, concatenate, match, to_numpy
+>>>>>>> main
 
 
 class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
@@ -165,16 +170,11 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
         """Fit to validated data; return leave-one-out probabilities."""
         self._counts = make_counts(X, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
-        counts = self._counts()
-        # The regressions are fitted on the host.
-        Y, inputs = to_numpy(Y), self._inputs(to_numpy(counts), to_numpy(X))
-        # Centring an input only changes the intercept, which is free: sparse ones stay sparse.
+        inputs, Y = self._inputs(self._counts(), X), to_numpy(Y)
+        # The regressions are fitted on the host. Centring an input only changes the intercept,
+        # which is free: sparse ones stay sparse.
         scaler = StandardScaler(with_mean=not sparse.issparse(inputs))
-        standardised, ones = scaler.fit_transform(inputs), np.ones((len(Y), 1))
-        if sparse.issparse(inputs):
-            design = sparse.csr_array(sparse.hstack([standardised, ones]))
-        else:
-            design = np.hstack([standardised, ones])
+        design = _beside(scaler.fit_transform(to_numpy(inputs)), np.ones((len(Y), 1)))
         progress = FitProgress(self, "labels", Y.shape[1], self.verbose)
 
         def coefficients(label: int) -> Array:
@@ -184,31 +184,28 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
 
         w = np.array(map_threads(coefficients, range(Y.shape[1]), self.n_jobs))
         coef, intercept = w[:, :-1] / scaler.scale_, w[:, -1]
-        if not sparse.issparse(inputs):
+        if scaler.with_mean:
             intercept = intercept - coef @ scaler.mean_
-        self.coef_ = astype(to_device_of(coef, X), X.dtype)
-        self.intercept_ = astype(to_device_of(intercept, X), X.dtype)
-        return self._regress(counts, X)
+        self.coef_, self.intercept_ = match(coef, X), match(intercept, X)
+        return self._regress(inputs, X.dtype)
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
-        xp, _ = namespace_and_device(counts)
+        """Return the shares of the neighbours with each label, and the features if wanted."""
         shares = astype(counts, "float64") / max(1, self._counts.n_neighbors)
-        if not self._with_features:
-            return shares
-        if sparse.issparse(X):
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(shares), X]))
-        return xp.concat([shares, astype(X, "float64")], axis=1)
+        return _beside(shares, X) if self._with_features else shares
 
-    def _regress(self, counts: Array, X: Matrix) -> Array:
-        xp, _ = namespace_and_device(counts)
-        inputs = self._inputs(counts, X)
-        if not sparse.issparse(inputs):
-            inputs = astype(inputs, X.dtype)
-        odds = inputs @ self.coef_.T + self.intercept_
-        return expit(odds) if is_numpy(xp) else 1 / (1 + xp.exp(-odds))
+    def _regress(self, inputs: Matrix, dtype: Any) -> Array:
+        return sigmoid(astype(inputs, dtype) @ self.coef_.T + self.intercept_)
 
     def _proba(self, X: Matrix) -> Array:
-        return self._regress(self._counts(X), X)
+        return self._regress(self._inputs(self._counts(X), X), X.dtype)
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         return explain_by_neighbors([(self, row)], [1.0])
+
+
+def _beside(inputs: Matrix, more: Matrix) -> Matrix:
+    """Return the columns of two matrices beside each other; sparse if one of them is."""
+    if sparse.issparse(inputs) or sparse.issparse(more):
+        return sparse.csr_array(sparse.hstack([inputs, more]))
+    return concatenate([inputs, astype(more, inputs.dtype)], axis=1)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.array_api import astype, namespace_and_device, take_along_axis
+<<<<<<< HEAD
 from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
@@ -21,6 +21,17 @@ from labelkin.neighbors._counts import (
     look_up,
     make_counts,
 )
+from labelkin.rows import astype, namespace_and_device, take_along_axis
+=======
+from labelkin.rows import take_along_axis
+from labelkin.base import Array, Matrix, MultiLabelClassifier
+from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.neighbors._blocks import BlockCounts, predict_blocks
+from labelkin.neighbors._counts import likely_labels, look_up
+from labelkin.neighbors._search import make_counts
+from labelkin.rows import astype, namespace
+>>>>>>> main
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -139,11 +150,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         -------
         self
         """
-        X, y = self._validate_fit(X, y)
-        if is_dask(X):
-            self._fit_loo_proba(X, y)
-        else:
-            self._fit_valid(X, y)
+        self._fit_valid(*self._validate_fit(X, y))
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -173,10 +180,11 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _fit_loo_proba(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
         """Fit to validated data; return leave-one-out probabilities."""
-        if is_dask(X):
-            return fit_blocks(self, X, Y)
         counts = self._fit_valid(X, Y)
-        return self._loo_proba(counts, self._counts.Y, strict)
+        if not strict:
+            return self._counts.apply(_posterior_of, counts, self._posterior)
+        histogram = self._counts.histogram(counts)
+        return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, X.dtype)
 
     def _fit_loo_labels(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit; return the labels predicted for each training sample left out, sparse as Y is.
@@ -184,8 +192,10 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         An ensemble uses them in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
+        self._validate_params()
+        self._set_shapes(X, Y)
         counts = self._fit_valid(X, Y)
-        return likely_labels(self._posterior, counts)
+        return self._counts.apply(_likely_labels, counts, self._posterior)
 
     def _fit_valid(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
@@ -200,8 +210,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         if self.neighbors == "approximate":
             self.recall_ = getattr(self._counts.search, "recall", 1.0)
         counts = self._counts()
-        histogram = label_histogram(counts, self._counts.Y, self._counts.n_neighbors + 1)
-        self._estimate(histogram, X.dtype)
+        self._estimate(self._counts.histogram(counts), X.dtype)
         return counts
 
     def _estimate(self, histogram: Array, dtype: Any) -> None:
@@ -212,7 +221,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         """
         s, n_counts = self.smoothing, histogram.shape[2]
         histogram = astype(histogram, "float64")
-        xp, _ = namespace_and_device(histogram)
+        xp = namespace(histogram)
         totals = xp.sum(histogram, axis=2)
         n = totals[0, 0] + totals[1, 0]
         with np.errstate(invalid="ignore"):
@@ -233,32 +242,6 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
         self._posterior = astype(posterior, dtype)
 
-    def _loo_proba(self, counts: Array, Y: Array, strict: bool) -> Array:
-        """Return the probabilities of the training samples; `strict`: see `fit_loo_proba`."""
-        if not strict:
-            return look_up(self._posterior, counts)
-        histogram = label_histogram(counts, Y, self._posterior.shape[1])
-        return astype(self._strict_posterior(histogram, counts, Y), self._posterior.dtype)
-
-    def _strict_posterior(self, histogram: Array, counts: Array, labels: Array) -> Array:
-        """Return the posterior of each training sample from the histogram of the others."""
-        xp, _ = namespace_and_device(histogram)
-        s, n_counts = self.smoothing, histogram.shape[2]
-        histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-        n_others = labels.shape[0] - 1
-        joint, totals = [], []
-        with np.errstate(invalid="ignore", divide="ignore"):
-            for present, own in enumerate([1 - labels, labels]):
-                table = histogram[present, :, :]
-                same_count = take_along_axis(table.T, counts, axis=0) - own
-                total = xp.sum(table, axis=1)[None, :] - own
-                prior = (s + total) / (2 * s + n_others)
-                joint.append(prior * (s + same_count) / (s * n_counts + total))
-                totals.append(total)
-            posterior = joint[1] / (joint[0] + joint[1])
-        prior = (s + totals[1]) / max(2 * s + n_others, 1)
-        return xp.where(xp.isnan(posterior), prior, posterior)
-
     def _proba(self, X: Matrix) -> Array:
         return look_up(self._posterior, self._counts(X))
 
@@ -278,6 +261,38 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         return explain_by_neighbors([(self, row)], [1.0])
+
+
+# Functions of the counts and labels of some training samples.
+
+
+def _posterior_of(counts: Matrix, labels: Array, posterior: Array) -> Array:
+    return look_up(posterior, counts)
+
+
+def _likely_labels(counts: Matrix, labels: Array, posterior: Array) -> Matrix:
+    return likely_labels(posterior, counts)
+
+
+def _strict_posterior(
+    counts: Array, labels: Array, histogram: Array, smoothing: float, dtype: Any
+) -> Array:
+    """Return the posterior of each training sample from the histogram of the others."""
+    xp, s, n_counts = namespace(histogram), smoothing, histogram.shape[2]
+    histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
+    n_others = float(xp.sum(histogram[:, 0, :])) - 1
+    joint, totals = [], []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for present, own in enumerate([1 - labels, labels]):
+            table = histogram[present, :, :]
+            same_count = take_along_axis(table.T, counts, axis=0) - own
+            total = xp.sum(table, axis=1)[None, :] - own
+            prior = (s + total) / (2 * s + n_others)
+            joint.append(prior * (s + same_count) / (s * n_counts + total))
+            totals.append(total)
+        posterior = joint[1] / (joint[0] + joint[1])
+    prior = (s + totals[1]) / max(2 * s + n_others, 1)
+    return astype(xp.where(xp.isnan(posterior), prior, posterior), dtype)
 
 
 def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:

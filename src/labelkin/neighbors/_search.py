@@ -1,66 +1,53 @@
-"""One factory for all searches of nearest rows."""
+"""The counts around any sample, for each kind of rows."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.array_api import convert_arrays, is_device_array
+<<<<<<< HEAD
 from labelkin.base import Array, Matrix
+=======
+from labelkin.base import Matrix
+>>>>>>> main
 from labelkin.neighbors._approximate import ApproximateSearch
-from labelkin.neighbors._device import DeviceSearch
+from labelkin.neighbors._blocks import BlockCounts
+from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
+<<<<<<< HEAD
+from labelkin.rows import convert_arrays, is_device_array
+=======
+from labelkin.rows import is_dask, to_device_of
+>>>>>>> main
 
 # Up to this many rows, an exact search takes no longer than an approximate one.
 _EXACT_ROWS = 16_000
 
 
-class Search(Protocol):
-    """The k nearest rows of a matrix, in Euclidean distance."""
-
-    n_neighbors: int
-
-    def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
-        """Return the indices of the nearest rows of each query, (m, k); see `ExactSearch`."""
-
-
-def make_search(
+def make_counts(
     X: Matrix,
+    Y: Matrix,
     n_neighbors: int,
+    n_jobs: int | None = None,
+    *,
     method: str = "exact",
     n_candidates: int = 64,
-    n_jobs: int | None = None,
-) -> Search:
-    """Return a search of the nearest rows of `X`, which runs where `X` lies.
+) -> Any:
+    """Return the counts by the labels of the training samples, computed where these lie.
 
-    "approximate" searches exactly up to 16,000 rows; `n_candidates`: see `ApproximateSearch`.
+    With k ≥ n every other sample is a neighbour: k becomes n − 1. "approximate" searches exactly
+    up to 16,000 rows; `n_candidates`: see `ApproximateSearch`.
     """
-    if method == "approximate":
-        if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            raise ValueError(
-                "neighbors='approximate' searches NumPy arrays and SciPy sparse matrices, not "
-                f"{type(X).__module__} arrays; choose neighbors='exact'."
-            )
-        if X.shape[0] > max(_EXACT_ROWS, 4 * n_neighbors) and n_neighbors:
-            return ApproximateSearch(X, n_neighbors, n_candidates, n_jobs=n_jobs)
-    return _exact_search(X, n_neighbors)
-
-
-def convert_search(search: Any, converter: Callable[[Any], Any]) -> Any:
-    """Return the same search with its arrays converted, as scikit-learn moves estimators."""
-    if isinstance(search, ApproximateSearch):
-        return convert_arrays(search, converter)
-    rows = search.rows if isinstance(search, DeviceSearch) else search.X
-    if sparse.issparse(rows):
-        if not is_device_array(converter(np.empty(0))):
-            return convert_arrays(search, converter)
-        rows = rows.toarray()  # a device has dense rows only
-    offset = convert_arrays(search.offset, converter)
-    return _exact_search(converter(rows), search.n_neighbors, offset)
-
-
-def _exact_search(X: Matrix, n_neighbors: int, offset: Array | None = None) -> Search:
-    if is_device_array(X):
-        return DeviceSearch.of_rows(X, n_neighbors, offset)
-    return ExactSearch(X, n_neighbors, offset)
+    n = X.shape[0]
+    k = min(n_neighbors, n - 1)
+    if method == "approximate" and not (isinstance(X, np.ndarray) or sparse.issparse(X)):
+        raise ValueError(
+            "neighbors='approximate' searches NumPy arrays and SciPy sparse matrices, not Dask "
+            "arrays or arrays on a device; choose neighbors='exact'."
+        )
+    if is_dask(X):
+        return BlockCounts(X, Y, k)
+    if method == "approximate" and k and n > max(_EXACT_ROWS, 4 * k):
+        return NeighborCounts(ApproximateSearch(X, k, n_candidates), Y, n_jobs)
+    Y = to_device_of(Y, X) if isinstance(Y, np.ndarray) else Y
+    return NeighborCounts(ExactSearch(X, k), Y, n_jobs)

@@ -8,20 +8,25 @@ import math
 
 import numpy as np
 
-from labelkin._utils.array_api import namespace_and_device, take_along_axis
+<<<<<<< HEAD
 from labelkin.base import Array
+from labelkin.rows import namespace_and_device, take_along_axis
+=======
+from labelkin.rows import take_along_axis
+from labelkin.base import Array
+from labelkin.rows import is_device_array, namespace_and_device
+>>>>>>> main
 
-N_GROUPED = 16
-"""Columns per group on the host; `k_smallest` requires a multiple of it as width."""
+# Columns per group on the host.
+_GROUPED = 16
 # Rows up to this width are sorted on a device: a single call.
 _SORTED_WIDTH = 256
 
 
 def k_smallest(values: Array, k: int) -> Array:
-    """Return the positions of the k smallest values of each row, smallest first.
-
-    The rows are padded with infinity to a multiple of `N_GROUPED` columns.
-    """
+    """Return the positions of the k smallest values of each row, smallest first."""
+    if is_device_array(values):
+        return _k_smallest_on_device(values, k)
     n_rows, width = values.shape
     positions = np.flatnonzero(values <= kth_smallest_bound(values, k))
     row = positions // width
@@ -32,8 +37,12 @@ def k_smallest(values: Array, k: int) -> Array:
 
 def kth_smallest_bound(values: Array, k: int) -> Array:
     """Return a close upper bound of the k-th smallest value of each row, as a column."""
-    minima = values.reshape(len(values), N_GROUPED, -1).min(axis=1)
-    return kth_smallest(minima if minima.shape[1] > k else values, k)
+    n_rows, width = values.shape
+    if width <= k * _GROUPED:
+        return kth_smallest(values, k)
+    # Columns that fill no group are left out, which only raises the bound.
+    groups = values[:, : width // _GROUPED * _GROUPED].reshape(n_rows, _GROUPED, -1)
+    return kth_smallest(groups.min(axis=1), k)
 
 
 def kth_smallest(values: Array, k: int) -> Array:
@@ -41,7 +50,7 @@ def kth_smallest(values: Array, k: int) -> Array:
     return np.partition(values, k - 1, axis=1)[:, k - 1 : k]
 
 
-def k_smallest_on_device(values: Array, k: int) -> Array:
+def _k_smallest_on_device(values: Array, k: int) -> Array:
     """Return what `k_smallest` does for device arrays, in shapes that do not depend on the data.
 
     A group is a run of columns. The k groups that come first by minimum, ties by position, hold the
@@ -49,26 +58,16 @@ def k_smallest_on_device(values: Array, k: int) -> Array:
     smaller, or equal and further left.
     """
     xp, device = namespace_and_device(values)
-    *rows, n = values.shape
-    size = group_size(n, k)
-    if size == 1:
-        return xp.argsort(values, axis=-1, stable=True)[..., :k]
-    if n % size:
-        padding = xp.full((*rows, -n % size), math.inf, dtype=values.dtype, device=device)
-        values = xp.concat([values, padding], axis=-1)
-    # Columns first: a product on a device lays distances out like that, and torch reduces along
-    # them many times faster than along rows that are not contiguous.
-    columns = xp.reshape(xp.matrix_transpose(values), (*rows[:-1], -1, size, rows[-1]))
-    minima = xp.matrix_transpose(xp.min(columns, axis=-2))
-    groups = xp.sort(k_smallest_on_device(minima, k), axis=-1)
-    within = xp.arange(size, dtype=groups.dtype, device=device)
-    positions = xp.reshape(groups[..., None] * size + within, (*rows, k * size))
-    candidates = take_along_axis(values, positions, axis=-1)
-    return take_along_axis(positions, k_smallest_on_device(candidates, k), axis=-1)
-
-
-def group_size(n: int, k: int) -> int:
-    """Return the group size with the fewest minima and candidates in all; 1: no groups."""
+    m, n = values.shape
     if n <= max(_SORTED_WIDTH, 4 * k):
-        return 1
-    return 2 ** round(math.log2(n / k) / 2)
+        return xp.argsort(values, axis=1, stable=True)[:, :k]
+    size = 2 ** round(math.log2(n / k) / 2)  # the fewest minima and candidates in all
+    if n % size:
+        padding = xp.full((m, -n % size), math.inf, dtype=values.dtype, device=device)
+        values = xp.concat([values, padding], axis=1)
+    minima = xp.min(xp.reshape(values, (m, -1, size)), axis=2)
+    groups = xp.sort(_k_smallest_on_device(minima, k), axis=1)
+    within = xp.arange(size, dtype=groups.dtype, device=device)
+    positions = xp.reshape(groups[:, :, None] * size + within, (m, k * size))
+    candidates = take_along_axis(values, positions, axis=1)
+    return take_along_axis(positions, _k_smallest_on_device(candidates, k), axis=1)

@@ -7,7 +7,6 @@ neighbours are broken in the same way.
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier, LabelDecision
@@ -58,10 +57,10 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
     first_equal = np.arange(n) if search.first_equal is None else search.first_equal
     kept, place = np.unique(first_equal, return_inverse=True)
     X, norms = search.X[kept], search.squared_norms[kept]
-    X = X.toarray() if sparse.issparse(X) else X
     rows = rows.promote(X.dtype)
     rows = rows if search.offset is None else rows - search.offset
-    distances = ((rows * -2) @ X.T).astype(norms.dtype) + norms
+    known = rows.graph.matrix(X).astype(rows.dtype).op("Transpose")
+    distances = ((rows * -2) @ known).astype(norms.dtype) + norms
     distances = distances if len(kept) == n else distances.columns(place)
     types, how = [norms.dtype, np.int64], {"axis": 1, "largest": 0, "sorted": 1}
     _, nearest = rows.graph.ops("TopK", distances, np.array([k]), dtypes=types, **how)

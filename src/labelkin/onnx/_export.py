@@ -10,13 +10,13 @@ from numpy.typing import DTypeLike
 from sklearn.utils.validation import check_is_fitted
 
 import labelkin
-from labelkin._utils.array_api import ensure_on_host, to_host
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
 from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
 from labelkin.onnx._convert import Prediction, convert, final_step, unwrap
 from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
 from labelkin.onnx._transformers import reads_strings
+from labelkin.rows import ensure_on_host, to_host
 
 
 def to_onnx(
@@ -67,8 +67,8 @@ def to_onnx(
     Notes
     -----
     The model holds the training samples, as neighbour and kernel methods must; an ensemble holds
-    their projections or views, one for each member. Kernels store the values that are not zero,
-    neighbours all of them. While it runs, the distances from each row to each training sample are
+    their projections or views, one for each member. Values that are zero are not stored if they
+    are many. While it runs, the distances from each row to each training sample are
     held for one member at a time: N · n_samples numbers. Run many rows in batches.
 
     Nothing is validated: a missing value that no imputer replaces gives an arbitrary result,

@@ -114,6 +114,14 @@ def total(parts: Sequence[Tensor]) -> Tensor:
     return parts[0].op("Sum", *parts[1:])
 
 
+def look_up(strings: Tensor, values: dict[str, Any], other: Any) -> Tensor:
+    """Return the value of each string, an integer or a string; `other` where there is none."""
+    kind, dtype = ("string", object) if isinstance(other, str) else ("int64", np.int64)
+    table = {f"values_{kind}s": list(values.values()), f"default_{kind}": other}
+    keys = list(values)
+    return strings.op("LabelEncoder", dtype=dtype, domain="ai.onnx.ml", keys_strings=keys, **table)
+
+
 class Graph:
     """An ONNX graph to which operators are added. Equal arrays are stored once."""
 

@@ -15,14 +15,14 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
 from labelkin.onnx._convert import convert
-from labelkin.onnx._graph import Tensor, hstack
+from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.tabular._dates import DateEncoder
 
 # The least length of a word, by the pattern that finds words.
 _LENGTHS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1}
 # A word with the punctuation around it and the space before; a long one in several pieces.
 _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
-_PAD = "\x01"  # after the last word of a text; not a character of words
+_PAD = "\x01"  # not a character of words
 
 
 @convert.register
@@ -122,18 +122,8 @@ def _replace_characters(texts: Tensor, step: CountVectorizer) -> Tensor:
     pieces = _split(texts, pad_value="", tokenexp=_PIECE)
     different, _, back = texts.graph.ops("Unique", pieces, dtypes=[object, np.int64, np.int64])
     letters = _split(different, pad_value="", separators=[""])
-    replacements = sorted(set(plain.values()))
-    place = {after: number for number, after in enumerate(replacements, start=1)}
-    found = letters.op(
-        "LabelEncoder",
-        dtype=np.int64,
-        domain="ai.onnx.ml",
-        keys_strings=list(plain),
-        values_int64s=[place[after] for after in plain.values()],
-        default_int64=0,
-    )
-    after = found.take_from(_strings(["", *replacements]))
-    after = after if removes else found.equals(0).choose(letters, after)
+    after = look_up(letters, plain, "" if removes else _PAD)
+    after = after if removes else after.equals(_PAD).choose(letters, after)
     together = back.take_from(_join(after))
     return _join(together.op("Reshape", pieces.op("Shape", dtype=np.int64)))
 

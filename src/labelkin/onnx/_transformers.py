@@ -1,6 +1,5 @@
 """Converters of transformers of numbers and categories, and of whole tables."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.methods import to_dense
 from labelkin.onnx._convert import convert, unwrap
-from labelkin.onnx._graph import Tensor, hstack
+from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.projection._base import LinearProjection
 from labelkin.tabular import RobustLogScaler
 from labelkin.tabular._dates import DateEncoder
@@ -92,61 +91,46 @@ def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
 @convert.register
 def _one_hot_encoder(step: OneHotEncoder, rows: Any) -> Tensor:
     parts = []
-    for number, width in enumerate(step._n_features_outs):
-        if width:
-            column, categories = _take(rows, [number]), step.categories_[number]
-            find = _place_of_string if column.dtype == object else _place_of_number
-            place = find(column, categories, *_places(step, number))
-            parts.append(place.equals(np.arange(width)).astype(step.dtype))
+    for number, categories in enumerate(step.categories_):
+        group, unknown = _groups(step, number)
+        column, shown = _take(rows, [number]), np.unique(group)
+        if step.drop_idx_ is not None and step.drop_idx_[number] is not None:
+            shown = shown[shown != group[step.drop_idx_[number]]]
+        find = _find_string if column.dtype == object else _find_number
+        parts.append(find(column, categories, group, unknown).equals(shown).astype(step.dtype))
     return hstack(parts)
 
 
-def _places(step: OneHotEncoder, number: int) -> tuple[Array, int]:
-    """Return the output that is 1 for each category of a column, and for any other value.
+def _groups(step: OneHotEncoder, number: int) -> tuple[Array, int]:
+    """Return the number of each category of a column, and of other values; −1 for none.
 
-    −1 where no output is 1. The encoder's own outputs are used, so that dropped and infrequent
-    categories are encoded alike.
+    Infrequent categories share the last number.
     """
-    categories, widths = step.categories_[number], step._n_features_outs
-    is_number = [values.dtype.kind in "biuf" for values in step.categories_]
-    other: Any = "".join(map(str, categories)) + "?"
-    if is_number[number]:
-        other = float(np.nanmax([0.0, *categories.astype(float)])) + 1
-    probes = [*categories.tolist(), *([] if step.handle_unknown == "error" else [other])]
-    cells = np.array([[values[0] for values in step.categories_]] * len(probes), dtype=object)
-    cells[:, number] = probes
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about unknown categories and the names of columns
-        outputs = step.transform(cells.astype(float) if all(is_number) else cells)
-    outputs = outputs.toarray() if step.sparse_output else np.asarray(outputs)
-    own = outputs[:, sum(widths[:number]) : sum(widths[: number + 1])]
-    places = np.full(len(categories) + 1, -1)
-    places[: len(own)] = np.where(own.any(axis=1), own.argmax(axis=1), -1)
-    return places[:-1], int(places[-1])
+    rare = getattr(step, "_infrequent_indices", {number: None})[number]
+    frequent = np.ones(len(step.categories_[number]), dtype=bool)
+    if rare is None:
+        return np.arange(len(frequent)), -1
+    frequent[rare] = False
+    last = int(frequent.sum())
+    unknown = last if step.handle_unknown == "infrequent_if_exist" else -1
+    return np.where(frequent, np.cumsum(frequent) - 1, last), unknown
 
 
-def _place_of_string(column: Tensor, categories: Array, places: Array, unknown: int) -> Tensor:
+def _find_string(column: Tensor, categories: Array, group: Array, unknown: int) -> Tensor:
     keys = ["" if v is None or v != v else v for v in categories.tolist()]
     if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
         raise ValueError(
             "OneHotEncoder with categories of several types, or of several kinds of missing "
             "value, cannot be exported to ONNX; make them strings first."
         )
-    return column.op(
-        "LabelEncoder",
-        dtype=np.int64,
-        domain="ai.onnx.ml",
-        keys_strings=keys,
-        values_int64s=places.tolist(),
-        default_int64=unknown,
-    )
+    return look_up(column, dict(zip(keys, group.tolist(), strict=True)), unknown)
 
 
-def _place_of_number(column: Tensor, categories: Array, places: Array, unknown: int) -> Tensor:
+def _find_number(column: Tensor, categories: Array, group: Array, unknown: int) -> Tensor:
     values = categories.astype(column.dtype)[None]
     found = column.equals(values) | (column.op("IsNaN", dtype=bool) & np.isnan(values))
-    # At most one category is found: the sum is its place, or that of unknown ones.
-    return (found.astype(np.int64) * (places - unknown)).sum(1, keepdims=True) + unknown
+    # At most one category is found: the sum is its number, or that of unknown ones.
+    return (found.astype(np.int64) * (group - unknown)).sum(1, keepdims=True) + unknown
 
 
 # --------------------------------------------------------------------------------- tables

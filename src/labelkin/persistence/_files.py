@@ -20,7 +20,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
 from labelkin.persistence._invariants import check_model
-from labelkin.persistence._names import to_file_names, to_import_paths
+from labelkin.persistence._names import to_file_names
 from labelkin.persistence._packing import pack_model, unpack_forests, unpack_words
 from labelkin.persistence._schema import check_schema
 
@@ -285,18 +285,9 @@ def _check_parts(
         raise ValueError(
             "its schema is too large for its arrays; if you trust it, raise max_bytes="
         )
-    schema, paths = to_import_paths(parts[_SCHEMA])
-    ours = {path for path in paths.values() if path is not None}
-    unknown, arrays = check_schema(
-        schema,
-        parts,
-        ours=ours,
-        trusted=set(trusted),
-        max_bytes=limit,
-        max_depth=max_depth,
-    )
-    listed = sorted(
-        {*unknown, *(name for name, path in paths.items() if path is None)} - {*trusted}
+    schema = json.loads(parts[_SCHEMA])
+    listed, arrays = check_schema(
+        schema, parts, trusted=set(trusted), max_bytes=limit, max_depth=max_depth
     )
     return ", ".join(listed[:8]) + (", …" if len(listed) > 8 else ""), schema, arrays
 

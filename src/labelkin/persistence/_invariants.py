@@ -180,7 +180,7 @@ def _check_rows(counts: Any) -> None:
 
 def _check_row_space(search: Any) -> None:
     """Check that the arrays of a search in the row space fit together."""
-    space, p, d = search.space, len(search.frame.order), search.frame.ratios.shape[1]
+    space, p = search.space, len(search.frame.order)
     _check_equal(space, space.n_coordinates, p)
     if space.factor is not None:
         _check_equal(space, (sparse.issparse(space.X), len(space.factor)), (True, search.n_rows))
@@ -188,7 +188,7 @@ def _check_row_space(search: Any) -> None:
         width = space.basis.shape[1] if sparse.issparse(space.X) else p
         _check_equal(space, space.X.shape[1], width)
     _check_equal(search, np.shape(search.squared_norms), (search.n_rows,))
-    _check_equal(search, np.shape(np.zeros(d) if search.offset is None else search.offset), (d,))
+    _check_equal(search, np.shape(np.zeros(p) if search.centre is None else search.centre), (p,))
     if search.first_equal is not None:
         first = np.asarray(search.first_equal)
         _check_equal(search, (first.shape, first.dtype.kind), ((search.n_rows,), "i"))

@@ -7,7 +7,6 @@ stays, so that old files can still be read.
 """
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import labelkin
@@ -52,52 +51,29 @@ PARTS = {
 """Stable name of each part of a model → where it is now."""
 
 
+def import_path(name: str) -> str | None:
+    """Return where a type with this name in a file is now; None for any other name."""
+    return PARTS.get(name) or _public_path(name)
+
+
 def to_file_names(schema: bytes) -> bytes:
     """Return skops' schema with the types of labelkin under their stable names."""
     names = {path: name for name, path in PARTS.items()}
 
-    def rename(path: str) -> tuple[str, str] | None:
-        last = path.rpartition(".")[2]
-        name = last if path == _public_path(last) else names.get(path)
-        return ("labelkin", name) if name else None
+    def rename(node: dict[str, Any]) -> dict[str, Any]:
+        module, last = node.get("__module__"), node.get("__class__")
+        # In a saved dictionary with such keys the values are nodes, not strings.
+        if isinstance(module, str) and isinstance(last, str):
+            path = f"{module}.{last}"
+            name = last if path == _public_path(last) else names.get(path)
+            if name is not None:
+                node["__module__"], node["__class__"] = "labelkin", name
+        return node
 
-    return json.dumps(_rename(schema, rename)).encode()
-
-
-def to_import_paths(schema: bytes) -> tuple[Any, dict[str, str | None]]:
-    """Return a file's schema, parsed, with the types of labelkin as they are imported.
-
-    Also return the path of each name in the file: None where it is not a stable name, such as
-    the path of a module. Such a name is left as it is in the schema.
-    """
-    paths: dict[str, str | None] = {}
-
-    def rename(full: str) -> tuple[str, str] | None:
-        name = full.removeprefix("labelkin.")
-        path = paths[full] = PARTS.get(name) or _public_path(name)
-        if path is None:
-            return None
-        module, _, attribute = path.rpartition(".")
-        return module, attribute
-
-    return _rename(schema, rename), paths
+    return json.dumps(json.loads(schema, object_hook=rename)).encode()
 
 
 def _public_path(name: str) -> str | None:
     """Return where a public estimator is defined, None for any other name."""
     found = getattr(labelkin, name) if name in labelkin.__all__ else None
     return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None
-
-
-def _rename(schema: bytes, rename: Callable[[str], tuple[str, str] | None]) -> Any:
-    """Parse a schema; types of labelkin get another module and name where there is one."""
-
-    def visit(node: dict[str, Any]) -> dict[str, Any]:
-        module, name = node.get("__module__"), node.get("__class__")
-        # In a saved dictionary with such keys the values are nodes, not strings.
-        ours = isinstance(module, str) and module.split(".")[0] == "labelkin"
-        if ours and isinstance(name, str) and (new := rename(f"{module}.{name}")):
-            node["__module__"], node["__class__"] = new
-        return node
-
-    return json.loads(schema, object_hook=visit)

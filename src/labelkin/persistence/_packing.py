@@ -8,19 +8,21 @@ import inspect
 import json
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import hash as hash_content
 
 
+@dataclass
 class PackedWords:
-    """The vocabulary of a vectoriser of texts: a file would describe each word in two nodes.
+    """The vocabulary of a vectoriser of texts: a file would describe each word in two nodes."""
 
-    `words` is a JSON list, `columns` an array with the column of each word.
-    """
-
-    def __init__(self, words: str, columns: np.ndarray) -> None:
-        self.words, self.columns = words, columns
+    words: str
+    """A list in JSON."""
+    columns: np.ndarray
+    """Column of each word."""
 
     def unpack(self) -> dict[str, int]:
         """Return the vocabulary; ValueError if it is not one of words and columns."""
@@ -31,27 +33,21 @@ class PackedWords:
         return dict(zip(words, self.columns.tolist(), strict=True))
 
 
+@dataclass
 class PackedTrees:
-    """Fitted trees of scikit-learn that differ in nothing but their nodes and seeds.
+    """Fitted trees of scikit-learn that differ in nothing but their nodes and seeds."""
 
-    `template` is one of the trees, without its nodes; `n_classes` has the number of classes per
-    output; `nodes` and `values` are those of all trees, one tree after the other; `counts`,
-    `depths` and `seeds` have the number of nodes, the depth and the ``random_state`` of each tree.
-    """
-
-    def __init__(
-        self,
-        template: Any,
-        n_classes: np.ndarray,
-        nodes: np.ndarray,
-        values: np.ndarray,
-        counts: np.ndarray,
-        depths: np.ndarray,
-        seeds: np.ndarray,
-    ) -> None:
-        self.template, self.n_classes = template, n_classes
-        self.nodes, self.values = nodes, values
-        self.counts, self.depths, self.seeds = counts, depths, seeds
+    template: Any
+    """One of the trees, without its nodes."""
+    n_classes: np.ndarray
+    """Number of classes per output."""
+    nodes: np.ndarray
+    values: np.ndarray
+    """Nodes and values of all trees, one tree after the other."""
+    counts: np.ndarray
+    depths: np.ndarray
+    seeds: np.ndarray
+    """Number of nodes, depth and ``random_state`` of each tree."""
 
     def unpack(self) -> list[Any]:
         """Return the trees."""
@@ -174,10 +170,9 @@ def _is_forest(part: Any) -> bool:
 
 def _pack(trees: Any) -> PackedTrees | None:
     """Return trees in their packed form, None where they differ in more than nodes and seeds."""
-    first = trees[0] if isinstance(trees, list) and trees else None
-    if first is None or not all(_alike(tree, first) for tree in trees):
+    if not isinstance(trees, list) or len({_all_but_nodes(tree) for tree in trees}) != 1:
         return None
-    states = [tree.tree_.__getstate__() for tree in trees]
+    first, states = trees[0], [tree.tree_.__getstate__() for tree in trees]
     template = copy(first)
     del template.tree_
     template.random_state = None
@@ -192,33 +187,19 @@ def _pack(trees: Any) -> PackedTrees | None:
     )
 
 
+def _all_but_nodes(tree: Any) -> Any:
+    """Return a hash of a tree without its nodes and seed; unique where it cannot be packed."""
+    state = dict(vars_of(tree))
+    nodes, seed = state.pop("tree_", None), state.pop("random_state", None)
+    whole = nodes is not None and isinstance(seed, (int, np.integer))
+    if not whole or nodes.n_features != tree.n_features_in_:
+        return object()
+    return hash_content((type(tree), state, nodes.n_outputs, nodes.n_classes))
+
+
 def _without_padding(records: np.ndarray) -> np.ndarray:
     """Return records with zeros between their fields, where random memory would be stored."""
     found = np.zeros_like(records)
     for name in records.dtype.names or ():
         found[name] = records[name]
     return found
-
-
-def _alike(tree: Any, first: Any) -> bool:
-    ours, theirs = vars_of(tree), vars_of(first)
-    if type(tree) is not type(first) or ours.keys() != theirs.keys() or "tree_" not in ours:
-        return False
-    if not isinstance(tree.random_state, (int, np.integer)):
-        return False
-    shapes = [(t.n_features, t.n_outputs, *t.n_classes) for t in (tree.tree_, first.tree_)]
-    if shapes[0] != (first.n_features_in_, *shapes[1][1:]):
-        return False
-    names = ours.keys() - {"tree_", "random_state"}
-    return all(_equal(ours[name], theirs[name]) for name in names)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if one is other:
-        return True
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.dtype == other.dtype and np.array_equal(one, other)
-    plain = (bool, int, float, str, np.generic)
-    return type(one) is type(other) and isinstance(one, plain) and bool(one == other)

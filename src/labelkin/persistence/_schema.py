@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labelkin._utils.untrusted import read_npy, read_sparse
+from labelkin.persistence._names import import_path
 
 _SKLEARN = {
     "compose._column_transformer.ColumnTransformer",
@@ -72,18 +73,18 @@ def check_schema(
     schema: Any,
     parts: Mapping[str, bytes],
     *,
-    ours: set[str],
     trusted: set[str],
     max_bytes: int,
     max_depth: int,
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the types that are not accepted, and the arrays by the names of their files.
 
-    ValueError is raised where the schema or an array is invalid. `parts` are the contents of the
-    files that the nodes refer to; `ours` the full names of labelkin's types that a model may hold,
-    `trusted` those of further ones; `max_bytes` is the most that the arrays may take together.
+    ValueError is raised where the schema or an array is invalid. The types of labelkin get the
+    paths from which they are imported in place of their stable names. `parts` are the contents of
+    the files that the nodes refer to, `trusted` the full names of further types that are accepted,
+    `max_bytes` is the most that the arrays may take together.
     """
-    check = _Check(parts, ours, trusted, max_bytes, max_depth)
+    check = _Check(parts, trusted, max_bytes, max_depth)
     check.visit(schema, 0)
     return sorted(check.unknown), check.arrays
 
@@ -92,15 +93,9 @@ class _Check:
     """One walk through a schema."""
 
     def __init__(
-        self,
-        parts: Mapping[str, bytes],
-        ours: set[str],
-        trusted: set[str],
-        max_bytes: int,
-        max_depth: int,
+        self, parts: Mapping[str, bytes], trusted: set[str], max_bytes: int, max_depth: int
     ) -> None:
         self.parts, self.trusted = parts, trusted
-        self.objects = _TYPES["ObjectNode"] | ours - _TYPES["FunctionNode"]
         self.max_bytes = self.bytes_left = max_bytes
         self.max_depth = max_depth
         self.unknown: set[str] = set()
@@ -134,8 +129,11 @@ class _Check:
         if type(ident) is not int:
             raise ValueError("a node of the schema has no id")
         name = f"{module}.{last}"
-        if not self._accepts(loader, name):
+        path = import_path(name.removeprefix("labelkin.")) if module == "labelkin" else name
+        if not self._accepts(loader, name, path):
             self.unknown.add(name)
+        elif path is not None:
+            node["__module__"], _, node["__class__"] = path.rpartition(".")
         inner = {key: item for key, item in node.items() if key != "__id__"}
         if loader in ("NdArrayNode", "SparseMatrixNode") and "file" in node:
             self._read(node["file"], ident, loader, last)
@@ -151,10 +149,13 @@ class _Check:
             raise ValueError("an id of the schema stands for two different objects")
         return content
 
-    def _accepts(self, loader: str, name: str) -> bool:
+    def _accepts(self, loader: str, name: str, path: str | None) -> bool:
         if name in self.trusted and loader in _FOR_TRUSTED:
             return True
-        return name in (self.objects if loader == "ObjectNode" else _TYPES.get(loader, ()))
+        if path is None or path in _TYPES.get(loader, ()):
+            return path is not None
+        # Objects of ours; none is accepted by the path of its module.
+        return loader == "ObjectNode" and path != name and path not in _TYPES["FunctionNode"]
 
     def _read(self, file: Any, ident: int, loader: str, name: str) -> None:
         """Check the file of an array, once."""

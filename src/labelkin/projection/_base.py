@@ -2,23 +2,16 @@
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labelkin._utils.array_api import to_numpy
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
-from labelkin.base import (
-    Array,
-    Matrix,
-    check_same_namespace,
-    is_dask,
-    label_set_matrix,
-    validate_rows,
-)
-from labelkin.distributed import map_transform
+from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
+from labelkin.rows import DaskRows, is_dask, to_numpy
 
 
 class LinearProjection(
@@ -56,7 +49,8 @@ class LinearProjection(
         """
         check_is_fitted(self)
         if is_dask(X):
-            return map_transform(self, X)
+            rows = DaskRows.of_queries(self, X) @ self.components_.T
+            return rows.as_dask(np.result_type(rows.dtype, self.components_))
         check_same_namespace(X, self, attribute=self._stored_array, method="transform")
         return self._project(self._validate_rows(X, reset=False))
 

@@ -1,14 +1,15 @@
 """The scatter of pairs over rows in blocks on Dask workers."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.distributed import RowBlocks, compute, stack_rows, sum_in_tree, task
-from labelkin.projection._scatter import scaling_coefficient
+from labelkin.projection._scatter import difference_of_sums
+from labelkin.rows import DaskRows, compute, stack_rows, sum_in_tree, task
 
 
 class BlockRows:
@@ -18,11 +19,13 @@ class BlockRows:
     than features, and such data need no blocks.
     """
 
-    def __init__(self, rows: RowBlocks) -> None:
-        self.rows = rows
+    basis = None
+
+    def __init__(self, rows: DaskRows) -> None:
+        self.rows = rows.persist()
         self.n_features = rows.shape[1]
 
-    def project(self, W: Array) -> RowBlocks:
+    def project(self, W: Array) -> DaskRows:
         """Return the rows projected by W, (n_features, d)."""
         return self.rows @ W
 
@@ -42,50 +45,47 @@ class BlockRows:
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4)."""
         [(sum_M, sum_C)] = compute([sum_in_tree(list(self._partial_sums(must_link, cannot_link)))])
-        S_M, S_C = sum_M / (2 * max(len(must_link), 1)), sum_C / (2 * max(len(cannot_link), 1))
-        scaling = scaling_coefficient(float(np.trace(S_C)), float(np.trace(S_M)))
-        return S_C - scaling * S_M, scaling
+        return difference_of_sums(sum_M, sum_C, len(must_link), len(cannot_link))
 
     def _partial_sums(self, must_link: Array, cannot_link: Array) -> Iterator[Any]:
-        """Yield tasks that sum over pairs whose first rows are in one block.
+        """Yield tasks that sum over some of the pairs, whose first rows are in the same block.
 
-        Only the rows that are second in some pair travel. No task needs more rows than about
-        twice the largest block.
+        Only the rows that are in a pair travel. No task needs more of them than twice the rows of
+        the largest block.
         """
-        rows, most = self.rows, int(self.rows.sizes.max())
+        rows, starts, most = self.rows, self.rows.starts, int(self.rows.sizes.max())
         pairs = np.concatenate([must_link, cannot_link])
-        is_cannot_link = np.arange(len(pairs)) >= len(must_link)
+        is_must_link = np.arange(len(pairs)) < len(must_link)
         take, add_squares = task(_take_rows), task(_sums_of_squares)
-        block = np.searchsorted(rows.starts, pairs[:, 0], side="right") - 1
-        order = np.argsort(block, kind="stable")
-        ends = np.searchsorted(block[order], np.arange(len(rows.sizes) + 1))
-        for b, own in enumerate(rows.row_blocks):
-            for low in range(ends[b], ends[b + 1], most):
-                piece = order[low : min(low + most, ends[b + 1])]
-                needed, right = np.unique(pairs[piece, 1], return_inverse=True)
-                cuts: Any = np.searchsorted(needed, rows.starts)
-                partners = [
-                    take(other, needed[first:end] - start)
-                    for other, start, first, end in zip(
-                        rows.row_blocks, rows.starts, cuts, cuts[1:], strict=False
-                    )
-                    if end > first
+        block_of = np.searchsorted(starts, pairs[:, 0], side="right") - 1
+        order = np.argsort(block_of, kind="stable")
+        ends: Array = np.searchsorted(block_of[order], np.arange(len(rows.sizes) + 1))
+        for first, last in pairwise(ends):
+            for low in range(first, last, most):
+                piece = order[low : min(low + most, last)]
+                needed, place = np.unique(pairs[piece], return_inverse=True)
+                cuts: Array = np.searchsorted(needed, starts)
+                parts = [
+                    take(block, needed[a:b] - start)
+                    for block, start, a, b in zip(rows.blocks, starts, cuts, cuts[1:], strict=False)
+                    if b > a
                 ]
-                left = pairs[piece, 0] - rows.starts[b]
-                yield add_squares(own, partners, left, right, is_cannot_link[piece])
+                yield add_squares(parts, place.reshape(-1, 2), is_must_link[piece])
+
+
+# Functions of a block.
 
 
 def _take_rows(block: Matrix, rows: Array) -> Matrix:
     return block[rows]
 
 
-def _sums_of_squares(
-    block: Matrix, partners: list[Matrix], left: Array, right: Array, is_cannot_link: Array
-) -> Array:
+def _sums_of_squares(parts: list[Matrix], pairs: Array, is_must_link: Array) -> Array:
     """Sum (x_i − x_j)(x_i − x_j)ᵀ over must-links and over cannot-links: (2, k, k)."""
-    differences = block[left] - stack_rows(partners)[right]
+    rows = stack_rows(parts)
+    differences = rows[pairs[:, 0]] - rows[pairs[:, 1]]
     sums = []
-    for chosen in (differences[~is_cannot_link], differences[is_cannot_link]):
+    for chosen in (differences[is_must_link], differences[~is_must_link]):
         product = chosen.T @ chosen
         sums.append(product.toarray() if sparse.issparse(product) else product)
     return np.array(sums, dtype=np.float64)

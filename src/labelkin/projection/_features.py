@@ -13,15 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.array_api import (
-    is_device_array,
-    matrix_transpose,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
 from labelkin.base import Array, Matrix
 from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import namespace_and_device, take, to_numpy
 
 
 def feature_shares(projection: Any) -> Array:
@@ -124,11 +118,7 @@ class FeatureSubset(TrainingRows):
     def __init__(self, X: Matrix, columns: Array) -> None:
         self.columns = columns
         self._n_all_features = X.shape[1]
-        if is_device_array(X):
-            xp, _ = namespace_and_device(X)
-            super().__init__(xp.take(X, to_device_of(columns, X), axis=1))
-        else:
-            super().__init__(X[:, columns])
+        super().__init__(take(X, columns, axis=1))
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of the coordinates, (p, d), as directions of all features, (k, d)."""
@@ -137,7 +127,7 @@ class FeatureSubset(TrainingRows):
     def identity(self) -> tuple[Array, Array]:
         """Return the projection onto these features."""
         W, eye = super().identity()
-        return W, matrix_transpose(self._spread(eye))
+        return W, self._spread(eye).T
 
     def _spread(self, directions: Array) -> Array:
         """Return (len(columns), d) directions of these features as (n_features, d) of all."""
@@ -147,4 +137,4 @@ class FeatureSubset(TrainingRows):
         source = np.full(self._n_all_features, len(self.columns))
         source[self.columns] = np.arange(len(self.columns))
         padded = xp.concat([directions, zeros], axis=0)
-        return xp.take(padded, to_device_of(source, directions), axis=0)
+        return take(padded, source)

@@ -11,21 +11,27 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length
 
-from labelkin._utils.array_api import (
+<<<<<<< HEAD
+=======
+from labelkin.rows import ascontiguousarray
+>>>>>>> main
+from labelkin.base import Array, label_set_matrix
+from labelkin.constraints import ConstraintSampler, LabelSets
+from labelkin.projection._base import LinearProjection
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._scatter import TrainingRows
+from labelkin.rows import (
+    DaskRows,
+    Rows,
     ascontiguousarray,
     astype,
+    is_dask,
     namespace_and_device,
     take_along_axis,
     to_device_of,
     to_numpy,
+    with_known_length,
 )
-from labelkin.base import Array, is_dask, label_set_matrix
-from labelkin.constraints import ConstraintSampler, LabelSets
-from labelkin.constraints._blocks import BlockLabelSets
-from labelkin.distributed import RowBlocks, with_known_length
-from labelkin.projection._base import LinearProjection
-from labelkin.projection._blocks import BlockRows
-from labelkin.projection._scatter import TrainingRows
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -159,12 +165,12 @@ class PairwiseConstraintProjection(LinearProjection):
     def _validate_training(self, X: Any, y: Any) -> tuple[Any, LabelSets]:
         """Validate; return the rows to learn from and the label sets, in memory or in blocks."""
         if is_dask(X):
-            rows = RowBlocks.from_dask(X)
+            rows = DaskRows.from_dask(X)
             self.n_features_in_ = rows.shape[1]
             y = with_known_length(y)
             y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))
             check_consistent_length(rows, y)
-            return BlockRows(rows), BlockLabelSets.from_target(y)
+            return BlockRows(rows), LabelSets.from_matrix(y)
         rows = self._validate_rows(X, reset=True)
         return TrainingRows(rows), LabelSets.from_matrix(self._validate_label_sets(rows, y))
 
@@ -188,8 +194,7 @@ class PairwiseConstraintProjection(LinearProjection):
             return W
         # Eq. 4, 6 and 7: r, and the scatter of cannot-links less r times that of must-links.
         paired, *pairs = training.restrict(self.must_link_, self.cannot_link_)
-        difference, scaling = paired.scatter_difference(*pairs)
-        self.scaling_ = float(scaling)
+        difference, self.scaling_ = paired.scatter_difference(*pairs)
         # Eq. 5: the eigenvectors of the positive eigenvalues maximise the objective of Eq. 3.
         vectors, self.eigenvalues_ = positive_eigenvectors(
             astype(difference, "float64"), self.n_components, rows.dtype
@@ -199,7 +204,10 @@ class PairwiseConstraintProjection(LinearProjection):
         # Transposed twice, so that each direction is contiguous in memory.
         vectors = ascontiguousarray(astype(vectors, rows.dtype).T).T
         directions = training.in_features(vectors)
-        signs = largest_entry_signs(directions)
+        # The largest entry of each is positive: the signs that LAPACK chose do not matter.
+        xp, _ = namespace_and_device(directions)
+        negative = xp.max(directions, axis=0) < -xp.min(directions, axis=0)
+        signs = 1 - 2 * astype(negative, directions.dtype)
         self.components_ = ascontiguousarray((directions * signs).T)
         return vectors * signs
 
@@ -207,6 +215,11 @@ class PairwiseConstraintProjection(LinearProjection):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
+
+
+def training_rows(rows: Rows) -> Any:
+    """Return rows in the form that projections are learned from."""
+    return BlockRows(rows) if isinstance(rows, DaskRows) else TrainingRows(rows.gather())
 
 
 def positive_eigenvectors(
@@ -221,30 +234,12 @@ def positive_eigenvectors(
     # NumPy's eigh, not SciPy's: each brings its own BLAS, and idle threads of one slow the
     # other, which nearly doubles the time of a fit.
     values, vectors = xp.linalg.eigh(difference)
+    # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
     eps = float(xp.finfo(values.dtype if dtype is None else dtype).eps)
-    d = count_positive(to_numpy(values), eps, n_components)
+    tolerance = values.shape[0] * eps * float(xp.max(xp.abs(values)))
+    d = max(1, int(xp.count_nonzero(values > tolerance)))
+    d = d if n_components is None else min(d, n_components)
     return xp.flip(vectors[:, -d:], axis=1), xp.flip(values[-d:])
-
-
-def count_positive(values: Array, eps: float, most: int | None = None) -> int:
-    """Count the positive eigenvalues: at least one, and no more than `most`.
-
-    A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
-    """
-    tolerance = len(values) * eps * np.abs(values).max()
-    d = max(1, int(np.count_nonzero(values > tolerance)))
-    return d if most is None else min(d, most)
-
-
-def largest_entry_signs(directions: Array) -> Array:
-    """Return the sign of the largest entry of each column of (..., k, d), as (..., 1, d).
-
-    Multiplied by it, eigenvectors no longer depend on the sign that LAPACK chose.
-    """
-    xp, _ = namespace_and_device(directions)
-    largest = xp.argmax(xp.abs(directions), axis=-2, keepdims=True)
-    entries = take_along_axis(directions, largest, axis=-2)
-    return entries / xp.abs(entries)
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:

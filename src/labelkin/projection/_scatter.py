@@ -1,39 +1,35 @@
 """The scatter of pairs, S_C − r·S_M (Eq. 4–7), over training rows in memory.
 
-`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows`
-offers the same methods for rows in blocks on Dask workers.
+`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows` has the
+same methods for rows in blocks on Dask workers.
 """
 
-import math
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.array_api import (
+from labelkin._utils.equal_rows import first_of_equals
+from labelkin.base import Array, Matrix
+from labelkin.rows import (
     ascontiguousarray,
     astype,
     is_device_array,
     itemsize,
-    matrix_transpose,
     namespace_and_device,
     rows_per_block,
     take_rows,
 )
-from labelkin._utils.equal_rows import first_of_equals
-from labelkin.base import Array, Matrix
 
 # A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
 # multiplied faster as a dense one.
 _DENSE_ENTRIES = 2**23
 _DENSE_SHARE = 0.02
 # Up to this ratio of rows in pairs to coordinates, rotating those rows into their own row space
-# costs less than the smaller eigenproblem saves: 13 % of a fit of 30 members on medical.
+# costs less than the smaller eigenproblem saves: 10 % of a fit of 30 members on medical.
 _FEW_ROWS = 0.6
-# Entries of a temporary that stays in the cache of one core.
-_CACHED_ENTRIES = 2**16
-# Columns of Xᵀ L X that are computed at once.
+# Columns of Xᵀ E that are computed at once.
 _COLUMNS = 128
 # Newton's iteration squares the error of nearly orthogonal columns: three steps are usual.
 _MOST_STEPS = 10
@@ -46,15 +42,13 @@ class TrainingRows:
     space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
     found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
     it, equal to ``factor.T @ X``; None: the coordinates are the features. The work is done on the
-    device of X. `few_rows` is the ratio of rows in pairs to coordinates up to which `restrict`
-    pays.
+    device of X.
     """
 
-    def __init__(self, X: Matrix, few_rows: float = _FEW_ROWS) -> None:
+    def __init__(self, X: Matrix) -> None:
         n, k = X.shape
         self.n_features = k
-        self.few_rows = few_rows
-        self._first = first_of_equals(X)
+        self._samples = X
         self.basis: Array = None
         self.factor: Array = None
         if k > n:
@@ -67,6 +61,11 @@ class TrainingRows:
             self.rows = X
 
     @cached_property
+    def _first(self) -> Array | None:
+        """For each sample the first one equal to it; None where no two are equal."""
+        return first_of_equals(self._samples)
+
+    @cached_property
     def _centred(self) -> Matrix:
         """The rows moved, if they are dense: far from the origin a scatter loses digits."""
         if sparse.issparse(self.rows):
@@ -75,8 +74,24 @@ class TrainingRows:
         return self.rows - xp.mean(self.rows, axis=0)
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
-        """Return S_C − r·S_M and r, in these coordinates."""
-        return scatter_difference(self._centred, must_link, cannot_link)
+        """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.
+
+        On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
+        pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
+        gathering rows is cheap, and the differences are multiplied block by block. Without
+        must-links the result is S_C alone.
+        """
+        X = self._centred
+        if is_device_array(X):
+            sums = _sum_of_squares(X, must_link), _sum_of_squares(X, cannot_link)
+            return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
+        LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
+        # The traces of S_C and of S_M.
+        trace_C, trace_M = (
+            float((X.multiply(LX) if sparse.issparse(X) else X * LX).sum()) for LX in (LX_C, LX_M)
+        )
+        scaling = scaling_coefficient(trace_C, trace_M)
+        return symmetric_product(X, LX_C - scaling * LX_M), scaling
 
     def project(self, W: Array) -> Array:
         """Return the rows projected by W, (p, d); equal samples stay equal to the last digit.
@@ -89,10 +104,8 @@ class TrainingRows:
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
-        if self.basis is None:
-            return vectors
         # Transposed, so that each direction is contiguous in memory.
-        return matrix_transpose(matrix_transpose(vectors) @ self.basis)
+        return vectors if self.basis is None else (vectors.T @ self.basis).T
 
     def identity(self) -> tuple[Array, Array]:
         """Return the projection that changes nothing, in these coordinates and in features."""
@@ -111,27 +124,20 @@ class TrainingRows:
             return self, must_link, cannot_link
         in_pair = np.zeros(n, dtype=bool)
         in_pair[must_link], in_pair[cannot_link] = True, True
-        if np.count_nonzero(in_pair) > self.few_rows * k:
+        if np.count_nonzero(in_pair) > _FEW_ROWS * k:
             return self, must_link, cannot_link
         place = np.cumsum(in_pair) - 1
         return TrainingRows(self._centred[in_pair]), place[must_link], place[cannot_link]
 
 
-def scatter_difference(X: Matrix, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
-    """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4).
-
-    On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the pairs
-    of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device gathering
-    rows is cheap, and the differences are multiplied block by block; the pairs may be those of
-    several projections, (S, n_pairs, 2), and so are then the results; r is an array without
-    dimensions, so as not to wait for it. Without must-links the result is S_C alone.
-    """
-    if is_device_array(X):
-        return _scatter_on_device(X, must_link, cannot_link)
-    trace_C, trace_M = _half_mean_square(X, cannot_link), _half_mean_square(X, must_link)
-    scaling = scaling_coefficient(trace_C, trace_M)
-    L = laplacian(cannot_link, X) - scaling * laplacian(must_link, X)
-    return quadratic_form(L, X), scaling
+def difference_of_sums(
+    sum_M: Array, sum_C: Array, n_must_link: int, n_cannot_link: int
+) -> tuple[Array, float]:
+    """Return S_C − r·S_M and r from the sums of (x_i − x_j)(x_i − x_j)ᵀ over the pairs."""
+    S_M, S_C = sum_M / (2 * max(n_must_link, 1)), sum_C / (2 * max(n_cannot_link, 1))
+    trace = namespace_and_device(S_M)[0].linalg.trace
+    scaling = scaling_coefficient(float(trace(S_C)), float(trace(S_M)))
+    return S_C - scaling * S_M, scaling
 
 
 def scaling_coefficient(trace_C: float, trace_M: float) -> float:
@@ -140,19 +146,6 @@ def scaling_coefficient(trace_C: float, trace_M: float) -> float:
     Where all must-links are of identical samples S_M is zero, and any finite r will do.
     """
     return trace_C / trace_M if trace_M > 0 else 1.0
-
-
-def _half_mean_square(X: Matrix, pairs: Array) -> float:
-    """Return half the mean of |x_i − x_j|² over the pairs: the trace of S_C or S_M."""
-    entries = X.nnz if sparse.issparse(X) else X.size
-    size = max(1, _CACHED_ENTRIES * X.shape[0] // max(entries, 1))
-    total = 0.0
-    for start in range(0, len(pairs), size):
-        i, j = pairs[start : start + size].T
-        difference = X[i] - X[j]
-        values = difference.data if sparse.issparse(difference) else difference.ravel()
-        total += np.einsum("i,i->", values, values, dtype=np.float64)
-    return float(total) / (2 * max(len(pairs), 1))
 
 
 def laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
@@ -165,51 +158,36 @@ def laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
     return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
 
 
-def quadratic_form(L: sparse.csr_array, X: Matrix, n_columns: int = _COLUMNS) -> Array:
-    """Return Xᵀ L X for a symmetric L, symmetric to the last digit.
+def symmetric_product(X: Matrix, E: Matrix, n_columns: int = _COLUMNS) -> Array:
+    """Return Xᵀ E where it is symmetric but for rounding, symmetric to the last digit.
 
     Of a dense X one triangle is computed, `n_columns` columns at a time, and mirrored: half the
-    products, and no matrix of the size of X.
+    products.
     """
     if sparse.issparse(X):
-        form = (X.T @ (L @ X)).toarray()
-        return (form + form.T) * 0.5
+        product = (X.T @ E).toarray()
+        return (product + product.T) * 0.5
     k = X.shape[1]
-    form = np.empty((k, k), dtype=X.dtype)
+    product = np.empty((k, k), dtype=X.dtype)
     for columns in gen_batches(k, n_columns):
         first, end = columns.start, columns.stop
-        np.matmul(X[:, first:].T, L @ X[:, columns], out=form[first:, columns])
-        corner = form[columns, columns]
-        form[columns, columns] = (corner + corner.T) * 0.5
-        form[columns, end:] = form[end:, columns].T
-    return form
-
-
-def _scatter_on_device(X: Array, must_link: Array, cannot_link: Array) -> tuple[Array, Array]:
-    """Return S_C − r·S_M and r from the differences over the pairs, (..., n_pairs, 2)."""
-    xp, _ = namespace_and_device(X)
-    n_C, n_M = max(cannot_link.shape[-2], 1), max(must_link.shape[-2], 1)
-    S_C, S_M = _sum_of_squares(X, cannot_link), _sum_of_squares(X, must_link)
-    trace = xp.linalg.trace(S_M)
-    positive = xp.where(trace > 0, trace, xp.ones_like(trace))
-    ratio = xp.where(trace > 0, xp.linalg.trace(S_C) / positive, n_C / n_M)
-    difference = S_C - ratio[..., None, None] * S_M
-    difference = (difference + xp.matrix_transpose(difference)) * (0.25 / n_C)
-    return difference, ratio * (n_M / n_C)
+        np.matmul(X[:, first:].T, E[:, columns], out=product[first:, columns])
+        corner = product[columns, columns]
+        product[columns, columns] = (corner + corner.T) * 0.5
+        product[columns, end:] = product[end:, columns].T
+    return product
 
 
 def _sum_of_squares(X: Array, pairs: Array) -> Array:
-    """Sum (x_i − x_j)(x_i − x_j)ᵀ over the pairs, in blocks of bounded memory."""
+    """Sum (x_i − x_j)(x_i − x_j)ᵀ over the pairs on a device, in blocks of bounded memory."""
     xp, device = namespace_and_device(X)
-    *stack, n_pairs, _ = pairs.shape
-    k = X.shape[1]
-    size = rows_per_block(3 * k * math.prod(stack), itemsize(X), device, most=max(n_pairs, 1))
-    total = xp.zeros((*stack, k, k), dtype=X.dtype, device=device)
+    n_pairs, k = pairs.shape[0], X.shape[1]
+    size = rows_per_block(3 * k, itemsize(X), device, most=max(n_pairs, 1))
+    total = xp.zeros((k, k), dtype=X.dtype, device=device)
     for start in range(0, n_pairs, size):
-        indices = xp.reshape(pairs[..., start : min(start + size, n_pairs), :], (-1,))
-        ends = xp.reshape(take_rows(X, indices), (*stack, -1, 2, k))
-        differences = ends[..., 0, :] - ends[..., 1, :]
-        total = total + xp.matrix_transpose(differences) @ differences
+        some = pairs[start : min(start + size, n_pairs), :]
+        differences = take_rows(X, some[:, 0]) - take_rows(X, some[:, 1])
+        total = total + differences.T @ differences
     return total
 
 

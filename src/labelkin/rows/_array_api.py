@@ -1,23 +1,16 @@
 """Rows in an array of torch, CuPy or another library of the array API, on its device."""
 
-from typing import Any
-
 from sklearn.utils import gen_batches
 
-from labelkin.rows._place import concatenate, is_device_array, namespace, take
+from labelkin.rows._place import concatenate, namespace, take
 from labelkin.rows._rows import Array, Matrix, MemoryRows
 
 # Rows of a batch, and the entries of their differences that are held together.
 _DIFFERENCE_ROWS, _DIFFERENCES = 16, 2**27
 
 
-class DeviceRows(MemoryRows):
+class DeviceRows(MemoryRows, kind="device"):
     """Rows in an array of another library than NumPy, on its device."""
-
-    @staticmethod
-    def holds(X: Any) -> bool:
-        """Whether a matrix is of this kind."""
-        return is_device_array(X)
 
     @staticmethod
     def _take(X: Matrix, indices: Array) -> Matrix:

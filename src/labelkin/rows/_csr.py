@@ -1,7 +1,5 @@
 """Rows in a SciPy CSR matrix; what is computed of them is dense."""
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -12,15 +10,10 @@ from labelkin.rows._rows import Array, ColumnMoments, Matrix, MemoryRows
 _FULL_COLUMN = 0.25
 
 
-class CsrRows(MemoryRows):
+class CsrRows(MemoryRows, kind="sparse"):
     """Rows in a SciPy CSR matrix."""
 
     in_threads = True
-
-    @staticmethod
-    def holds(X: Any) -> bool:
-        """Whether a matrix is of this kind."""
-        return sparse.issparse(X)
 
     def _stack(self) -> Matrix:
         return sparse.vstack(self.blocks, format="csr")

@@ -1,7 +1,5 @@
 """Rows in a NumPy array."""
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -13,15 +11,10 @@ from labelkin.rows._rows import Array, MemoryRows
 _SPARSE_SHARE = 0.05
 
 
-class NumpyRows(MemoryRows):
+class NumpyRows(MemoryRows, kind="NumPy"):
     """Rows in a NumPy array."""
 
     in_threads = True
-
-    @staticmethod
-    def holds(X: Any) -> bool:
-        """Whether a matrix is of this kind."""
-        return isinstance(X, np.ndarray)
 
     @staticmethod
     def count_stored(X: Array) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin.rows._place import Place, concatenate, match, namespace
+from labelkin.rows._place import Place, concatenate, is_device_array, match, namespace
 from labelkin.rows._tasks import add
 
 Array = Any
@@ -158,15 +158,10 @@ class MemoryRows(Rows):
         Where they are to be computed; None: where they lie.
     """
 
-    _kinds: ClassVar[list[type["MemoryRows"]]] = []
+    _kinds: ClassVar[dict[str, type["MemoryRows"]]] = {}
 
-    def __init_subclass__(cls) -> None:
-        MemoryRows._kinds.append(cls)
-
-    @staticmethod
-    @abstractmethod
-    def holds(X: Any) -> bool:
-        """Whether a matrix is of this kind."""
+    def __init_subclass__(cls, kind: str) -> None:
+        MemoryRows._kinds[kind] = cls
 
     def __init__(self, blocks: Sequence[Matrix], place: Place | None = None) -> None:
         super().__init__(blocks)
@@ -302,8 +297,8 @@ class MemoryRows(Rows):
 
 def rows_in_memory(X: Matrix, place: Place | None = None) -> MemoryRows:
     """Return a matrix as rows."""
-    kind = next(kind for kind in MemoryRows._kinds if kind.holds(X))
-    return kind([X], place)
+    kind = "sparse" if sparse.issparse(X) else "device" if is_device_array(X) else "NumPy"
+    return MemoryRows._kinds[kind]([X], place)
 
 
 class ColumnMoments(NamedTuple):

@@ -1,16 +1,19 @@
 """The application: a page, ``POST /predict``, and the documents that describe it."""
 
+import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
+from labelkin.serve._documents import openapi, request_schema
 from labelkin.serve._guard import Guard
-from labelkin.serve._schema import openapi, request_schema
 from labelkin.serve._service import BadRows, Limits, Service
-from labelkin.serve._work import Busy, Deadline, Expired, Work
+
+_CHUNK = 500  # rows predicted between two checks of the time limit
 
 
 class _Refused(Exception):
@@ -28,74 +31,75 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     """
     import_optional("starlette", "serve")
     from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
     limits = limits or Limits()
     model = service.describe()
-    shown = {
-        "bytes": limits.bytes,
-        "rows": limits.rows,
-        "explained_rows": limits.explained,
-        "seconds": limits.seconds,
+    documents = {
+        "/schema": {
+            **model,
+            "request": request_schema(model, limits),
+            "limits": {
+                "bytes": limits.bytes,
+                "rows": limits.rows,
+                "explained_rows": limits.explained,
+                "seconds": limits.seconds,
+            },
+        },
+        "/openapi.json": openapi(model, limits),
+        "/health": {"status": "ok"},
     }
-    schema = {**model, "request": request_schema(model, limits), "limits": shown}
-    document = openapi(model, limits)
-    work = Work(limits.seconds, limits.waiting)
+    files = {
+        "/": ("serve.html", "text/html"),
+        "/serve.css": ("serve.css", "text/css"),
+        "/serve.js": ("serve.js", "text/javascript"),
+    }
+    computing = _Computing(service, limits)
+
+    async def document(request: Request) -> Response:
+        return JSONResponse(documents[request.url.path])
+
+    async def file(request: Request) -> Response:
+        name, kind = files[request.url.path]
+        content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
+        return Response(content, media_type=kind)
 
     async def predict(request: Request) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/csv"):
             raise _Refused(415, "Send rows as application/json, or a table as text/csv.")
         body = await _read_body(request, limits)
-        query = request.query_params.get("explain", "")
-
-        def compute(deadline: Deadline) -> list[dict[str, Any]]:
-            if kind == "text/csv":
-                return _predict(service, service.read_csv(body), _numbers(query), limits, deadline)
+        if kind == "text/csv":
+            explain: list[int] | bool = _numbers(request.query_params.get("explain", ""))
+            rows = await computing.run(lambda: service.read_csv(body), explain)
+        else:
             records, explain = _parse(body, limits)
-            return _predict(service, service.read_records(records), explain, limits, deadline)
-
-        rows = await work.run(compute)
+            rows = await computing.run(lambda: service.read_records(records), explain)
         return JSONResponse({"model": model["name"], "rows": rows})
 
     async def answer(_: Request, error: Any) -> Response:
-        status, text = _describe_error(error, limits)
-        headers = {"retry-after": "5"} if isinstance(error, Busy) else None
+        status = getattr(error, "status", getattr(error, "status_code", 500))
+        texts = {404: "There is nothing at this address.", 405: "Use another method here."}
+        text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
+        if isinstance(error, BadRows | _Refused):
+            status, text = getattr(error, "status", 422), str(error)
+        headers = {"retry-after": "5"} if status == 503 else None
         return JSONResponse({"error": text}, status, headers)
-
-    def document_at(path: str, value: Any) -> Route:
-        async def respond(_: Request) -> Response:
-            return JSONResponse(value)
-
-        return Route(path, respond)
-
-    def file_at(path: str, name: str, kind: str) -> Route:
-        content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
-
-        async def respond(_: Request) -> Response:
-            return Response(content, media_type=kind)
-
-        return Route(path, respond)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> Any:
         yield
-        work.close()
-
-    from starlette.exceptions import HTTPException
+        computing.pool.shutdown(wait=False, cancel_futures=True)
 
     # A client that is gone gets no answer, but an error without a handler would be printed.
-    kinds = (_Refused, BadRows, Busy, Expired, HTTPException, ClientDisconnect, Exception)
+    kinds = (_Refused, BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
-            file_at("/", "serve.html", "text/html"),
-            file_at("/serve.css", "serve.css", "text/css"),
-            file_at("/serve.js", "serve.js", "text/javascript"),
-            document_at("/schema", schema),
-            document_at("/openapi.json", document),
-            document_at("/health", {"status": "ok"}),
+            *(Route(path, document) for path in documents),
+            *(Route(path, file) for path in files),
             Route("/predict", predict, methods=["POST"]),
         ],
         exception_handlers=dict.fromkeys(kinds, answer),
@@ -104,39 +108,66 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     return Guard(app, hosts)  # around all, so that errors have its headers too
 
 
-def _describe_error(error: Any, limits: Limits) -> tuple[int, str]:
-    """Return the status and the sentence by which an error is answered."""
-    if isinstance(error, _Refused):
-        return error.status, str(error)
-    if isinstance(error, BadRows):
-        return 422, str(error)
-    if isinstance(error, Busy):
-        return 503, "Too many requests wait; try again in a few seconds."
-    if isinstance(error, Expired):
-        return 504, f"It took longer than {limits.seconds:g} s; send fewer rows."
-    status = getattr(error, "status_code", 500)
-    texts = {404: "There is nothing at this address.", 405: "Use another method here."}
-    return status, texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
+class _Computing:
+    """Computes in one thread, within the time limit; of further requests a few may wait.
+
+    A thread cannot be ended from outside: after the time limit it ends with the part of a request
+    that it computes, and requests that come meanwhile wait for it.
+    """
+
+    def __init__(self, service: Service, limits: Limits) -> None:
+        self.service, self.limits, self.n_requests = service, limits, 0
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
+
+    async def run(self, read: Callable[[], Any], explain: list[int] | bool) -> list[dict[str, Any]]:
+        """Return the predictions of the rows that `read` returns, some of them explained."""
+        if self.n_requests > self.limits.waiting:
+            raise _Refused(503, "Too many requests wait; try again in a few seconds.")
+        self.n_requests += 1
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._predict(await self._in_thread(read), explain)
+        except TimeoutError:
+            text = f"It took longer than {self.limits.seconds:g} s; send fewer rows."
+            raise _Refused(504, text) from None
+        finally:
+            self.n_requests -= 1
+
+    def _in_thread(self, function: Callable[..., Any], *values: Any) -> Any:
+        return asyncio.get_running_loop().run_in_executor(self.pool, function, *values)
+
+    async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
+        count = rows.shape[0]
+        _check_count(count, self.limits)
+        wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
+        if len(wanted) > self.limits.explained:
+            raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")
+        for number in wanted:
+            if not 1 <= number <= count:
+                raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
+        found: list[dict[str, Any]] = []
+        for first in range(0, count, _CHUNK):
+            part = rows[first : first + _CHUNK]
+            found += await self._in_thread(self.service.predict, part, first + 1)
+        for number in wanted:
+            why = await self._in_thread(self.service.explain, rows, number - 1)
+            found[number - 1]["explanation"] = why
+        return found
 
 
 async def _read_body(request: Any, limits: Limits) -> bytes:
     """Return the body; it is not read further than its limits of size and time allow."""
-    import asyncio
-
     too_large = _Refused(413, f"The rows take more than {limits.megabytes:g} MB; send fewer.")
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limits.bytes:
         raise too_large
     body = bytearray()
-
-    async def read() -> None:
-        async for chunk in request.stream():
-            body.extend(chunk)
-            if len(body) > limits.bytes:
-                raise too_large
-
     try:
-        await asyncio.wait_for(read(), limits.seconds)
+        async with asyncio.timeout(limits.seconds):
+            async for chunk in request.stream():
+                body.extend(chunk)
+                if len(body) > limits.bytes:
+                    raise too_large
     except TimeoutError:
         raise _Refused(408, f"The rows did not arrive within {limits.seconds:g} s.") from None
     return bytes(body)
@@ -174,21 +205,3 @@ def _numbers(text: str) -> list[int]:
 def _check_count(count: int, limits: Limits) -> None:
     if count > limits.rows:
         raise _Refused(413, f"These are {count:,} rows; send at most {limits.rows:,}.")
-
-
-def _predict(
-    service: Service, rows: Any, explain: list[int] | bool, limits: Limits, deadline: Deadline
-) -> list[dict[str, Any]]:
-    count = service.count(rows)
-    _check_count(count, limits)
-    wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
-    if len(wanted) > limits.explained:
-        raise BadRows(f"At most {limits.explained} rows can be explained in one request.")
-    for number in wanted:
-        if not 1 <= number <= count:
-            raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
-    found = service.predict(rows, deadline)
-    for number in wanted:
-        deadline.check()
-        found[number - 1]["explanation"] = service.explain(rows, number - 1)
-    return found

@@ -55,39 +55,29 @@ class Guard:
 
     def _refusal(self, scope: Any) -> tuple[int, str] | None:
         """Return status and sentence of a request that is refused."""
-        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-        if len(hosts) != 1:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if sum(name == b"host" for name, _ in scope["headers"]) != 1:
             return 400, "A request names one host."
-        if not self._is_known(_name(hosts[0])):
+        host, origin = headers[b"host"], headers.get(b"origin")
+        if not self._is_known(host):
             return 421, (
                 "This host name is not served; use the address that labelkin serve printed, or "
                 "start it with --allow-host."
             )
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        origin = headers.get(b"origin")
-        foreign = origin is not None and origin.partition("://")[2] != hosts[0]
+        foreign = origin is not None and origin.partition("://")[2] != host
         if foreign or headers.get(b"sec-fetch-site") == "cross-site":
             return 403, "Pages of other sites may not use this model."
         return None
 
     def _is_known(self, host: str) -> bool:
-        if host in self._hosts:
+        """Return whether a host, with its port or without, is a known name or an address."""
+        name, _, port = host.rpartition(":")
+        name = name if name and port.isdigit() else host
+        if name.startswith("[") and name.endswith("]"):
+            name = name[1:-1]
+        if name.lower().rstrip(".") in self._hosts:
             return True
         try:
-            ip_address(host)
+            return bool(ip_address(name))
         except ValueError:
             return False
-        return True
-
-
-def _name(host: str) -> str:
-    """Return a host without its port.
-
-    >>> _name("LocalHost.:8000"), _name("[::1]:8000")
-    ('localhost', '::1')
-    """
-    name, _, port = host.rpartition(":")
-    name = name if name and port.isdigit() else host
-    if name.startswith("[") and name.endswith("]"):
-        return name[1:-1]
-    return name.lower().rstrip(".")

@@ -1,9 +1,19 @@
-"""What the application needs of a model, and the limits of a request."""
+"""A classifier of tables behind the application: its description, rows and predictions."""
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
-from labelkin.serve._work import Deadline
+import numpy as np
+
+from labelkin import TableClassifier
+from labelkin.datasets import RawTable, parse_table
+from labelkin.tabular import table_of_records
+
+_COLUMNS = 10_000  # of a table, besides the model's
+_VALUES = 200  # of a category that are listed
+_KINDS = {"day_first_date": "date", "raw": "any"}
+_CSV, _JSON = "The table", "The request"
 
 
 class BadRows(ValueError):
@@ -29,8 +39,19 @@ class Limits:
         return round(1_000_000 * self.megabytes)
 
 
-class Service(Protocol):
-    """A model that predicts rows."""
+@dataclass(frozen=True)
+class Service:
+    """Predicts and explains rows by a fitted classifier of tables."""
+
+    model: TableClassifier
+    name: str
+    """The name of the model, such as that of its file."""
+    method: str = ""
+    """The name of its method."""
+    sha256: str = ""
+    """Digest of its file."""
+    decide: Callable[[np.ndarray], np.ndarray] | None = None
+    """Turns scores into label sets; None: the model's own."""
 
     def describe(self) -> dict[str, Any]:
         """Return name, labels and columns of the model.
@@ -38,18 +59,84 @@ class Service(Protocol):
         ``columns`` is a list of {name, kind, values}: kind is number, text, category, date or
         any, values are the known categories. None: rows are lists of ``n_features`` numbers.
         """
+        schema, labels = self.model.schema_, self.model.label_columns_
+        kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
+        values = self._known_values()
+        columns = [
+            {"name": name, "kind": _KINDS.get(kind, kind)}
+            | ({"values": values[name]} if name in values else {})
+            for name, kind in kinds.items()
+        ]
+        return {
+            "name": self.name,
+            "method": self.method or type(self.model.estimator_).__name__,
+            "sha256": self.sha256,
+            "labels": list(labels.names),
+            "separator": labels.separator,
+            "columns": columns or None,
+            "n_features": self.model.n_features_in_,
+        }
+
+    def _known_values(self) -> dict[str, list[str]]:
+        """Return the categories that the model was fitted on, by column."""
+        names = self.model.schema_.of_kind("category")
+        if not names:
+            return {}
+        encoder = self.model.pipeline_[0].named_transformers_["category"].named_steps["encode"]
+        pairs = zip(names, encoder.categories_, strict=True)
+        return {name: [str(value) for value in values[:_VALUES]] for name, values in pairs}
 
     def read_csv(self, content: bytes) -> Any:
         """Return the rows of a CSV table, for `predict`; raise `BadRows` for a wrong one."""
+        # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
+        most = _COLUMNS + self.model.n_features_in_
+        header = content.partition(b"\n")[0]
+        if max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
+            raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
+        schema = self.model.schema_
+        return self._read(
+            lambda: parse_table(
+                content, _CSV, as_strings=schema.string_columns, decimal=schema.decimal_comma
+            )
+        )
 
     def read_records(self, rows: list[Any]) -> Any:
         """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
+        return self._read(lambda: table_of_records(rows, self.model.schema_, source=_JSON))
 
-    def count(self, rows: Any) -> int:
-        """Return the number of rows."""
+    def _read(self, make: Callable[[], RawTable]) -> Any:
+        try:
+            return self.model.schema_.read(make())
+        except ValueError as error:
+            raise BadRows(str(error)) from None
 
-    def predict(self, rows: Any, deadline: Deadline) -> list[dict[str, Any]]:
-        """Return labels, confidence and probabilities of each row."""
+    def predict(self, rows: Any, first: int = 1) -> list[dict[str, Any]]:
+        """Return labels, confidence and probabilities of each row; the first has this number."""
+        names = self.model.label_columns_.names
+        labels, scores = self._predict(rows)
+        confidence = np.where(labels, scores, 1 - scores).min(axis=1)
+        return [
+            {
+                "row": first + i,
+                "labels": [names[j] for j in labels[i].nonzero()[0]],
+                "confidence": round(float(confidence[i]), 4),
+                "probabilities": dict(zip(names, scores[i].round(6).tolist(), strict=True)),
+            }
+            for i in range(len(labels))
+        ]
+
+    def _predict(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        labels, scores = self.model.predict_with_scores(rows)
+        return labels if self.decide is None else self.decide(scores), scores
 
     def explain(self, rows: Any, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row, counted from 0."""
+        one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
+        background = None
+        if isinstance(rows, np.ndarray):
+            background = rows if len(rows) > 1 else np.zeros_like(rows)
+        found = self.model.explain(one, background=background)
+        if self.decide is not None:
+            found = replace(found, predicted=self._predict(one)[0][0].astype(bool))
+        shown = replace(found, first_row=1).to_dict()
+        return {key: shown[key] for key in ("labels", "members", "nearest")}

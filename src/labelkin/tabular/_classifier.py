@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import label_thresholds, labels_and_scores
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
+from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_on_device, predict_on_device
 from labelkin.tabular._labels import LabelColumns
@@ -128,6 +128,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "device": [None, str],
     }
 
+    feature_names_in_: np.ndarray
     label_names_: np.ndarray
 
     def __init__(
@@ -191,6 +192,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         vars(self.estimator_).pop("_callback", None)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
+        self.classes_ = getattr(self.estimator_, "classes_", None)
         return self
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
@@ -224,7 +226,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             features = schema.read(table)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
-        self.schema_ = schema
+        self._set_schema(schema)
         self.guesses_ = [guess.text for guess in table.guesses]
         if hasattr(self, "label_names_"):
             del self.label_names_
@@ -233,6 +235,16 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_names_ = np.array(found.names, dtype=object)
             target = import_optional("pandas").DataFrame(target, columns=list(found.names))
         return features, target
+
+    def _set_schema(self, schema: Schema) -> None:
+        """Set the attributes that describe the columns."""
+        self.schema_, self.columns_ = schema, schema.columns
+        names = schema.feature_names
+        self.n_features_in_ = schema.n_features if names is None else len(names)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _base(self) -> Any:
         if self.estimator is not None:
@@ -257,9 +269,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
         if columns is not None:
-            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
+            found._set_schema(Schema(dict.fromkeys(map(str, columns), "raw")))
         else:
-            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
+            found._set_schema(Schema(None, n_features=int(model.n_features_in_)))
         found.pipeline_, found.guesses_ = model, []
         found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
         if names is not None:
@@ -270,30 +282,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     def estimator_(self) -> Any:
         """The fitted classifier."""
         return self.pipeline_.steps[-1][1] if hasattr(self.pipeline_, "steps") else self.pipeline_
-
-    @property
-    def columns_(self) -> Mapping[str, str] | None:
-        """The columns that are used, with their kinds."""
-        return self.schema_.columns
-
-    @property
-    def classes_(self) -> Any:
-        """The classes of each label."""
-        return self.estimator_.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns that are used."""
-        names = self.schema_.feature_names
-        return self.schema_.n_features if names is None else len(names)
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns that are used."""
-        names = self.schema_.feature_names
-        if names is None:
-            raise AttributeError("The columns have no names.")
-        return np.array(names, dtype=object)
 
     @property
     def thresholds_(self) -> np.ndarray:
@@ -387,13 +375,17 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
 
-    def explain(self, x: Any, *, training: Any = None, max_features: int = 400) -> Explanation:
+    def explain(
+        self, x: Any, *, background: Any = None, training: Any = None, max_features: int = 400
+    ) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
+        background : array-like, default=None
+            Rows whose medians take the place of the values of `x`, after a dense matrix.
         training : DataFrame or array-like, default=None
             The training rows, to show them in words and not by their numbers.
         max_features : int, default=400
@@ -404,7 +396,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         Explanation
             What speaks for and against each label. See `labelkin.explain.explain`.
         """
-        return explain(self, x, training=training, max_features=max_features)
+        names = None
+        if self.columns_ is None:
+            names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
+        options = {"background": background, "training": training, "max_features": max_features}
+        return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "pipeline_")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.array_api import (
+from labelkin.rows import (
     array_api_dispatch,
     convert_arrays,
     move_to_device,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.optional import import_optional
-from labelkin._utils.scoring import estimator_labels, estimator_scores
+from labelkin.metrics._estimators import estimator_labels, estimator_scores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -45,6 +45,19 @@ class Schema:
             return list(self.columns)
         return None if self.names is None else list(self.names)
 
+    @property
+    def string_columns(self) -> list[str]:
+        """Columns that are read as they are written."""
+        return self.of_kind("category", "text", "date", "day_first_date")
+
+    @property
+    def decimal_comma(self) -> str | None:
+        """A comma, if it is the decimal mark of the training data.
+
+        A file in which it does not occur reads the same with either mark.
+        """
+        return "," if self.decimal == "," else None
+
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
-from labelkin._utils.names import join_names
+from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
@@ -67,15 +67,11 @@ class TrainingData:
         )
         n_columns = sum(len(x) if isinstance(x, list) else x for x in kinds.values())
         return (
-            f"{self.source}: {_plural(figures['rows'], 'row')}, "
-            f"{_plural(n_columns, 'column')} ({columns}), "
-            f"{_plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
-            + (f", {_plural(empty, 'row')} without any" if empty else "")
+            f"{self.source}: {plural(figures['rows'], 'row')}, "
+            f"{plural(n_columns, 'column')} ({columns}), "
+            f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
+            + (f", {plural(empty, 'row')} without any" if empty else "")
         )
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def find_training_data(

@@ -21,7 +21,6 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from labelkin._utils import scoring
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import (
@@ -32,6 +31,7 @@ from labelkin.base import (
     check_weight,
     set_random_states,
 )
+from labelkin.metrics import _estimators as scoring
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 
@@ -210,7 +210,7 @@ def class_proba(member: Any, X: Matrix) -> Array:
     """Return class probabilities of validated rows, columns as in the member's ``classes_``.
 
     Of a base without ``predict_proba`` they come from its ``decision_function``: see
-    `labelkin._utils.scoring.class_proba`.
+    `labelkin.metrics._estimators.class_proba`.
     """
     if len(member.classes_) == 1:
         return np.ones((X.shape[0], 1))

@@ -1,6 +1,5 @@
 """ARFF files of Mulan and MEKA."""
 
-import codecs
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     shorten,
     strip_compression,
 )
@@ -22,6 +20,7 @@ from labelkin.datasets.formats._arff_header import Header, is_binary, quote, rea
 from labelkin.datasets.formats._arff_rows import RowReader
 from labelkin.datasets.formats._columns import Labels, find_columns, find_features, find_labels
 from labelkin.datasets.formats._content import Content, check_content, make_bunch, number_text
+from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._mulan_xml import (
     check_xml_names,
     find_labels_xml,
@@ -39,7 +38,7 @@ def read_arff(
     labels: Labels | None = None,
     *,
     drop: str | Iterable[str] = (),
-    encoding: str = "utf-8",
+    encoding: str | None = None,
 ) -> Bunch:
     """Read a multi-label ARFF file of Mulan or MEKA.
 
@@ -57,8 +56,8 @@ def read_arff(
         Names of the label attributes, or their count: the first n, or with a minus the last n.
     drop : names or comma-separated string, default=()
         Attributes to leave out, such as an identifier.
-    encoding : str, default="utf-8"
-        Of the text; it must extend ASCII.
+    encoding : str, optional
+        Of the text; guessed if not given: UTF-8 if it is valid, else cp1252.
 
     Returns
     -------
@@ -83,16 +82,14 @@ def read_arff(
     ((2417, 103), (2417, 14))
 
     """
-    _check_encoding(encoding)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        names = header.names
-        label_columns = _label_columns(header, path, xml, labels)
-        features = find_features(names, label_columns, drop, path)
-        _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
-        kept = np.union1d(features, label_columns)
-        reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path, encoding)
-        matrix = reader.read(file, header.last_line)
+    header, lines = _open(path, encoding)
+    names = header.names
+    label_columns = _label_columns(header, path, xml, labels)
+    features = find_features(names, label_columns, drop, path)
+    _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
+    kept = np.union1d(features, label_columns)
+    reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path)
+    matrix = reader.read(lines)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
         matrix[:, np.searchsorted(kept, features)],
@@ -108,18 +105,13 @@ def read_arff_table(
     path: str | Path, *, encoding: str | None = None, ignore: Iterable[str] = ()
 ) -> RawTable:
     """Return every attribute but those to ignore; unlike in `read_arff`, labels may be missing."""
-    encoding = encoding or "utf-8"
-    _check_encoding(encoding)
     ignored = set(ignore)
-    with open_for_reading(path) as file:
-        header = read_header(file, path, encoding)
-        columns = [i for i, name in enumerate(header.names) if name not in ignored]
-        if not columns:
-            raise FormatError(path, "no attribute is left besides those ignored")
-        _check_kinds(header, columns, path, "ignore")
-        matrix = RowReader(header.attributes, columns, [], path, encoding).read(
-            file, header.last_line
-        )
+    header, lines = _open(path, encoding)
+    columns = [i for i, name in enumerate(header.names) if name not in ignored]
+    if not columns:
+        raise FormatError(path, "no attribute is left besides those ignored")
+    _check_kinds(header, columns, path, "ignore")
+    matrix = RowReader(header.attributes, columns, [], path).read(lines)
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:
@@ -142,14 +134,12 @@ def read_arff_table(
     return RawTable(str(path), data, names, label_names)
 
 
-def _check_encoding(encoding: str) -> None:
-    sample = "@data {0,1} 'a' % ?"
-    try:
-        compatible = codecs.lookup(encoding) and sample.encode(encoding) == sample.encode("ascii")
-    except (LookupError, UnicodeError):
-        compatible = False
-    if not compatible:
-        raise ArgumentError(f"encoding={encoding} is unknown or does not extend ASCII", "encoding")
+def _open(path: str | Path, encoding: str | None) -> tuple[Header, Iterator[tuple[int, str]]]:
+    """Return the header, and the lines below it with their numbers."""
+    text, _ = decode(read_unpacked(path), path, encoding)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    numbered = ((number, line.strip()) for number, line in enumerate(lines, start=1))
+    return read_header(numbered, path), numbered
 
 
 def _label_columns(

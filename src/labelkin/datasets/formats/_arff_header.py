@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from labelkin._utils.files import FormatError, shorten
 
@@ -41,12 +41,11 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What precedes the rows, and the line of ``@data``."""
+    """What precedes the rows."""
 
     relation: str
     attributes: list[Attribute]
     comments: str
-    last_line: int
 
     @property
     def names(self) -> list[str]:
@@ -120,15 +119,12 @@ def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
+def read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> Header:
     """Read up to and with the ``@data`` line; errors name the line that is not ARFF."""
     relation, attributes, comments = "", [], []
     line = 0
-    for line, raw in enumerate(file, start=1):
+    for line, text in lines:
         try:
-            text = raw.decode(encoding).strip()
-            if line == 1:
-                text = text.removeprefix("\ufeff")
             if found := _ATTRIBUTE.match(text):
                 name = unquote(found[1]) if found[1] else found[2]
                 attributes.append(Attribute(name, *_parse_type(found[3]), line))
@@ -142,8 +138,6 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
                 raise ValueError(
                     f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
                 )
-        except UnicodeDecodeError:
-            raise wrong_encoding(encoding, path, line) from None
         except ValueError as error:
             raise FormatError(path, str(error), line) from None
     else:
@@ -156,13 +150,7 @@ def read_header(file: BinaryIO, path: str | Path, encoding: str) -> Header:
             message = f"two attributes are named {shorten(attribute.name)}"
             raise FormatError(path, message, attribute.line)
         seen.add(attribute.name)
-    return Header(relation, attributes, "\n".join(comments).strip(), line)
-
-
-def wrong_encoding(encoding: str, path: str | Path, line: int) -> FormatError:
-    """Return the error for a line that is not text in the encoding."""
-    message = f"not valid {encoding} text; pass its encoding, as in encoding=latin-1"
-    return FormatError(path, message, line, "encoding")
+    return Header(relation, attributes, "\n".join(comments).strip())
 
 
 @lru_cache(maxsize=512)

@@ -4,11 +4,11 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +21,6 @@ from labelkin.datasets.formats._arff_header import (
     label_codes,
     split_values,
     unquote,
-    wrong_encoding,
 )
 from labelkin.datasets.formats._content import overflows
 
@@ -42,9 +41,8 @@ class RowReader:
         columns: Sequence[int],
         labels: Sequence[int],
         path: str | Path,
-        encoding: str,
     ) -> None:
-        self.attributes, self.path, self.encoding = attributes, path, encoding
+        self.attributes, self.path = attributes, path
         self.labels = set(labels)
         self.place = {column: place for place, column in enumerate(columns)}
         self.codes: dict[int, _Codes] = {}  # of the nominal columns
@@ -58,11 +56,13 @@ class RowReader:
         first = {column: next(iter(codes.values())) for column, codes in self.codes.items()}
         self.defaults = {column: value for column, value in first.items() if value}
 
-    def read(self, file: BinaryIO, line: int) -> Any:
-        """Return all rows as an array, or as a CSR matrix; ``line`` is that of ``@data``."""
+    def read(self, lines: Iterable[tuple[int, str]]) -> Any:
+        """Return all rows, given with their line numbers, as an array or as a CSR matrix."""
         values, places, ends = array("d"), array("q"), array("q", [0])
         is_sparse = False
-        for row, at in self._rows(file, line):
+        for at, row in lines:
+            if not row or row.startswith("%"):
+                continue
             if len(ends) == 1:
                 is_sparse = row.startswith("{")
             try:
@@ -82,18 +82,6 @@ class RowReader:
         if not is_sparse:
             return np.array(values).reshape(shape)
         return sparse.csr_matrix((np.array(values), np.array(places), np.array(ends)), shape=shape)
-
-    def _rows(self, file: BinaryIO, line: int) -> Iterator[tuple[str, int]]:
-        """Yield rows with their line numbers, without blank lines and comments."""
-        for raw in file:
-            for part in raw.splitlines():  # a lone carriage return ends a line, too
-                line += 1
-                row = part.strip()
-                if row and not row.startswith(b"%"):
-                    try:
-                        yield row.decode(self.encoding), line
-                    except UnicodeDecodeError:
-                        raise wrong_encoding(self.encoding, self.path, line) from None
 
     def _dense_row(self, text: str) -> list[float]:
         tokens = list(split_values(text))

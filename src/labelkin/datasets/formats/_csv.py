@@ -15,8 +15,8 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     reason,
     shorten,
     strip_compression,
@@ -83,9 +83,7 @@ def read_csv(
 def read_csv_table(path: str | Path, **options: Any) -> RawTable:
     """Return a file as a table; `options` are those of `parse_table`."""
     import_optional("pyarrow")  # a missing extra is reported before a missing file
-    with open_for_reading(path) as file:
-        raw = file.read()
-    return parse_table(raw, str(path), **options)
+    return parse_table(read_unpacked(path), str(path), **options)
 
 
 def parse_table(

@@ -53,7 +53,7 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             "encoding",
         ) from None
     if "\0" in text:
-        raise FormatError(path, "not a CSV table (it holds NUL characters)")
+        raise FormatError(path, "this is not text (it holds NUL characters)")
     return text.removeprefix("\ufeff"), encoding
 
 

@@ -1,5 +1,6 @@
 """Multi-label LibSVM files: ``label,label index:value index:value …``."""
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason, shorten
+from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason, shorten
 from labelkin.datasets.formats._columns import Labels, check_unique, split_names
 from labelkin.datasets.formats._content import (
     check_content,
@@ -98,16 +99,15 @@ def read_libsvm(
     """
     from sklearn.datasets import load_svmlight_file  # slow to import
 
-    with open_for_reading(path) as file:
-        lines = _Lines(file)
-        head = _read_head(lines.first, path)
-        width = n_features if n_features is not None else head.n_features
-        try:
-            data, ids = load_svmlight_file(
-                lines, n_features=width, multilabel=True, zero_based=head.zero_based
-            )
-        except (ValueError, OverflowError, IndexError, MemoryError) as error:
-            raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
+    lines = _Lines(io.BytesIO(read_unpacked(path)))
+    head = _read_head(lines.first, path)
+    width = n_features if n_features is not None else head.n_features
+    try:
+        data, ids = load_svmlight_file(
+            lines, n_features=width, multilabel=True, zero_based=head.zero_based
+        )
+    except (ValueError, OverflowError, IndexError, MemoryError) as error:
+        raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
     if head.n_rows is not None and head.n_rows != data.shape[0]:
         raise FormatError(
             path, f"the first line declares {head.n_rows} rows, but {data.shape[0]} follow"

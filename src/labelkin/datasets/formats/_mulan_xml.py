@@ -7,8 +7,8 @@ from xml.parsers import expat
 
 from labelkin._utils.files import (
     FormatError,
-    open_for_reading,
     open_for_writing,
+    read_unpacked,
     reason,
     shorten,
     strip_compression,
@@ -27,8 +27,7 @@ def read_labels_xml(path: str | Path) -> list[str]:
     A document type or entity declaration is refused where it stands: nothing is read or fetched
     for it, nothing is expanded.
     """
-    with open_for_reading(path) as file:
-        text = file.read()
+    text = read_unpacked(path)
     names: list[str] = []
     depth = 0
     parser = expat.ParserCreate()

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils import untrusted
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason
 from labelkin.datasets.formats._columns import check_unique
 from labelkin.datasets.formats._content import check_content, check_width, make_bunch
 
@@ -35,8 +35,7 @@ def read_npz(path: str | Path) -> Bunch:
         ``split`` is 0 for original training rows and 1 for test rows, where known.
 
     """
-    with open_for_reading(path) as file:
-        raw = file.read()
+    raw = read_unpacked(path)
     try:
         arrays = untrusted.read_npz(raw, _REQUIRED + _OPTIONAL)
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds

@@ -2,19 +2,18 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, open_for_reading, open_for_writing, reason
+from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, check_unique
-from labelkin.datasets.formats._content import Content, check_content, make_bunch
+from labelkin.datasets.formats._content import Content, check_content
 from labelkin.datasets.formats._raw_table import RawTable, bunch_of_table
 
 _KEY = b"labelkin"  # of our metadata in the schema
@@ -41,95 +40,66 @@ def read_parquet(
         matrix, else dense. Missing values are NaN; columns of text are refused by name.
 
     """
-    source = _ParquetSource(path)
-    is_sparse = source.metadata.get("sparse", False)
-    parts = []
-    # In batches, so that a sparse matrix is never dense as a whole.
-    for batch in source.batches(keep=not is_sparse):
-        parts.append(bunch_of_table(source.table(batch), labels, drop))
-        if is_sparse:
-            parts[-1].data = sparse.csr_matrix(parts[-1].data)
-    data, names = [part.data for part in parts], parts[0].feature_names
-    n_values = source.metadata.get("feature_n_values", {})
-    return make_bunch(
-        sparse.vstack(data, format="csr") if is_sparse else np.vstack(data),
-        np.vstack([part.target for part in parts]),
-        feature_names=names,
-        label_names=parts[0].label_names,
-        feature_n_values=np.array([n_values.get(name, 0) for name in names], dtype=np.int32),
-        descr=Path(path).name,
-    )
+    table, metadata = _read(path)
+    bunch = bunch_of_table(table, labels, drop)
+    n_values = metadata.get("feature_n_values", {})
+    for at, name in enumerate(bunch.feature_names):
+        bunch.feature_n_values[at] = n_values.get(name, 0)
+    if metadata.get("sparse"):
+        bunch.data = sparse.csr_matrix(bunch.data)
+    return bunch
 
 
 def read_parquet_table(path: str | Path) -> RawTable:
     """Return a file as a table; it has the names of its labels if `write_parquet` wrote it."""
-    source = _ParquetSource(path)
-    return source.table(import_optional("pyarrow").concat_tables(source.batches()))
+    return _read(path)[0]
 
 
-class _ParquetSource:
-    """An open file with unique column names, read in batches within a limit of memory.
+def _read(path: str | Path) -> tuple[RawTable, dict[str, Any]]:
+    """Return a file as a table, and our metadata.
 
-    A value that repeats takes a few bytes in a file, whatever its size and number. Texts are
-    therefore read as codes and a dictionary first, and the memory that they take is counted
-    before they are decoded.
+    It is read in batches, within a limit of memory. A value that repeats takes a few bytes in a
+    file, whatever its size and number: texts are read as codes and a dictionary first, and the
+    memory that they take is counted before they are decoded.
     """
-
-    def __init__(self, path: str | Path) -> None:
-        parquet = import_optional("pyarrow.parquet")
-        self.path = path
-        with open_for_reading(path) as file:
-            raw = file.read()
-        self.limit = max_unpacked(len(raw))
+    pyarrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
+    raw = read_unpacked(path)
+    limit = left = max_unpacked(len(raw))
+    try:
+        schema = parquet.ParquetFile(io.BytesIO(raw)).schema
+        leaves = [schema.column(i) for i in range(len(schema))]
+        texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
+        file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
+        metadata = _parse_metadata(file.schema_arrow.metadata)
+        n_rows = file.metadata.num_rows
+    except Exception as error:  # pyarrow raises errors of many kinds
+        raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
+    names = file.schema_arrow.names
+    check_unique(names, "column", path)
+    # Values of a fixed size, of which the first batch could take too much.
+    width = sum(max(8, leaf.length) for leaf in leaves)
+    if width * min(n_rows, _ROWS) > limit:
+        raise FormatError(path, too_large(limit))
+    tables = [_decode_texts(file.schema_arrow.empty_table())]
+    batches = file.iter_batches(_ROWS)
+    while True:
         try:
-            schema = parquet.ParquetFile(io.BytesIO(raw)).schema
-            leaves = [schema.column(i) for i in range(len(schema))]
-            texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
-            self.file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
-            self.metadata = _parse_metadata(self.file.schema_arrow.metadata)
-            self._check_size(leaves)
-        except FormatError:
-            raise
-        except Exception as error:  # pyarrow raises errors of many kinds
-            raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-        check_unique(self.file.schema_arrow.names, "column", path)
-
-    def _check_size(self, leaves: list[Any]) -> None:
-        """Refuse values of a fixed size of which a batch takes more memory than there is."""
-        width = sum(max(8, leaf.length) for leaf in leaves)
-        if width * min(self.file.metadata.num_rows, _ROWS) > self.limit:
-            raise FormatError(self.path, too_large(self.limit))
-
-    def batches(self, *, keep: bool = True) -> Iterator[Any]:
-        """Yield tables of some rows each, at least one.
-
-        With `keep` their sizes count together, because the caller keeps them.
-        """
-        pyarrow = import_optional("pyarrow")
-        left, found = self.limit, self.file.iter_batches(_ROWS)
-        empty = self.file.schema_arrow.empty_table()
-        n_read = 0
-        while True:
-            try:
-                batch = next(found, None)
-                if batch is None and n_read:
-                    return
-                table = empty if batch is None else pyarrow.Table.from_batches([batch])
-                table.validate(full=True)  # codes within range, and texts that are UTF-8
-            except Exception as error:
-                raise FormatError(self.path, f"a damaged Parquet file ({reason(error)})") from None
-            chunks = (chunk for column in table.columns for chunk in column.chunks)
-            size = table.nbytes + sum(map(_text_bytes, chunks))
-            left = (left if keep else self.limit) - size
-            if left < 0:
-                raise FormatError(self.path, too_large(self.limit))
-            n_read += 1
-            yield _decode_texts(table)
-
-    def table(self, rows: Any) -> RawTable:
-        """Return rows of the file as they are handed to others."""
-        names = rows.column_names
-        return RawTable(str(self.path), rows.to_pandas(), names, self.metadata.get("label_names"))
+            batch = next(batches, None)
+            if batch is None:
+                break
+            batch.validate(full=True)  # codes within range, and texts that are UTF-8
+        except Exception as error:
+            raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
+        left -= batch.nbytes + sum(map(_text_bytes, batch.columns))
+        if left < 0:
+            raise FormatError(path, too_large(limit))
+        tables.append(_decode_texts(pyarrow.Table.from_batches([batch])))
+    try:
+        # Without pandas' own metadata, which would hide the columns of an index.
+        frame = pyarrow.concat_tables(tables).to_pandas(ignore_metadata=True)
+    except Exception as error:
+        raise FormatError(path, f"no table for pandas ({reason(error)})") from None
+    return RawTable(str(path), frame, names, metadata.get("label_names")), metadata
 
 
 def _holds_text(leaf: Any) -> bool:

@@ -1,19 +1,25 @@
-"""Comparison of methods on datasets, and of one method under the values of a parameter.
+"""Comparison of methods on the same folds of datasets, and of one method under several settings.
 
 A method's name may carry a setting, as in ``vpcme@threshold=0.1``. Such rows of the results
-form sweeps; all others are compared with one another.
+form sweeps, which are comparisons of settings; all others are compared with one another.
+
+Spreads and paired tests count runs or folds. A run is one repeat of the cross-validation, whose
+figure is the mean over its folds. The paper gives means, standard deviations and paired t-tests
+over 20 runs. Where fewer than three runs are complete, those over folds stand in their place, and
+every caption says so.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
-from labelkin.experiments.report.footing import Unit, count, keep_common_folds, units
+from labelkin._utils.names import plural
 from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
-from labelkin.experiments.report.published import COLUMNS, column
+from labelkin.experiments.report.published import COLUMNS, Published, column, published
 from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
@@ -23,9 +29,7 @@ from labelkin.experiments.report.statistics import (
 )
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from labelkin.experiments.run.store import BY_INDEX
 
 Test = Literal["paired", "corrected"]
 
@@ -41,6 +45,7 @@ COMPONENTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
 _PARAMETERS = {"threshold": "Θ", "size": "S"}
 _ALPHA = 0.01  # the paper's level
 _DECIMALS = 12  # what differs beyond them is rounding, and counts as equal
+_LEAST_RUNS = 3  # from which a standard deviation, or a test, over runs is given
 
 
 def split_method(name: str) -> tuple[str, str, str]:
@@ -73,45 +78,107 @@ def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
     return in_order(names, first + [name for name in names if name == reference])
 
 
+# ------------------------------------------------------------------------- folds and runs
+
+
+def keep_common_folds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of those folds that all methods of a dataset have, failed ones left out.
+
+    Of a dataset where some repeats are complete, only these are kept. A method without any result
+    on a dataset does not count there.
+    """
+    ok = frame[frame["status"] == "ok"]
+    methods = ok.groupby("dataset")["method"].transform("nunique")
+    found = ok.groupby(["dataset", "repeat", "fold"])["method"].transform("nunique")
+    common = ok[found == methods]
+    n_folds = ok.groupby("dataset")["fold"].transform("nunique").reindex(common.index)
+    folds = common.groupby(["dataset", "repeat"])["fold"].transform("nunique")
+    complete = folds == n_folds
+    whole = complete.groupby(common["dataset"]).transform("any")
+    return common[complete | ~whole]
+
+
+def by_index(results: pd.DataFrame) -> pd.DataFrame:
+    """Return checked results with ties broken by label index; only cells that have such figures."""
+    kept = results[results[list(BY_INDEX)].notna().all(axis=1) | (results["status"] != "ok")]
+    return kept.assign(**{name: kept[column] for column, name in BY_INDEX.items()})
+
+
+def units(values: pd.Series) -> tuple[str, pd.Series]:
+    """Return what a spread or a paired test counts, runs or folds, and its values."""
+    # Several times faster than by groups of pandas; a report has thousands of pairs to compare.
+    repeats, place, sizes = np.unique(
+        values.index.get_level_values("repeat"), return_inverse=True, return_counts=True
+    )
+    if len(sizes) >= _LEAST_RUNS and sizes.min() == sizes.max() > 1:
+        return "runs", pd.Series(np.bincount(place, values) / sizes, index=repeats)
+    return "folds", values
+
+
 @dataclass(frozen=True)
 class Contrast:
     """One method against another on one dataset, over the same folds."""
 
-    lead: float
-    """Mean lead of the first; positive where it is better."""
-    p: dict[Test, float]
-    """p-value of each test; NaN for fewer than two folds."""
-    unit: Unit
+    lead: float = float("nan")
+    """Mean lead of the first; positive where it is better, NaN where there is no common fold."""
+    paired: float = float("nan")
+    """p-value of the paired test; NaN for fewer than two folds."""
+    corrected: float = float("nan")
+    unit: str = "folds"
     """What the paired test counts; the corrected one counts folds."""
-    n_units: int
+    n_units: int = 0
+
+    def p(self, test: Test) -> float:
+        """Return the p-value of a test."""
+        return getattr(self, test)
 
     def mark(self, test: Test) -> str:
         """Return • where the first is better at 1 %, ○ where it is worse, else nothing."""
-        if not self.p[test] < _ALPHA:
+        if not self.p(test) < _ALPHA:
             return ""
         return "•" if self.lead > 0 else "○"
 
 
+def compare_folds(first: pd.Series, second: pd.Series, measure: Measure) -> Contrast:
+    """Return how one method compares with another, given the values of both by (repeat, fold)."""
+    differences = (first - second).dropna()
+    if not len(differences):
+        return Contrast()
+    if not measure.greater_is_better:
+        differences = -differences
+    unit, counted = units(differences)
+    n_folds = differences.index.get_level_values("fold").nunique()
+    return Contrast(
+        round(float(differences.mean()), _DECIMALS),
+        paired_t_test(counted, 0.0),
+        corrected_t_test(differences, 0.0, n_folds),
+        unit,
+        len(counted),
+    )
+
+
+# ------------------------------------------------------------------------- comparisons
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Comparison of methods on datasets.
+    """Comparison of methods on datasets, on folds that all of them have.
 
-    All methods are compared on the same folds of a dataset, see
-    :func:`~labelkin.experiments.report.footing.keep_common_folds`. Marks tell how `reference`
-    compares with each other method there: • it is better, ○ it is worse, by a test at 1 %.
+    Marks tell how `reference` compares with each other method on a dataset: • it is better, ○ it
+    is worse, by a test at 1 %.
     """
 
-    frame: "DataFrame"
+    frame: pd.DataFrame
     """Checked results of these methods and datasets."""
     methods: list[str]
     datasets: list[str]
-    reference: str | None
+    reference: str | None = None
     """The method that marks refer to; None for no marks."""
 
     @classmethod
     def of(
         cls,
-        results: "DataFrame",
+        results: pd.DataFrame,
         reference: str | None = "vpcme",
         *,
         components: bool | None = False,
@@ -132,13 +199,13 @@ class Comparison:
         if reference not in set(frame["method"]):
             reference = None
         methods = _methods_in_order(frame["method"], reference)
-        return cls(frame, methods, in_order(frame["dataset"], PAPER_DATASETS), reference)
+        return Comparison(frame, methods, in_order(frame["dataset"], PAPER_DATASETS), reference)
 
     def __bool__(self) -> bool:
         return bool(self.methods)
 
     @cached_property
-    def common(self) -> "DataFrame":
+    def common(self) -> pd.DataFrame:
         """The cells of the folds that all methods have: what every figure is made of."""
         return keep_common_folds(self.frame)
 
@@ -166,45 +233,41 @@ class Comparison:
             if name == column(name) or column(name) not in self.methods
         )
 
-    def left_out(self) -> int:
-        """Return the number of cells without failure that are not on common folds."""
-        return int((self.frame["status"] == "ok").sum()) - len(self.common)
+    def paper_columns(self, *, as_published: bool) -> dict[str, str]:
+        """Return the methods of the paper's Table 3 among those compared, by its columns.
+
+        With `as_published` those with the settings that the printed columns match (RAkEL with
+        k = 3, features scaled as in WEKA) instead of those that the text states.
+        """
+        chosen = {}
+        for name in COLUMNS:
+            variants = [m for m in self.methods if column(m) == name and m != name]
+            pick = variants[0] if as_published and variants else name
+            if pick in self.methods:
+                chosen[name] = pick
+        return chosen
+
+    def in_paper_columns(self, *, as_published: bool) -> "Comparison":
+        """Return the comparison of :meth:`paper_columns`, under the names of the columns."""
+        names = {m: name for name, m in self.paper_columns(as_published=as_published).items()}
+        chosen = self.among(names)
+        frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
+        return replace(chosen, frame=frame, methods=list(names.values()), reference=None)
 
     @cached_property
-    def _folds(self) -> dict[tuple[str, str], "DataFrame"]:
+    def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
-        names = [*MEASURES, *COSTS]
         found = {}
         for dataset in self.datasets:
             rows = self.common[self.common["dataset"] == dataset]
             rows = rows.set_index(["repeat", "fold", "method"])
-            for name in names:
+            for name in (*MEASURES, *COSTS):
                 found[dataset, name] = rows[name].unstack().reindex(columns=self.methods)
         return found
 
     @cached_property
-    def _counts(self) -> dict[tuple[str, str], tuple[int, int]]:
-        ok = self.frame["status"].eq("ok")
-        grouped = ok.groupby([self.frame["dataset"], self.frame["method"]])
-        return {pair: (len(rows), int((~rows).sum())) for pair, rows in grouped}
-
-    @cached_property
-    def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
-        return {}  # filled by `contrast`: the tests of all pairs take seconds
-
-    def values(self, dataset: str, method: str, measure: Measure) -> "Series":
-        """Return the values of one method on one dataset by (repeat, fold), unscaled."""
-        return self._folds[dataset, measure.name][method].dropna()
-
-    def cells(self, dataset: str, method: str) -> tuple[int, int]:
-        """Return the number of cells that were run, and of those that failed."""
-        return self._counts.get((dataset, method), (0, 0))
-
-    @cached_property
-    def _means(self) -> dict[str, "DataFrame"]:
+    def _means(self) -> dict[str, pd.DataFrame]:
         """Means by measure, rounded, so that those equal in exact arithmetic share a rank."""
-        import pandas as pd
-
         found = {}
         for measure in (*MEASURES, *COSTS):
             means = {name: self._folds[name, measure].mean() for name in self.datasets}
@@ -212,7 +275,11 @@ class Comparison:
             found[measure] = frame.round(_DECIMALS)
         return found
 
-    def means(self, measure: Measure) -> "DataFrame":
+    def values(self, dataset: str, method: str, measure: Measure) -> pd.Series:
+        """Return the values of one method on one dataset by (repeat, fold), unscaled."""
+        return self._folds[dataset, measure.name][method].dropna()
+
+    def means(self, measure: Measure) -> pd.DataFrame:
         """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps."""
         return self._means[measure.name]
 
@@ -220,7 +287,22 @@ class Comparison:
         """Return those of the measures that have any value."""
         return [m for m in measures.values() if self.means(m).notna().any(axis=None)]
 
-    def complete_means(self, measure: Measure) -> "DataFrame":
+    def published(self, dataset: str, method: str, measure: Measure) -> Published | None:
+        """Return the figure that the paper prints for a method."""
+        return published(dataset, method, measure.name)
+
+    def cells(self, dataset: str, method: str) -> tuple[int, int]:
+        """Return the number of cells that were run, and of those that failed."""
+        status = self._status.get((dataset, method), [])
+        return len(status), sum(one != "ok" for one in status)
+
+    @cached_property
+    def _status(self) -> dict[tuple[str, str], list[str]]:
+        return self.frame.groupby(["dataset", "method"])["status"].agg(list).to_dict()
+
+    # --------------------------------------------------------------------------- tests
+
+    def complete_means(self, measure: Measure) -> pd.DataFrame:
         """Return the largest part of the means without gaps: what is ranked and tested."""
         return complete_block(self.means(measure))
 
@@ -231,13 +313,31 @@ class Comparison:
             return None
         return friedman(block, greater_is_better=measure.greater_is_better)
 
+    @cached_property
+    def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
+        return {}  # filled by `contrast`: the tests of all pairs take seconds
+
     def contrast(self, dataset: str, first: str, second: str, measure: Measure) -> Contrast:
-        """Return how the first method compares with the second on a dataset."""
+        """Return how the first method compares with the second on a dataset, if both were run."""
         key = dataset, first, second, measure.name
         if key not in self._contrasts:
-            folds = self._folds[dataset, measure.name]
-            self._contrasts[key] = compare_folds(folds[first], folds[second], measure)
+            found = Contrast()
+            if dataset in self.datasets and first in self.methods and second in self.methods:
+                folds = self._folds[dataset, measure.name]
+                found = compare_folds(folds[first], folds[second], measure)
+            self._contrasts[key] = found
         return self._contrasts[key]
+
+    def against(self, method: str, measure: Measure, test: Test = "paired") -> dict[str, Contrast]:
+        """Return how the reference compares with a method, by dataset; where there is a test."""
+        if self.reference is None or method == self.reference:
+            return {}
+        found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
+        return {d: contrast for d, contrast in found.items() if np.isfinite(contrast.p(test))}
+
+    def wins(self, method: str, measure: Measure, test: Test = "paired") -> tuple[int, int, int]:
+        """Return wins, ties and losses of the reference over the datasets both were run on."""
+        return count_marks(c.mark(test) for c in self.against(method, measure, test).values())
 
     def describe_test(self, test: Test) -> str:
         """Return a test on one dataset in words."""
@@ -247,105 +347,65 @@ class Comparison:
 
     @cached_property
     def _paired_test(self) -> str:
-        counted = {
-            (unit, len(found))
-            for dataset in self.datasets
-            for name in MEASURES
-            for unit, found in [units(self._folds[dataset, name].mean(axis=1).dropna())]
-            if len(found)
-        }
-        kinds = {unit for unit, _ in counted}
-        if kinds != {"runs"}:
+        found = [
+            units(folds.mean(axis=1).dropna())
+            for (_, name), folds in self._folds.items()
+            if name in MEASURES
+        ]
+        runs = [len(values) for unit, values in found if unit == "runs"]
+        if not runs or any(unit == "folds" and len(values) for unit, values in found):
             return "paired t-test over folds at 1 % (in the paper over 20 runs)"
-        least = min(n for _, n in counted)
-        return f"paired t-test over {count(least, 'runs')} at 1 %, as in the paper over 20"
-
-    def against(self, method: str, measure: Measure, test: Test = "paired") -> dict[str, Contrast]:
-        """Return how the reference compares with a method, by dataset; where there is a test."""
-        if self.reference is None or method == self.reference:
-            return {}
-        found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
-        return {d: contrast for d, contrast in found.items() if np.isfinite(contrast.p[test])}
-
-    def wins(self, method: str, measure: Measure, test: Test = "paired") -> tuple[int, int, int]:
-        """Return wins, ties and losses of the reference over the datasets both were run on."""
-        marks = [found.mark(test) for found in self.against(method, measure, test).values()]
-        return marks.count("•"), marks.count(""), marks.count("○")
+        return f"paired t-test over {plural(min(runs), 'run')} at 1 %, as in the paper over 20"
 
 
-def compare_folds(first: "Series", second: "Series", measure: Measure) -> Contrast:
-    """Return how one method compares with another, given the values of both by (repeat, fold)."""
-    differences = (first - second).dropna()
-    if not measure.greater_is_better:
-        differences = -differences
-    unit, counted = units(differences)
-    n_folds = differences.index.get_level_values("fold").nunique()
-    zero = np.zeros(len(differences))
-    return Contrast(
-        round(float(differences.mean()), _DECIMALS) if len(differences) else float("nan"),
-        {
-            "paired": paired_t_test(counted, np.zeros(len(counted))),
-            "corrected": corrected_t_test(differences, zero, n_folds),
-        },
-        unit,
-        len(counted),
-    )
+def count_marks(marks: Iterable[str]) -> tuple[int, int, int]:
+    """Return how many marks are wins, ties and losses."""
+    found = list(marks)
+    return found.count("•"), found.count(""), found.count("○")
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """One method on one dataset under the values of one parameter (Figure 1, Table 5)."""
+@dataclass(frozen=True, eq=False)
+class Sweep(Comparison):
+    """One method on one dataset under the values of one parameter (Figure 1, Table 5).
 
-    frame: "DataFrame"
-    method: str
-    parameter: str
-    dataset: str
+    The `methods` that are compared are the values as written, in ascending order.
+    """
+
+    method: str = ""
+    parameter: str = ""
 
     @classmethod
-    def all_of(cls, results: "DataFrame") -> list["Sweep"]:
+    def all_of(cls, results: pd.DataFrame) -> list["Sweep"]:
         """Return every sweep in checked results."""
-        swept = [split_method(name)[:2] for name in results["method"]]
-        kinds = {kind for kind in swept if kind[1]}
+        split = results["method"].map(split_method)
+        kinds = {kind[:2] for kind in split if kind[1]}
         sweeps = []
-        for base, parameter in sorted(kinds, key=lambda kind: (kind[1] != "threshold", kind)):
-            frame = results[[kind == (base, parameter) for kind in swept]]
+        for kind in sorted(kinds, key=lambda kind: (kind[1] != "threshold", kind)):
+            frame = results[split.map(lambda found, kind=kind: found[:2] == kind)]
+            frame = keep_common_folds(frame.assign(method=split.str[2]))
             for dataset in in_order(frame["dataset"], PAPER_DATASETS):
-                rows = keep_common_folds(frame[frame["dataset"] == dataset])
-                if len(rows):
-                    sweeps.append(cls(rows, base, parameter, dataset))
+                rows = frame[frame["dataset"] == dataset]
+                settings = sorted(set(rows["method"]), key=_number_key)
+                sweeps.append(cls(rows, settings, [dataset], None, *kind))
         return sweeps
+
+    @property
+    def dataset(self) -> str:
+        """The dataset."""
+        return self.datasets[0]
 
     @property
     def symbol(self) -> str:
         """The parameter in print."""
         return _PARAMETERS.get(self.parameter, self.parameter)
 
-    @cached_property
-    def settings(self) -> list[str]:
-        """The values as written, in ascending order."""
-        values = {split_method(name)[2] for name in self.frame["method"].unique()}
-        return sorted(values, key=_number_key)
-
-    @cached_property
-    def _folds(self) -> "DataFrame":
-        return self.frame.set_index(["repeat", "fold"])
-
-    def variant(self, setting: str) -> str:
-        """Return the method's full name under a setting."""
-        return f"{self.method}@{self.parameter}={setting}"
-
-    def values(self, setting: str, measure: Measure) -> "Series":
-        """Return the values under one setting by (repeat, fold), unscaled."""
-        rows = self._folds["method"] == self.variant(setting)
-        return self._folds.loc[rows, measure.name].dropna()
-
-    def contrast(self, first: str, second: str, measure: Measure) -> Contrast:
-        """Return how one setting compares with another."""
-        return compare_folds(self.values(first, measure), self.values(second, measure), measure)
+    def published(self, dataset: str, method: str, measure: Measure) -> Published | None:
+        """Return the figure that the paper prints for a setting."""
+        return published(dataset, f"{self.method}@{self.parameter}={method}", measure.name)
 
     def positions(self) -> list[float]:
         """Return where the settings are drawn on an axis: at their values, or in order."""
-        numbers = [_number_key(setting)[0] for setting in self.settings]
+        numbers = [_number_key(setting)[0] for setting in self.methods]
         return numbers if np.isfinite(numbers).all() else list(map(float, range(len(numbers))))
 
 
@@ -357,7 +417,7 @@ def _number_key(text: str) -> tuple[float, str]:
         return float("inf"), text
 
 
-def best_of(values: "Series", greater_is_better: bool, number: Callable[[float], str]) -> set[str]:
+def best_of(values: pd.Series, greater_is_better: bool, number: Callable[[float], str]) -> set[str]:
     """Return the keys of the best value and of those that print alike."""
     known = values.dropna()
     if len(known) < 2:

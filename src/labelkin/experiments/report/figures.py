@@ -8,23 +8,21 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
-from labelkin.experiments.report.agreement import differences
-from labelkin.experiments.report.comparison import Comparison, Sweep, method_title
+from labelkin.experiments.report.comparison import Comparison, Sweep, method_title, units
 from labelkin.experiments.report.drawing import INK, figure_style, shorten
-from labelkin.experiments.report.footing import units
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.overall import Overall
-from labelkin.experiments.report.published import published
+from labelkin.experiments.report.significance import published_parts
 from labelkin.experiments.report.statistics import friedman, nemenyi
-from labelkin.experiments.report.tables import signed
+from labelkin.experiments.report.table import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pandas import DataFrame, Series
 
 _PHONE = 3.8  # inches: 365 pixels
 _MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -70,7 +68,7 @@ def draw_overall(
 
 
 def _draw_ranks(
-    block: "DataFrame", title: str, greater_is_better: bool = True, narrow: bool = False
+    block: pd.DataFrame, title: str, greater_is_better: bool = True, narrow: bool = False
 ) -> "Figure | None":
     if min(block.shape) < 2:
         return None
@@ -104,7 +102,7 @@ def _draw_ranks(
     return figure
 
 
-def _draw_intervals(ranks: "Series", cd: float, title: str) -> "Figure":
+def _draw_intervals(ranks: pd.Series, cd: float, title: str) -> "Figure":
     """Draw one row per method: its average rank and half the critical difference to each side.
 
     Two methods differ where their intervals do not overlap.
@@ -166,13 +164,10 @@ def draw_sweep(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
     Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band, or the bar of a
     value that is not a number, is one standard deviation to each side.
     """
-    shown = [m for m in MEASURES.values() if sweep.frame[m.name].notna().any()]
-    if not shown:
+    if not (shown := sweep.measured(MEASURES)):
         return None
     with figure_style():
-        figure = _draw_panels(
-            shown, lambda axes, measure: _draw_curve(axes, sweep, measure), narrow
-        )
+        figure = _draw_panels(shown, lambda axes, m: _draw_curve(axes, sweep, m), narrow)
         title = f"{method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}"
         figure.suptitle(shorten(title, 44 if narrow else 80), fontsize=11)
     return figure
@@ -180,19 +175,19 @@ def draw_sweep(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
 
 def draw_together(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
     """Draw the metrics of the paper's Figure 1 in one plot: in percent, against Θ."""
-    shown = [MEASURES[n] for n in _FIGURE1 if sweep.frame[n].notna().any()]
+    measured = sweep.measured(MEASURES)
+    shown = [MEASURES[name] for name in _FIGURE1 if MEASURES[name] in measured]
     if not shown:
         return None
     with figure_style():
         figure = new_figure(_PHONE, 4.2) if narrow else new_figure(5.6, 3.6)
         axes = figure.subplots()
-        for place, measure in enumerate(shown):
-            means = [sweep.values(s, measure).mean() * measure.scale for s in sweep.settings]
+        for measure, colour, marker in zip(shown, COLOURS, _MARKERS, strict=False):
             axes.plot(
                 sweep.positions(),
-                means,
-                color=COLOURS[place % len(COLOURS)],
-                marker=_MARKERS[place % len(_MARKERS)],
+                _mean_and_spread(sweep, sweep.dataset, sweep.methods, measure)[0],
+                color=colour,
+                marker=marker,
                 linestyle="-" if measure.greater_is_better else "--",
                 markersize=4,
                 label=measure.directed_title,
@@ -201,17 +196,26 @@ def draw_together(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
         axes.set_ylabel("%")
         axes.grid(alpha=0.25, linewidth=0.5)
         axes.set_title(shorten(f"{method_title(sweep.method)} on {sweep.dataset}", 44))
-        if narrow:
-            figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-        else:
-            figure.legend(loc="outside right center", frameon=False, fontsize=8)
+        place: Any = (
+            {"loc": "outside lower center", "ncols": 2}
+            if narrow
+            else {"loc": "outside right center"}
+        )
+        figure.legend(frameon=False, fontsize=8, **place)
     return figure
 
 
-def _spread(values: "Series") -> float:
-    """Return the standard deviation over runs, or over folds where there are few runs."""
-    _, counted = units(values)
-    return float(counted.std(ddof=1)) if len(counted) > 1 else 0.0
+def _mean_and_spread(
+    comparison: Comparison, dataset: str, methods: list[str], measure: Measure
+) -> "tuple[np.ndarray, np.ndarray]":
+    """Return means and standard deviations, over runs or over folds where there are few runs."""
+    means, spreads = [], []
+    for method in methods:
+        values = comparison.values(dataset, method, measure) * measure.scale
+        counted = units(values)[1]
+        means.append(values.mean())
+        spreads.append(counted.std(ddof=1) if len(counted) > 1 else 0.0)
+    return np.array(means), np.array(spreads)
 
 
 def _draw_panels(
@@ -234,38 +238,24 @@ def _draw_panels(
 
 
 def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
-    at, settings = np.array(sweep.positions()), sweep.settings
-    values = [sweep.values(setting, measure) * measure.scale for setting in settings]
-    mean = np.array([found.mean() for found in values])
-    std = np.array([_spread(found) for found in values])
+    at, settings = np.array(sweep.positions()), sweep.methods
+    mean, std = _mean_and_spread(sweep, sweep.dataset, settings, measure)
+    printed = [sweep.published(sweep.dataset, s, measure) for s in settings]
+    pairs = [(x, p.mean) for x, p in zip(at, printed, strict=True) if p]
     known = np.isfinite(mean)
+    in_order = list(at) == list(map(float, range(len(settings))))
     at, mean, std = at[known], mean[known], std[known]
-    names = sweep.positions() == list(map(float, range(len(settings))))
-    marks: dict[str, Any] = {
-        "color": BLUE,
-        "marker": "o",
-        "markersize": 3.5,
-        "label": "measured (± std)",
-    }
-    if names:  # in no order, so no line leads from one to the next
-        axes.errorbar(at, mean, std, linestyle="none", capsize=3, **marks)
+    marks: dict[str, Any] = {"marker": "o", "markersize": 3.5, "label": "measured (± std)"}
+    if in_order:  # names in no order, so no line leads from one to the next
+        axes.errorbar(at, mean, std, color=BLUE, linestyle="none", capsize=3, **marks)
         axes.set_xticks(range(len(settings)), list(map(shorten, settings)))
         axes.margins(x=0.2)
     else:
         axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
-        axes.plot(at, mean, **marks)
-    printed = [published(sweep.dataset, sweep.variant(s), measure.name) for s in settings]
-    pairs = [(x, p.mean) for x, p in zip(sweep.positions(), printed, strict=True) if p]
+        axes.plot(at, mean, color=BLUE, **marks)
     if pairs:
-        axes.plot(
-            *zip(*pairs, strict=True),
-            color=ORANGE,
-            linestyle="--",
-            marker="s",
-            markersize=3.5,
-            markerfacecolor="none",
-            label="published",
-        )
+        marks |= {"marker": "s", "markerfacecolor": "none", "label": "published"}
+        axes.plot(*zip(*pairs, strict=True), color=ORANGE, linestyle="--", **marks)
     axes.set_title(measure.heading)
     axes.set_xlabel(sweep.symbol)
     axes.grid(alpha=0.25, linewidth=0.5)
@@ -283,21 +273,20 @@ def draw_bars(comparison: Comparison, *, narrow: bool = False) -> "Figure | None
     if not shown:
         return None
     with figure_style():
-        return _draw_panels(
-            shown, lambda axes, measure: _draw_groups(axes, comparison, measure), narrow
-        )
+        return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m), narrow)
 
 
 def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None:
     datasets, methods = comparison.datasets, comparison.methods
     width = 0.84 / len(methods)
     for i, method in enumerate(methods):
-        values = [comparison.values(d, method, measure) * measure.scale for d in datasets]
+        found = [_mean_and_spread(comparison, d, [method], measure) for d in datasets]
+        mean, std = np.nan_to_num(np.concatenate(found, axis=1))
         axes.bar(
             np.arange(len(datasets)) + (i - (len(methods) - 1) / 2) * width,
-            [found.mean() if len(found) else 0.0 for found in values],
+            mean,
             width * 0.92,
-            yerr=[_spread(found) for found in values],
+            yerr=std,
             error_kw={"elinewidth": 0.8, "ecolor": INK},
             color=COLOURS[i % len(COLOURS)],
             hatch=_HATCHES[i % len(_HATCHES)],
@@ -313,7 +302,7 @@ def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None
     _zoom(axes, comparison.means(measure) * measure.scale)
 
 
-def _zoom(axes: "Axes", means: "DataFrame") -> None:
+def _zoom(axes: "Axes", means: pd.DataFrame) -> None:
     """Start the axis above zero where all bars are long and alike, and label it so."""
     low, high = float(means.min(axis=None)), float(means.max(axis=None))
     if low > 0.6 * high > 0:
@@ -332,7 +321,8 @@ def draw_differences(comparison: Comparison, *, narrow: bool = False) -> "Figure
     Blue is better than published and orange worse, whatever the metric's direction; the
     numbers are plain differences. None where nothing was published.
     """
-    panels = [(m, table) for m in MEASURES.values() if len(table := differences(comparison, m))]
+    found = [(measure, published_parts(comparison, measure)[0]) for measure in MEASURES.values()]
+    panels = [(measure, differences) for measure, differences in found if len(differences)]
     if not panels:
         return None
     rows, columns = panels[0][1].shape
@@ -351,7 +341,7 @@ def draw_differences(comparison: Comparison, *, narrow: bool = False) -> "Figure
     return figure
 
 
-def _draw_heat(axes: "Axes", measure: Measure, table: "DataFrame") -> None:
+def _draw_heat(axes: "Axes", measure: Measure, table: pd.DataFrame) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("", [ORANGE, "#F7F7F7", BLUE])

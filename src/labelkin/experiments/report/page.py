@@ -8,45 +8,38 @@ from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
-from labelkin.experiments.report import figures, findings
-from labelkin.experiments.report.agreement import (
-    agreement_findings,
-    agreement_table,
-    dataset_table,
-)
+from labelkin.experiments.report import figures, findings, significance, tables
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
     TESTS,
     Comparison,
     Sweep,
+    by_index,
     in_order,
     method_title,
     split_method,
 )
 from labelkin.experiments.report.drawing import inline_svg, save, to_svg
 from labelkin.experiments.report.measures import COSTS, MEASURES
-from labelkin.experiments.report.overall import find_verdicts, overall_findings, overall_table
+from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.published import REFERENCE
-from labelkin.experiments.report.results import Recorded, check_results
-from labelkin.experiments.report.runs import count_cells, count_repeats, find_commands
-from labelkin.experiments.report.significance import friedman_table, wilcoxon_table
 from labelkin.experiments.report.table import Table, escape_markdown, latex_document
-from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
-from labelkin.experiments.report.ties import by_index, rank_tables, wins_by_rule
 from labelkin.experiments.run.peers import COMPARED
+from labelkin.experiments.run.results import Recorded, check_results
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+_Draw = Callable[..., str]
 
 
 def write_report(
-    results: "DataFrame | Recorded",
+    results: pd.DataFrame | Recorded,
     out: Path | str,
     *,
     reference: str | None = "vpcme",
@@ -67,34 +60,47 @@ def write_report(
     # All files are made in a temporary folder first, so that an error leaves the old report whole.
     with tempfile.TemporaryDirectory(dir=out, prefix=".report-") as hidden:
         made = Path(hidden) / "made"  # readable by others, unlike the temporary folder itself
-        made.mkdir()
-        _write_files(made, recorded, reference, source)
+        for name in ("figures", "tables"):
+            (made / name).mkdir(parents=True)
+        for name, text in _make_texts(made / "figures", recorded, reference, source).items():
+            (made / name).write_text(text, encoding="utf-8")
         shutil.copytree(made, out, dirs_exist_ok=True)
     return out / "report.html"
 
 
-def _write_files(folder: Path, recorded: Recorded, reference: str | None, source: str) -> None:
+def _make_texts(
+    folder: Path, recorded: Recorded, reference: str | None, source: str
+) -> dict[str, str]:
+    """Draw the figures into a folder and return all other files by name."""
     frame = recorded.results
-    frame.to_csv(folder / "results.csv", index=False)
-    (folder / "figures").mkdir()
-    content = _content(frame, reference, partial(_draw, folder / "figures"))
-    _write_tables(folder / "tables", _all_tables(content), content["verdicts"])
+    content = _content(frame, reference, partial(_draw, folder))
     content |= {
         "version": labelkin.__version__,
-        "counts": count_cells(frame),
-        "repeats": count_repeats(frame) if content["claims"] else "",
+        "counts": findings.count_cells(frame),
+        "repeats": findings.count_repeats(frame) if content["claims"] else "",
         "failures": _failures(frame),
         "settings": _settings(frame, recorded.settings),
         "environment": list(_flatten(recorded.environment)),
         "commands": [
-            *(recorded.commands or find_commands(frame)),
+            *(recorded.commands or findings.find_commands(frame)),
             f"labelkin report {shlex.quote(source)} --out report",
         ],
     }
-    (folder / "report.html").write_text(
-        render_page("labelkin.experiments.report", "report", "report", **content), encoding="utf-8"
-    )
-    (folder / "summary.md").write_text(_summary(content), encoding="utf-8")
+    texts = {
+        "results.csv": frame.to_csv(index=False),
+        "report.html": render_page("labelkin.experiments.report", "report", "report", **content),
+        "summary.md": _summary(content),
+    }
+    found = list(_find_tables(content))
+    texts["tables/all.md"] = "\n".join(table.to_markdown() for table in found)
+    texts["tables/all.tex"] = latex_document(found, content["verdicts"])
+    if content["verdicts"]:
+        texts["tables/verdict.md"] = "\n\n".join([*content["verdicts"], ""])
+    for table in found:
+        texts[f"tables/{table.name}.md"] = table.to_markdown()
+        texts[f"tables/{table.name}.tex"] = table.to_latex()
+        texts[f"tables/{table.name}.csv"] = table.to_csv()
+    return texts
 
 
 def _draw(folder: Path, name: str, label: str, draw: Callable[..., Any], *data: Any) -> str:
@@ -111,38 +117,35 @@ def _draw(folder: Path, name: str, label: str, draw: Callable[..., Any], *data: 
     )
 
 
-def _content(frame: "DataFrame", reference: str | None, add: Callable[..., str]) -> dict[str, Any]:
+def _content(
+    frame: pd.DataFrame, reference: str | None, draw: Callable[..., str]
+) -> dict[str, Any]:
     """Return all sentences, tables and figures by their names in the template."""
     evidence = {"against": _evidence(frame, reference)}
-    if len(indexed := by_index(frame)) and (indexed["status"] == "ok").any():
+    indexed = by_index(frame)
+    if (indexed["status"] == "ok").any():
         evidence["index"] = _evidence(indexed, reference)
     main, components = evidence["against"].main, evidence["against"].components
     rules = {rule: found.main for rule, found in evidence.items()}
     ranked = main.ranked
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     first = findings.headline_measure(main)
-    ties: list[Table | None] = [*rank_tables(rules)]
+    ties: list[Table | None] = [*significance.rank_tables(rules)]
+    same = ""
     if "index" in rules:
-        ties += [wins_by_rule(rules), agreement_table(rules["index"], "index")]
+        ties += [tables.wins_by_rule(rules), significance.agreement_table(rules["index"], "index")]
+        other = rules["index"].ranked
+        same = "The same with ties by label index, not against the method: " + (
+            f"{findings.headline(other)} {findings.leaders(other)}".strip()
+        )
     return {
-        "verdicts": find_verdicts(main),
         "claims": claims_table(find_claims(evidence)) if is_papers else None,
-        "datasets_table": dataset_table(main.datasets),
-        "ties": [table for table in ties if table],
-        "headline": findings.headline(ranked),
-        "leaders": findings.leaders(ranked),
-        "by_index": _by_index(rules["index"].ranked) if "index" in rules else "",
-        "agreement_sentences": agreement_findings(main),
-        "gaps": findings.gaps(main),
-        "reference": method_title(main.reference) if main.reference else "",
-        "methods": {name: method_title(name) for name in main.methods},
-        "datasets": main.datasets,
-        "first": first.name if first else "",
+        "datasets_table": tables.dataset_table(main.datasets),
         "metrics": [
             {
                 "measure": measure,
-                "table": measure_table(main, measure),
-                "cd": add(
+                "table": tables.measure_table(main, measure),
+                "cd": draw(
                     f"cd_{measure.name}",
                     f"Critical-difference diagram of {measure.title}",
                     figures.draw_critical_difference,
@@ -153,38 +156,53 @@ def _content(frame: "DataFrame", reference: str | None, add: Callable[..., str])
             for measure in main.measured(MEASURES)
         ],
         "overall": overall_table(ranked),
-        "overall_sentences": overall_findings(ranked),
-        "overall_cd": add(
+        "overall_cd": draw(
             "cd_overall",
             "Critical-difference diagram over all datasets and metrics",
             figures.draw_overall,
             ranked,
         ),
-        "wins": {test: wins_table(main, test) for test in TESTS},
-        "tests": [table for table in (friedman_table(ranked), wilcoxon_table(ranked)) if table],
-        "agreement": agreement_table(main),
-        "heat": add(
+        "wins": {test: tables.wins_table(main, test) for test in TESTS},
+        "tests": [
+            table
+            for table in (significance.friedman_table(ranked), significance.wilcoxon_table(ranked))
+            if table
+        ],
+        "agreement": significance.agreement_table(main),
+        "heat": draw(
             "differences",
             "Heat map of measured minus published figures",
             figures.draw_differences,
             main,
         ),
-        "sweeps": [_sweep(sweep, add) for sweep in evidence["against"].sweeps],
+        "ties": [table for table in ties if table],
+        "sweeps": [_sweep(sweep, draw) for sweep in evidence["against"].sweeps],
         "components": [
-            measure_table(components, measure, name="figure2", title="Figure 2")
+            tables.measure_table(components, measure, name="figure2", title="Figure 2")
             for measure in components.measured(MEASURES)
         ],
-        "bars": add(
+        "bars": draw(
             "figure2", "Components of VPCME as grouped bars", figures.draw_bars, components
         ),
         "costs": [
-            measure_table(main, measure, name="cost", title="Cost of one fold")
+            tables.measure_table(main, measure, name="cost", title="Cost of one fold")
             for measure in main.measured(COSTS)
         ],
+        "verdicts": findings.find_verdicts(main),
+        "headline": findings.headline(ranked),
+        "leaders": findings.leaders(ranked),
+        "by_index": same,
+        "agreement_sentences": findings.agreement_findings(main),
+        "overall_sentences": findings.overall_findings(ranked),
+        "gaps": findings.gaps(main),
+        "reference": method_title(main.reference) if main.reference else "",
+        "methods": {name: method_title(name) for name in main.methods},
+        "datasets": main.datasets,
+        "first": first.name if first else "",
     }
 
 
-def _evidence(frame: "DataFrame", reference: str | None) -> Evidence:
+def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
     main = Comparison.of(frame, reference)
     components = Comparison.of(frame, reference, components=True)
     if not main:  # Group 4 alone was run
@@ -192,52 +210,21 @@ def _evidence(frame: "DataFrame", reference: str | None) -> Evidence:
     return Evidence(main, components, Sweep.all_of(frame))
 
 
-def _by_index(ranked: Comparison) -> str:
-    """Return which methods lead under the other rule for ties."""
-    sentences = f"{findings.headline(ranked)} {findings.leaders(ranked)}".strip()
-    return f"The same with ties by label index, not against the method: {sentences}"
-
-
-def _sweep(sweep: Sweep, add: Callable[..., str]) -> dict[str, Any]:
-    table = sweep_table(sweep)
-    drawing = add(table.name, table.title, figures.draw_sweep, sweep)
-    together = ""
+def _sweep(sweep: Sweep, draw: _Draw) -> dict[str, Any]:
+    table = tables.sweep_table(sweep)
+    drawing, together = draw(table.name, table.title, figures.draw_sweep, sweep), ""
     if sweep.parameter == "threshold":
-        together = add(f"{table.name}_together", table.title, figures.draw_together, sweep)
+        together = draw(f"{table.name}_together", table.title, figures.draw_together, sweep)
     return {"sweep": sweep, "table": table, "figure": drawing, "together": together}
 
 
-def _all_tables(content: dict[str, Any]) -> list[Table]:
-    tables = [
-        content["claims"],
-        content["datasets_table"],
-        *(part["table"] for part in content["metrics"]),
-        content["overall"],
-        *content["wins"].values(),
-        *content["tests"],
-        content["agreement"],
-        *content["ties"],
-        *(part["table"] for part in content["sweeps"]),
-        *content["components"],
-        *content["costs"],
-    ]
-    return [table for table in tables if table is not None]
-
-
-def _write_tables(folder: Path, tables: list[Table], verdicts: list[str]) -> None:
-    folder.mkdir()
-    texts = {
-        "all.md": "\n".join(t.to_markdown() for t in tables),
-        "all.tex": latex_document(tables, verdicts),
-    }
-    if verdicts:
-        texts["verdict.md"] = "\n\n".join([*verdicts, ""])
-    for table in tables:
-        texts[f"{table.name}.md"] = table.to_markdown()
-        texts[f"{table.name}.tex"] = table.to_latex()
-        texts[f"{table.name}.csv"] = table.to_csv()
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+def _find_tables(content: Any) -> Iterator[Table]:
+    """Yield all tables of the page, in its order."""
+    if isinstance(content, Table):
+        yield content
+    elif isinstance(content, dict | list):
+        for part in content.values() if isinstance(content, dict) else content:
+            yield from _find_tables(part)
 
 
 def _summary(content: dict[str, Any]) -> str:
@@ -252,23 +239,21 @@ def _summary(content: dict[str, Any]) -> str:
         content["counts"],
         content["repeats"],
     ]
-    tables = [content["claims"], *content["ties"], *content["wins"].values(), content["overall"]]
-    tables += [content["agreement"], content["datasets_table"]]
+    names = ("claims", "ties", "wins", "overall", "agreement", "datasets_table")
     parts = [f"- {escape_markdown(sentence)}" for sentence in sentences if sentence]
     return "\n".join(
         ["## The results in sentences", "", *parts, "", *content["verdicts"], ""]
         + ["## The tables behind them", ""]
-        + [table.to_markdown() for table in tables if table]
+        + [table.to_markdown() for table in _find_tables([content[name] for name in names])]
     )
 
 
 # ------------------------------------------------------------------- about the results
 
 
-def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
+def _failures(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return one entry per dataset, method and error."""
     failed = frame[frame["status"] != "ok"]
-    grouped = failed.groupby(["dataset", "method", "error"], sort=False)
     return [
         {
             "dataset": dataset,
@@ -278,11 +263,13 @@ def _failures(frame: "DataFrame") -> list[dict[str, Any]]:
             "error": error,
             "cells": ", ".join("r" + rows["repeat"].astype(str) + "f" + rows["fold"].astype(str)),
         }
-        for (dataset, method, error), rows in grouped
+        for (dataset, method, error), rows in failed.groupby(
+            ["dataset", "method", "error"], sort=False
+        )
     ]
 
 
-def _settings(frame: "DataFrame", recorded: Mapping[str, str]) -> dict[str, str]:
+def _settings(frame: pd.DataFrame, recorded: Mapping[str, str]) -> dict[str, str]:
     """Return each method's settings in words, by title."""
     names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
     known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded)

@@ -18,6 +18,13 @@ PRINTED_METRICS = (
 )  # fmt: skip
 """The metrics of Table 3, in its order."""
 
+TIE_RULES = {"against": "ties against", "index": "ties by index"}
+"""Rules for labels with equal scores, in words.
+
+The metrics count a tie against the method; Mulan, whose figures the paper's compared methods
+have, ranks tied labels by their index.
+"""
+
 REFERENCE = "vpcme"
 """The method the printed marks, wins and losses refer to."""
 
@@ -41,7 +48,8 @@ class Published:
         return f"{self.mean:.2f}±{self.std:.2f}{self.mark if marked else ''}"
 
 
-def _read(name: str) -> Iterator[dict[str, str]]:
+def read_data(name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file of this package."""
     path = resources.files("labelkin.experiments.report") / "data" / name
     return csv.DictReader(path.read_text(encoding="utf-8").splitlines())
 
@@ -52,14 +60,14 @@ def _figures() -> dict[tuple[str, str, str], Published]:
         (row["dataset"], row["method"], row["metric"]): Published(
             float(row["mean"]), float(row["std"]), row["mark"]
         )
-        for row in _read("published.csv")
+        for row in read_data("published.csv")
     }
 
 
 @cache
 def printed_statistics() -> dict[str, dict[str, float]]:
     """Return the statistics of the paper's Table 2 by dataset."""
-    rows = _read("table2.csv")
+    rows = read_data("table2.csv")
     return {row.pop("dataset"): {k: float(v) for k, v in row.items()} for row in rows}
 
 

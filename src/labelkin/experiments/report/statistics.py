@@ -15,19 +15,15 @@ References
        Learning 52, 239–281.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from labelkin._utils.optional import import_optional
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
-
 
 # ----------------------------------------------------------------------- one dataset
 
@@ -67,7 +63,7 @@ def _t_test(first: Any, second: Any, overlap: float) -> float:
 # --------------------------------------------------------------------- many datasets
 
 
-def complete_block(values: "DataFrame") -> "DataFrame":
+def complete_block(values: pd.DataFrame) -> pd.DataFrame:
     """Return the largest part without gaps of a table of datasets (rows) by methods (columns).
 
     Tests over datasets need every method on every dataset. Methods are dropped in the order of
@@ -89,9 +85,10 @@ def complete_block(values: "DataFrame") -> "DataFrame":
 class Friedman:
     """Friedman's test and what follows from it; see :func:`friedman`."""
 
-    ranks: "Series"
+    ranks: pd.Series
     """Average rank of each method, 1 the best."""
     n_datasets: int
+    n_methods: int
     chi2: float
     """Friedman's statistic, corrected for ties."""
     p: float
@@ -102,7 +99,7 @@ class Friedman:
     """Nemenyi's critical difference of average ranks."""
 
 
-def friedman(values: "DataFrame", *, greater_is_better: bool = True) -> Friedman:
+def friedman(values: pd.DataFrame, *, greater_is_better: bool = True) -> Friedman:
     """Compare methods (columns) over datasets (rows, without gaps) by their ranks.
 
     Friedman's test needs three methods and two datasets; with fewer the statistics are NaN and only
@@ -118,19 +115,12 @@ def friedman(values: "DataFrame", *, greater_is_better: bool = True) -> Friedman
         varied = values.nunique(axis=1).max() > 1
         columns = [values[name].to_numpy() for name in values]
         chi2, p = stats.friedmanchisquare(*columns) if varied else (0.0, 1.0)
-        f, f_p = iman_davenport(chi2, n, k)
+        room = n * (k - 1) - chi2
+        # Where every dataset ranks the methods alike there is no room.
+        f = (n - 1) * chi2 / room if room > 1e-9 * n * k else float("inf")
+        f_p = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     cd = critical_difference(n, k) if k >= 2 and n >= 1 else float("nan")
-    return Friedman(ranks, n, float(chi2), float(p), f, f_p, cd)
-
-
-def iman_davenport(chi2: float, n_datasets: int, n_methods: int) -> tuple[float, float]:
-    """Return Iman and Davenport's F for Friedman's statistic, with its p-value."""
-    n, k = n_datasets, n_methods
-    room = n * (k - 1) - chi2
-    if room <= 1e-9 * n * k:  # every dataset ranks the methods alike
-        return float("inf"), 0.0
-    f = (n - 1) * chi2 / room
-    return float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+    return Friedman(ranks, n, k, float(chi2), float(p), float(f), f_p, cd)
 
 
 def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) -> float:
@@ -139,7 +129,7 @@ def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) ->
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
 
 
-def nemenyi(values: "DataFrame") -> "DataFrame":
+def nemenyi(values: pd.DataFrame) -> pd.DataFrame:
     """Return Nemenyi's p-values of all pairs of columns, as a square table."""
     posthocs = import_optional("scikit_posthocs", "report")
     table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
@@ -147,34 +137,23 @@ def nemenyi(values: "DataFrame") -> "DataFrame":
     return table
 
 
-def holm(p_values: Iterable[float]) -> np.ndarray:
-    """Return p-values corrected by Holm's step-down method."""
-    p_values = np.asarray(list(p_values), dtype=float)
-    order = np.argsort(p_values)
-    factors = np.arange(len(order), 0, -1)  # the smallest times the number of tests
-    corrected = np.empty_like(p_values)
-    corrected[order] = np.maximum.accumulate(factors * p_values[order])
-    return np.minimum(corrected, 1.0)
-
-
-def wilcoxon_holm(values: "DataFrame", control: str | None = None) -> "DataFrame":
+def wilcoxon_holm(values: pd.DataFrame, control: str | None = None) -> pd.DataFrame:
     """Return p-values of Wilcoxon's signed-rank test over datasets, corrected by Holm.
 
     The columns are compared in all pairs, or each with `control`. One row per pair: ``first``,
     ``second``, ``p``, ``p_holm``.
     """
-    import pandas as pd
-
     if control is None:
         pairs = list(combinations(values.columns, 2))
     else:
         pairs = [(control, name) for name in values.columns if name != control]
-    p = [_wilcoxon(values[first], values[second]) for first, second in pairs]
-    table = pd.DataFrame(pairs, columns=["first", "second"])
-    return table.assign(p=np.asarray(p, dtype=float), p_holm=holm(p))
+    p = np.array([_wilcoxon(values[first], values[second]) for first, second in pairs])
+    multitest = import_optional("statsmodels.stats.multitest", "report")
+    p_holm = multitest.multipletests(p, method="holm")[1] if len(p) else p
+    return pd.DataFrame(pairs, columns=["first", "second"]).assign(p=p, p_holm=p_holm)
 
 
-def _wilcoxon(first: "Series", second: "Series") -> float:
+def _wilcoxon(first: pd.Series, second: pd.Series) -> float:
     """Return the p-value; 1 where the two agree on every dataset."""
     # Equal up to rounding is equal: a tie must not be ranked as the smallest difference.
     differences = (first - second).round(12).to_numpy()

@@ -2,11 +2,9 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-
-from labelkin.experiments.report.comparison import Test
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,14 @@ class Entry:
     hint: str = ""
     """Shown when the pointer rests on it."""
 
+    @classmethod
+    def of(
+        cls, value: float, text: str | Callable[[float], str] = "{:.2f}".format, **more: Any
+    ) -> "Entry":
+        """Return the entry of one number, with its text or how it is written."""
+        shown = text if isinstance(text, str) else text(value)
+        return cls(shown, {"": round(value, 6)}, float(value), **more)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -47,7 +53,7 @@ class Table:
     """By row and column."""
     greater_is_better: bool | None = None
     """Direction of the values; None where rows differ in it or it has no meaning."""
-    marks: dict[Test, str] = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
     """Meaning of the marks, by test; files show those of the paper's test."""
     foot: tuple[str, ...] = ()
     """Rows that sum up the others and stay below them."""
@@ -123,19 +129,18 @@ class Table:
         return out.getvalue()
 
 
+_LATEX_HEAD = r"""\documentclass{article}
+\usepackage[a4paper,landscape,margin=15mm]{geometry}
+\usepackage{booktabs,graphicx}
+\usepackage[utf8]{inputenc}
+\begin{document}
+"""
+
+
 def latex_document(tables: list[Table], paragraphs: Iterable[str] = ()) -> str:
     """Return a document of paragraphs and all tables, ready for ``pdflatex``."""
-    head = [
-        r"\documentclass{article}",
-        r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
-        r"\usepackage{booktabs,graphicx}",
-        r"\usepackage[utf8]{inputenc}",
-        r"\begin{document}",
-        "",
-    ]
-    text = [part for paragraph in paragraphs for part in (_tex(paragraph), "")]
-    tail = [r"\end{document}", ""]
-    return "\n".join([*head, *text, *(table.to_latex() for table in tables), *tail])
+    text = [f"{_tex(paragraph)}\n" for paragraph in paragraphs]
+    return "\n".join([_LATEX_HEAD, *text, *(t.to_latex() for t in tables), r"\end{document}", ""])
 
 
 _MARKDOWN = str.maketrans({c: "\\" + c for c in r"\`*_[]|~#"} | {"<": "&lt;", ">": "&gt;"})
@@ -152,13 +157,9 @@ _LATEX = str.maketrans(
 )  # fmt: skip
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def escape_markdown(text: str) -> str:
     """Return text on one line with the characters that Markdown would read escaped."""
-    return _one_line(text).translate(_MARKDOWN)
+    return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def _md_row(entries: Iterable[str]) -> str:
@@ -172,7 +173,7 @@ def _md_entry(entry: Entry) -> str:
 
 
 def _tex(text: str) -> str:
-    text = _one_line(text).translate(_LATEX)
+    text = " ".join(text.split()).translate(_LATEX)
     # pdflatex stops at characters that its fonts lack.
     return "".join(c if c.isprintable() and ord(c) < 0x180 else "?" for c in text)
 
@@ -189,3 +190,9 @@ def _tex_entry(entry: Entry) -> str:
 def slug(text: str) -> str:
     """Return text as part of a file's name: ASCII letters, digits and hyphens."""
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text)
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign, and zero without one."""
+    text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
+    return "0.00" if float(text) == 0 else text.replace("-", "−")

@@ -1,40 +1,68 @@
-"""The paper's tables, filled with measured figures, the published ones below them."""
+"""The paper's Tables 2 to 5, filled with measured figures, the published ones below them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from labelkin._utils.names import plural
+from labelkin.datasets import dataset_info
 from labelkin.experiments.report.comparison import (
     TESTS,
     Comparison,
-    Contrast,
     Sweep,
     Test,
     best_of,
+    count_marks,
     method_title,
+    units,
 )
-from labelkin.experiments.report.footing import count, units
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import (
     PRINTED_METRICS,
     REFERENCE,
-    Published,
-    published,
+    TIE_RULES,
+    printed_statistics,
 )
 from labelkin.experiments.report.statistics import friedman
 from labelkin.experiments.report.table import Entry, Table, slug
+from labelkin.experiments.run.store import BY_INDEX
 
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
-
-_Counts = tuple[int, int, int]
 _Entries = dict[tuple[str, str], Entry]
+_STATISTICS = {
+    "instances": "Instances", "features": "Features", "labels": "Labels",
+    "distinct": "Distinct label sets", "cardinality": "Cardinality", "density": "Density",
+}  # fmt: skip
 
 
-def signed(value: float) -> str:
-    """Return a difference with its sign, and zero without one."""
-    text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
-    return "0.00" if float(text) == 0 else text.replace("-", "−")
+def dataset_table(datasets: list[str]) -> Table | None:
+    """Return the six statistics of those of the paper's datasets that were run (Table 2).
+
+    Ours are the known figures, which every dataset is checked against when it is read.
+    """
+    known = [name for name in printed_statistics() if name in datasets]
+    if not known:
+        return None
+    entries = {}
+    differences = []
+    for dataset in known:
+        ours, printed = dataset_info(dataset).statistics, printed_statistics()[dataset]
+        for key, title in _STATISTICS.items():
+            digits = 3 if key in ("cardinality", "density") else 0
+            text, beneath = (f"{value:.{digits}f}" for value in (ours[key], printed[key]))
+            if text != beneath:
+                differences.append(f"{dataset}: {title.lower()} {text}, printed {beneath}")
+            numbers = {"": ours[key], "published": printed[key]}
+            entries[dataset, key] = Entry(text, numbers, float(ours[key]), published=beneath)
+    agree = len(entries) - len(differences)
+    caption = f"Beneath: as printed. {agree} of {len(entries)} figures agree"
+    caption += f"; others: {'; '.join(differences)}." if differences else "."
+    rows = {name: name for name in known}
+    title = "Table 2: the datasets"
+    return Table("table2", title, caption, "Dataset", _STATISTICS, rows, entries)
+
+
+# ------------------------------------------------------------- Table 3, Figure 2 and costs
 
 
 def measure_table(
@@ -44,33 +72,28 @@ def measure_table(
 
     `name` and `title` begin the file's name and the heading.
     """
-    means = comparison.means(measure)
-    entries = {}
-    for dataset in comparison.datasets:
-        scaled = means.loc[dataset] * measure.scale
-        best = best_of(scaled, measure.greater_is_better, measure.number)
+    entries: _Entries = {}
+    for dataset, means in (comparison.means(measure) * measure.scale).iterrows():
+        best = best_of(means, measure.greater_is_better, measure.number)
         for method in comparison.methods:
-            entry = _measured(comparison, dataset, method, measure, method in best)
-            entries[dataset, method] = entry
-    caption = _caption(entries, measure)
-    if left_out := comparison.left_out():
+            entries[dataset, method] = _entry(comparison, dataset, method, measure, best)
+    caption = _caption(entries, measure.is_cost)
+    left_out = int((comparison.frame["status"] == "ok").sum()) - len(comparison.common)
+    if left_out:
         caption += f" {left_out:,} cells of folds that not all methods have are left out."
     rows = {dataset: dataset for dataset in comparison.datasets}
     block = (comparison if measure.is_cost else comparison.ranked).complete_means(measure)
     unranked = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
     if unranked and not measure.is_cost:
         caption += f" Not ranked, as second settings of a column: {', '.join(unranked)}."
-    has_foot = min(block.shape) >= 2
-    if has_foot:
-        rows["foot"], foot = _foot(block, measure)
-        entries |= foot
-    marks: dict[Test, str] = {}
+    if has_foot := min(block.shape) >= 2:
+        rows["foot"] = _add_foot(entries, block, measure)
+    marks = {}
     if comparison.reference is not None and not measure.is_cost and len(comparison.methods) > 1:
         reference = method_title(comparison.reference)
-        marks = {
-            test: f"•/○: {reference} is better/worse, {comparison.describe_test(test)}."
-            for test in TESTS
-        }
+        for test in TESTS:
+            words = comparison.describe_test(test)
+            marks[str(test)] = f"•/○: {reference} is better/worse, {words}."
     subject_first = sorted(comparison.methods, key=lambda name: name != comparison.reference)
     return Table(
         name=f"{name}_{measure.name}",
@@ -87,81 +110,55 @@ def measure_table(
     )
 
 
-def _measured(
-    comparison: Comparison, dataset: str, method: str, measure: Measure, best: bool
-) -> Entry:
-    reference = comparison.reference
-    contrast = None
-    if reference not in (None, method) and not measure.is_cost:
-        contrast = comparison.contrast(dataset, str(reference), method, measure)
-    return _entry(
-        comparison.values(dataset, method, measure),
-        measure,
-        published(dataset, method, measure.name),
-        best=best,
-        contrast=contrast,
-        n_failed=comparison.cells(dataset, method)[1],
-        # Published marks refer to VPCME; they mislead beside those of another reference.
-        with_published_mark=reference in (REFERENCE, None),
-    )
-
-
 def _entry(
-    values: "Series",
-    measure: Measure,
-    printed: Published | None,
-    *,
-    best: bool,
-    contrast: Contrast | None = None,
-    n_failed: int = 0,
-    with_published_mark: bool = True,
+    comparison: Comparison, dataset: str, method: str, measure: Measure, best: set[str]
 ) -> Entry:
     """Return mean and standard deviation, above the published figure."""
+    values = comparison.values(dataset, method, measure) * measure.scale
+    n_failed, reference = comparison.cells(dataset, method)[1], comparison.reference
     beneath, printed_numbers = "", {}
-    if printed is not None:
-        beneath = printed.text(marked=with_published_mark)
-        printed_numbers = {
-            "published": printed.mean,
-            "published std": printed.std,
-            "published mark": printed.mark,
-        }
+    if printed := comparison.published(dataset, method, measure):
+        # Published marks refer to VPCME; they mislead beside those of another reference.
+        beneath = printed.text(marked=reference in (REFERENCE, None))
+        keys = ("published", "published std", "published mark")
+        printed_numbers = dict(zip(keys, (printed.mean, printed.std, printed.mark), strict=True))
     if values.empty:
         text, hint = ("failed", f"{n_failed} cells failed") if n_failed else ("–", "not run")
         return Entry(text, printed_numbers, published=beneath, hint=hint)
-    unit, counted = units(values * measure.scale)
+    unit, counted = units(values)
     mean = float(counted.mean())
     numbers: dict[str, Any] = {"mean": round(mean, 6), "std": "", "n": len(values)}
-    text, hint = measure.number(mean), count(len(values), "folds")
+    text, hint = measure.number(mean), plural(len(values), "fold")
     if len(counted) > 1:
         std = float(counted.std(ddof=1))
         numbers["std"] = round(std, 6)
         if unit == "runs":
-            over_folds = float((values * measure.scale).std(ddof=1))
-            numbers |= {"runs": len(counted), "std folds": round(over_folds, 6)}
+            numbers |= {"runs": len(counted), "std folds": round(float(values.std(ddof=1)), 6)}
         text += "" if measure.is_cost else f"±{measure.number(std)}"
     if n_failed:
         text, hint = f"{text}†", f"{hint}, {n_failed} failed"
-    mark = contrast.mark("paired") if contrast else ""
-    corrected = contrast.mark("corrected") if contrast else ""
+    mark = corrected = ""
+    if reference not in (None, method) and not measure.is_cost:
+        contrast = comparison.contrast(dataset, str(reference), method, measure)
+        mark, corrected = (contrast.mark(test) for test in TESTS)
+        if np.isfinite(contrast.paired):
+            counts = plural(contrast.n_units, contrast.unit[:-1])
+            hint += f"; p = {contrast.paired:.2g} paired over {counts}"
+            hint += f", {contrast.corrected:.2g} corrected over folds"
     numbers |= {"mark": mark, "mark corrected": corrected} | printed_numbers
-    if contrast and np.isfinite(contrast.p["paired"]):
-        hint += (
-            f"; p = {contrast.p['paired']:.2g} paired over {count(contrast.n_units, contrast.unit)}"
-            f", {contrast.p['corrected']:.2g} corrected over folds"
-        )
-    return Entry(text, numbers, mean, best, mark, corrected, beneath, hint)
+    return Entry(text, numbers, mean, method in best, mark, corrected, beneath, hint)
 
 
-def _caption(entries: _Entries, measure: Measure | None = None) -> str:
+def _caption(entries: _Entries, is_cost: bool = False) -> str:
     """Return how the entries were made, and what else is in them."""
     filled = [entry.numbers for entry in entries.values() if "n" in entry.numbers]
-    folds = _count_range([numbers["n"] for numbers in filled], "folds")
+    folds = _count_range([numbers["n"] for numbers in filled], "fold")
     runs = [numbers.get("runs") for numbers in filled]
-    if measure is not None and measure.is_cost:
+    if is_cost:
         parts = [f"Mean over {folds}; the smallest in bold."]
     elif filled and all(runs):
         parts = [
-            f"Mean over {folds}, ±standard deviation over {_count_range(runs, 'runs')}, as in the "
+            f"Mean over {folds}, ±standard deviation over {_count_range(runs, 'run')}, as in the "
             "paper; the best in bold."
         ]
     else:
@@ -175,28 +172,54 @@ def _caption(entries: _Entries, measure: Measure | None = None) -> str:
 
 def _count_range(counts: list[Any], unit: str) -> str:
     """Return a number of folds or runs in words: 1 fold, 5 folds, 4 to 5 folds."""
-    if not counts:
-        return f"no {unit[:-1]}"
-    low, high = min(counts), max(counts)
-    return f"{low} to {high} {unit}" if low != high else count(low, unit)
+    low, high = min(counts, default=0), max(counts, default=0)
+    if low != high:
+        return f"{low} to {high} {unit}s"
+    return plural(low, unit) if low else f"no {unit}"
 
 
-def _foot(block: "DataFrame", measure: Measure) -> tuple[str, _Entries]:
-    """Return title and entries of the last row: average ranks, or mean costs."""
+def _add_foot(entries: _Entries, block: pd.DataFrame, measure: Measure) -> str:
+    """Add the last row, average ranks or mean costs; return its title."""
     if measure.is_cost:
         values, title, text = block.mean(), "mean", measure.number
     else:
         values = friedman(block, greater_is_better=measure.greater_is_better).ranks
         title, text = "average rank", "{:.2f}".format
     lowest = best_of(values, False, text)
-    entries = {
-        ("foot", method): Entry(text(value), {"mean": round(value, 6)}, value, method in lowest)
-        for method, value in values.items()
-    }
-    return f"{title} ({len(block)} datasets)", entries
+    for method, value in values.items():
+        numbers = {"mean": round(value, 6)}
+        entries["foot", str(method)] = Entry(text(value), numbers, value, method in lowest)
+    return f"{title} ({len(block)} datasets)"
 
 
-# ----------------------------------------------------------------------------- Table 4
+# ------------------------------------------------------------------- Figure 1 and Table 5
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """Return every metric under every value of a parameter (Figure 1, Table 5)."""
+    entries: _Entries = {}
+    measures = sweep.measured(MEASURES)
+    for measure in measures:
+        means = sweep.means(measure).loc[sweep.dataset] * measure.scale
+        best = best_of(means, measure.greater_is_better, measure.number)
+        for setting in sweep.methods:
+            entries[measure.name, setting] = _entry(sweep, sweep.dataset, setting, measure, best)
+    papers = {"threshold": ("figure1", "Figure 1"), "size": ("table5", "Table 5")}
+    name, title = papers.get(sweep.parameter, ("", "Sweep"))
+    if not name or sweep.method != "vpcme":
+        name = f"sweep_{slug(sweep.method)}_{slug(sweep.parameter)}"
+    return Table(
+        name=f"{name}_{slug(sweep.dataset)}",
+        title=f"{title}: {method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}",
+        caption=_caption(entries),
+        corner="Metric",
+        columns={setting: f"{sweep.symbol} = {setting}" for setting in sweep.methods},
+        rows={measure.name: measure.heading for measure in measures},
+        entries=entries,
+    )
+
+
+# ------------------------------------------------------------------- Table 4: wins and losses
 
 
 def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
@@ -211,20 +234,19 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     for method in others:
         counts = {key: comparison.wins(method, m, test) for key, m in MEASURES.items()}
         printed = {key: _printed_wins(comparison, method, m) for key, m in MEASURES.items()}
-        for key in MEASURES:
-            entries[key, method] = _wins_entry(counts[key], printed[key])
         # The paper's total is over its five metrics; with F1 and recall it would not compare.
-        entries["total", method] = _wins_entry(
-            _sum([counts[key] for key in PRINTED_METRICS]),
-            _sum([printed[key] for key in PRINTED_METRICS]),
-        )
-    beneath = any(entry.published for entry in entries.values())
+        for found in (counts, printed):
+            found["total"] = _sum(found[key] for key in PRINTED_METRICS)
+        for key in counts:
+            beneath = "/".join(map(str, printed[key])) if any(printed[key]) else ""
+            entries[key, method] = _wins_entry(counts[key], beneath)
+    beneath = " Beneath: as published for these."
     return Table(
         name="table4" if test == "paired" else "table4_corrected",
         title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, "
         f"{comparison.describe_test(test)}",
         caption="Over the datasets both methods were run on, on the same folds."
-        + (" Beneath: as published for these." if beneath else ""),
+        + beneath * any(entry.published for entry in entries.values()),
         corner="Metric",
         columns={method: method_title(method) for method in others},
         rows={key: measure.directed_title for key, measure in MEASURES.items()}
@@ -234,25 +256,22 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
     )
 
 
-def _printed_wins(comparison: Comparison, method: str, measure: Measure) -> _Counts:
+def _printed_wins(comparison: Comparison, method: str, measure: Measure) -> tuple[int, int, int]:
     """Count the published marks of the datasets that are counted here too.
 
     Over all twelve datasets these are the counts of the paper's own Table 4.
     """
-    if comparison.reference != REFERENCE:
-        return 0, 0, 0
-    found = [published(d, method, measure.name) for d in comparison.against(method, measure)]
-    marks = [printed.mark for printed in found if printed]
-    return marks.count("•"), marks.count(""), marks.count("○")
+    datasets = comparison.against(method, measure) if comparison.reference == REFERENCE else {}
+    found = [comparison.published(dataset, method, measure) for dataset in datasets]
+    return count_marks(printed.mark for printed in found if printed)
 
 
-def _sum(counts: list[_Counts]) -> _Counts:
+def _sum(counts: Any) -> tuple[int, int, int]:
     win, tie, loss = (sum(column) for column in zip(*counts, strict=True))
     return win, tie, loss
 
 
-def _wins_entry(counts: _Counts, printed: _Counts) -> Entry:
-    beneath = "/".join(map(str, printed)) if any(printed) else ""
+def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
     if not any(counts):
         return Entry(numbers={"published": beneath}, published=beneath, hint="not run")
     numbers = dict(zip(("win", "tie", "loss"), counts, strict=True)) | {"published": beneath}
@@ -260,35 +279,33 @@ def _wins_entry(counts: _Counts, printed: _Counts) -> Entry:
     return Entry(text, numbers, float(counts[0] - counts[2]), published=beneath)
 
 
-# -------------------------------------------------------------------- Figure 1, Table 5
-
-_PAPER_SWEEPS = {"threshold": ("figure1", "Figure 1"), "size": ("table5", "Table 5")}
-
-
-def sweep_table(sweep: Sweep) -> Table:
-    """Return every metric under every value of a parameter (Figure 1, Table 5)."""
-    import pandas as pd
-
-    entries, rows = {}, {}
-    for key, measure in MEASURES.items():
-        values = {setting: sweep.values(setting, measure) for setting in sweep.settings}
-        if not any(len(found) for found in values.values()):
-            continue
-        rows[key] = measure.heading
-        means = pd.Series({setting: found.mean() for setting, found in values.items()})
-        best = best_of(means * measure.scale, measure.greater_is_better, measure.number)
-        for setting, found in values.items():
-            printed = published(sweep.dataset, sweep.variant(setting), measure.name)
-            entries[key, setting] = _entry(found, measure, printed, best=setting in best)
-    name, title = _PAPER_SWEEPS.get(sweep.parameter, ("", "Sweep"))
-    if not name or sweep.method != "vpcme":
-        name = f"sweep_{slug(sweep.method)}_{slug(sweep.parameter)}"
+def wins_by_rule(comparisons: dict[str, Comparison]) -> Table | None:
+    """Return wins/ties/losses of the reference in the metrics of rankings under each tie rule."""
+    first = next(iter(comparisons.values()))
+    others = [name for name in first.methods if name != first.reference]
+    if first.reference is None or not others:
+        return None
+    rows: dict[str, str] = {}
+    entries: _Entries = {}
+    tied = list(BY_INDEX.values())
+    for method in others:
+        for rule, comparison in comparisons.items():
+            for test in TESTS:
+                key = f"{method} {rule} {test}"
+                rows[key] = f"{method_title(method)}, {TIE_RULES[rule]}, {test} test"
+                counts = {name: comparison.wins(method, MEASURES[name], test) for name in tied}
+                for name, found in {**counts, "total": _sum(counts.values())}.items():
+                    entries[key, name] = _wins_entry(found)
     return Table(
-        name=f"{name}_{slug(sweep.dataset)}",
-        title=f"{title}: {method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}",
-        caption=_caption(entries),
-        corner="Metric",
-        columns={setting: f"{sweep.symbol} = {setting}" for setting in sweep.settings},
+        name="ties_wins",
+        title=f"Wins/ties/losses of {method_title(first.reference)} in the metrics of rankings, "
+        "by the rule for tied labels",
+        caption="Ties against: irrelevant labels stand before relevant ones with the same score. "
+        "Ties by index: the label with the higher index stands first, as in Mulan. Tests: "
+        + "; ".join(first.describe_test(test) for test in TESTS)
+        + ".",
+        corner="Against",
+        columns={name: MEASURES[name].directed_title for name in tied} | {"total": "Total"},
         rows=rows,
         entries=entries,
     )

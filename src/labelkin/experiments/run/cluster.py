@@ -10,10 +10,10 @@ from typing import Any
 
 import labelkin
 from labelkin._utils.optional import import_optional
-from labelkin.distributed import constant, large_graphs
 from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
 from labelkin.experiments.run.workers import WORKER_DIED, Task, bound_blas
 from labelkin.methods import ImportedFactory
+from labelkin.rows import constant, large_graphs
 
 
 def run_on_cluster(

@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ _PACKAGES = (
 
 
 def describe_environment() -> dict[str, Any]:
-    """Return versions, processor, memory, BLAS and git revision; no name of host or user."""
+    """Return versions, processor, BLAS and git revision; no name of host or user."""
     blas = [
         {key: library.get(key) for key in ("internal_api", "version", "architecture")}
         for library in threadpool_info()
@@ -29,7 +30,6 @@ def describe_environment() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "memory_gb": _memory_gb(),
         "packages": {name: found for name in _PACKAGES if (found := installed_version(name))},
         "blas": blas,
         "revision": source_revision(),
@@ -37,20 +37,10 @@ def describe_environment() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
     return platform.processor() or platform.machine()
-
-
-def _memory_gb() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def source_revision() -> str:

@@ -3,136 +3,97 @@
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
-from labelkin._utils.scoring import labels_and_scores
+<<<<<<< HEAD
 from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
+=======
+from labelkin.metrics._estimators import labels_and_scores
+>>>>>>> main
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.sources import Dataset
+from labelkin.experiments.run.store import BY_INDEX, METRIC_COLUMNS
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
+from labelkin.metrics._estimators import labels_and_scores
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One fit and the cells it fills: one, or one for each ensemble size."""
 
     cells: tuple[Cell, ...]
-    method: Method = field(compare=False, repr=False)
-
-    @property
-    def dataset(self) -> str:
-        """Name of the dataset."""
-        return self.cells[0].dataset
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The ensemble sizes to evaluate; empty: the whole classifier."""
-        return tuple(s for cell in self.cells if (s := parse_variant(cell.method).size))
+    method: Method
+    data: Dataset
+    test: np.ndarray
+    """The rows that are predicted; all others train."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The results of a job: one row per cell."""
-
-    job: Job
-    rows: tuple[dict[str, Any], ...]
-
-
-def failed(job: Job, error: str, peak_mb: float | None = None, trace: str | None = None) -> Outcome:
-    """Return the outcome of a job that failed."""
+def failed_rows(
+    job: Job, error: str, peak_mb: float | None = None, trace: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of the results of a job that failed."""
     empty = dict.fromkeys((*METRIC_COLUMNS, "fit_s", "predict_s"))
     row = {**empty, "peak_mb": peak_mb, "status": "failed", "error": error, "traceback": trace}
-    return Outcome(job, tuple({**vars(cell), **row} for cell in job.cells))
+    return [{**vars(cell), **row} for cell in job.cells]
 
 
-def execute(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
-    """Fit on all rows but `test`, predict those, and evaluate the seven metrics.
+def execute(job: Job) -> list[dict[str, Any]]:
+    """Fit, predict the test rows, and evaluate; return one row of the results per cell.
 
-    An error of the method becomes the outcome. A missing package is raised: once it is
+    An error of the method becomes the result. A missing package is raised: once it is
     installed, the cell would not fail.
     """
-    # Indexing copies, so that no method can change the rows of another; asarray drops joblib's
-    # memory maps, which some methods cannot use.
-    X, Y = X if sparse.issparse(X) else np.asarray(X), np.asarray(Y)
+    X, Y, test = job.data.X, np.asarray(job.data.Y), job.test
     train = np.delete(np.arange(len(Y)), test)
-    parts = X[train], Y[train], X[test], Y[test]
-    figures, trace, error = [], None, None
     with PeakMemory() as memory:
         try:
-            figures = list(_evaluate(job, *parts))
+            # Indexing copies, so that no method can change the rows of another; asarray drops
+            # joblib's memory maps, which some methods cannot use.
+            X = np.asarray(X) if isinstance(X, np.ndarray) else X
+            X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+            if job.data.preparation is not None:
+                preparation = clone(job.data.preparation)
+                X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
+            figures = list(_evaluate(job, X_train, Y[train], X_test, Y[test]))
         except ImportError:
             raise
-        except Exception as caught:
-            error = " ".join(f"{type(caught).__name__}: {caught}".split())
+        except Exception as error:
+            message = " ".join(f"{type(error).__name__}: {error}".split())
             trace = traceback.format_exc()
-    if error is not None:
-        return failed(job, error, memory.megabytes, trace)
+            figures = []
+    if not figures:
+        return failed_rows(job, message, memory.megabytes, trace)
     done = {"peak_mb": memory.megabytes, "status": "ok", "error": None}
     pairs = zip(job.cells, figures, strict=True)
-    return Outcome(job, tuple({**vars(cell), **found, **done} for cell, found in pairs))
+    return [{**vars(cell), **found, **done} for cell, found in pairs]
 
 
 def _evaluate(
     job: Job, X_train: Any, Y_train: np.ndarray, X_test: Any, Y_test: np.ndarray
 ) -> Iterator[dict[str, Any]]:
-    """Yield metrics and seconds for each cell of the job."""
-    first, sizes = job.cells[0], job.sizes
-    model = parse_variant(first.method).make(job.method, first.seed, max(sizes, default=None))
-    fit_seconds = _fit(model, X_train, Y_train)
-    if not sizes:
-        started = time.perf_counter()
-        labels, scores = labels_and_scores(model, X_test)
-        yield _figures(Y_test, scores, labels, fit_seconds[-1], time.perf_counter() - started)
-        return
-    by_size = {}
-    for size, (predict_seconds, scores, labels) in enumerate(_predict_staged(model, X_test), 1):
-        if size in sizes:
-            seconds = fit_seconds[min(size, len(fit_seconds)) - 1]
-            by_size[size] = _figures(Y_test, scores, labels, seconds, predict_seconds)
-    for size in sizes:
-        yield by_size[size]
-
-
-def _figures(
-    Y: np.ndarray, scores: Any, labels: np.ndarray, fit_seconds: float, predict_seconds: float
-) -> dict[str, float]:
-    """Return the seven metrics, those of rankings with ties broken by label index, and times."""
-    by_index = evaluate(Y, scores, labels, metrics=BY_INDEX.values(), ties="index")
-    return {
-        **evaluate(Y, scores, labels),
-        **{column: by_index[name] for column, name in BY_INDEX.items()},
-        "fit_s": fit_seconds,
-        "predict_s": predict_seconds,
-    }
-
-
-def _fit(model: Any, X: Any, Y: np.ndarray) -> list[float]:
-    """Fit; return the seconds until each member was fitted, where it reports that, then in all."""
-    seconds: list[float] = []
+    """Yield metrics and seconds for each cell of the job; all sizes have the seconds of one."""
+    variants = [parse_variant(cell.method) for cell in job.cells]
+    sizes = [variant.size for variant in variants if variant.size is not None]
+    model = variants[0].make(job.method, job.cells[0].seed, max(sizes, default=None))
     started = time.perf_counter()
-    if hasattr(model, "_callback"):
-        model._callback = lambda *_: seconds.append(time.perf_counter() - started)
-    model.fit(X, Y)
-    return [*seconds, time.perf_counter() - started]
-
-
-def _predict_staged(model: Any, X: Any) -> Iterator[tuple[float, Any, np.ndarray]]:
-    """Yield seconds, scores and labels of the first member, the first two, and so on.
-
-    The seconds count the members' predictions so far, without the caller's work in between.
-    """
-    seconds = 0.0
-    stages = zip(model.staged_predict_proba(X), model.staged_predict(X), strict=True)
-    while True:
-        started = time.perf_counter()
-        stage = next(stages, None)
-        seconds += time.perf_counter() - started
-        if stage is None:
-            return
-        yield seconds, *stage
+    model.fit(X_train, Y_train)
+    fitted = time.perf_counter()
+    if sizes:
+        labels, scores = (
+            list(model.staged_predict(X_test)),
+            list(model.staged_predict_proba(X_test)),
+        )
+        predicted = [(labels[size - 1], scores[size - 1]) for size in sizes]
+    else:
+        predicted = [labels_and_scores(model, X_test)]
+    seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
+    for labels, scores in predicted:
+        by_index = evaluate(Y_test, scores, labels, metrics=BY_INDEX.values(), ties="index")
+        ranked = {column: by_index[name] for column, name in BY_INDEX.items()}
+        yield {**evaluate(Y_test, scores, labels), **ranked, **seconds}

@@ -1,15 +1,15 @@
 """What is to be computed: every method on every dataset, by one protocol."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from labelkin._utils.names import plural
 from labelkin.experiments.run.jobs import Job
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.variants import check_method, parse_variant
-from labelkin.experiments.run.workers import Task
 from labelkin.methods import Method
 
 
@@ -17,21 +17,16 @@ from labelkin.methods import Method
 class Plan:
     """Methods and datasets of a run."""
 
-    group: str
-    """Name of the group of experiments."""
     sources: tuple[Source, ...]
     methods: tuple[str, ...]
     """Names, variants included."""
-    registry: dict[str, Method]
+    registry: Mapping[str, Method]
     """All methods that the names may refer to."""
     protocol: Protocol
     shard: tuple[int, int] = (1, 1)
     """Number and count: the second of four machines that share the plan has (2, 4)."""
 
     def __post_init__(self) -> None:
-        number, count = self.shard
-        if not 1 <= number <= count:
-            raise ValueError(f"shard must be from 1/{count} to {count}/{count}, not {number}.")
         if not self.sources or not self.methods:
             raise ValueError("There is nothing to run: name at least one dataset and one method.")
         for name in self.methods:
@@ -49,13 +44,19 @@ class Plan:
         """
         number, count = self.shard
         cells = self.protocol.cells([s.name for s in self.sources], list(self.methods))
-        folds: dict[tuple[str, int, int], int] = {}
-        return [
-            cell
-            for cell in cells
-            if folds.setdefault((cell.dataset, cell.repeat, cell.fold), len(folds)) % count
-            == number - 1
-        ]
+        # The methods of a fold follow one another.
+        return [c for i, c in enumerate(cells) if i // len(self.methods) % count == number - 1]
+
+    def __str__(self) -> str:
+        """Return what is run in words: datasets × methods × folds = cells."""
+        protocol, (number, count) = self.protocol, self.shard
+        repeats = protocol.repeats - protocol.first_repeat
+        folds = f"{repeats} × {protocol.folds} folds"
+        if protocol.is_holdout:
+            folds = plural(repeats, "repeat")
+        part = f", part {number} of {count}" if count > 1 else ""
+        sizes = f"{plural(len(self.sources), 'dataset')} × {plural(len(self.methods), 'method')}"
+        return f"{sizes} × {folds}{part} = {len(self.cells())} cells"
 
     def title(self, method: str) -> str:
         """Return a method's name in print, with its settings."""
@@ -64,32 +65,24 @@ class Plan:
 
     def short_title(self, method: str) -> str:
         """Return only the settings where all methods are variants of one, else the title."""
-        parts = [name.partition("@") for name in self.methods]
-        one_base = len({base for base, _, _ in parts}) == 1
-        if one_base and all(settings for _, _, settings in parts):
+        one_base = len({name.partition("@")[0] for name in self.methods}) == 1
+        if one_base and all("@" in name for name in self.methods):
             return method.partition("@")[2]
         return self.title(method)
 
-    def jobs(self, cells: Iterable[Cell]) -> list[Job]:
-        """Group cells into jobs: all ensemble sizes of one classifier come from one fit."""
+    def jobs(self, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
+        """Yield the jobs of missing cells; all ensemble sizes of a classifier are one fit."""
         groups: dict[Any, list[Cell]] = {}
-        for cell in cells:
-            variant = parse_variant(cell.method)
-            fit = cell.method if variant.size is None else replace(variant, size=0)
-            groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
-        return [
-            Job(tuple(group), self.registry[parse_variant(group[0].method).base])
-            for group in groups.values()
-        ]
-
-    def tasks(self, missing: set[Cell], datasets: dict[str, Dataset]) -> Iterator[Task]:
-        """Yield the jobs of the missing cells with their data."""
-
-        @lru_cache(maxsize=8)
-        def folds(dataset: str, repeat: int) -> list:
-            data = datasets[dataset]
-            return self.protocol.test_rows(dataset, repeat, data.Y, data.test)
-
-        for job in self.jobs(cell for cell in self.cells() if cell in missing):
-            cell, data = job.cells[0], datasets[job.dataset]
-            yield Task(job, data.X, data.Y, folds(cell.dataset, cell.repeat)[cell.fold])
+        for cell in self.cells():
+            if cell in missing:
+                variant = parse_variant(cell.method)
+                fit = cell.method if variant.size is None else replace(variant, size=0)
+                groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
+        folds = lru_cache(maxsize=8)(
+            lambda name, repeat: self.protocol.test_rows(
+                name, repeat, datasets[name].Y, datasets[name].test
+            )
+        )
+        for (name, repeat, fold, _), cells in groups.items():
+            method = self.registry[parse_variant(cells[0].method).base]
+            yield Job(tuple(cells), method, datasets[name], folds(name, repeat)[fold])

@@ -6,7 +6,7 @@ repeat share them and tests are paired; the whole cell decides the classifier's 
 can therefore be computed alone, in any order and on any machine, with the same result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,11 @@ class Cell:
     repeat: int
     fold: int
 
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Cell":
+        """Return the cell that a row of the results is about."""
+        return cls(row["dataset"], row["method"], row["repeat"], row["fold"])
+
     @property
     def seed(self) -> int:
         """The classifier's seed; variants of a method share it, so only the setting differs."""
@@ -62,14 +67,8 @@ class Protocol:
     first_repeat: int = 0  # those before it are left to others
 
     def __post_init__(self) -> None:
-        if self.repeats < 1:
-            raise ValueError(f"repeats must be at least 1, got {self.repeats}.")
-        if not 0 <= self.first_repeat < self.repeats:
-            raise ValueError(
-                f"first_repeat must be from 0 to {self.repeats - 1}, got {self.first_repeat}."
-            )
-        if self.folds < 1:
-            raise ValueError(f"folds must be at least 1, got {self.folds}.")
+        if self.folds < 1 or not 0 <= self.first_repeat < self.repeats:
+            raise ValueError("There is nothing to run: at least one fold of one repeat is needed.")
         for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
             if self.is_holdout and given:
                 raise ArgumentError(

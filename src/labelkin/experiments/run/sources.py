@@ -1,4 +1,4 @@
-"""Datasets of an experiment: from the registry, bundled, or a user's file."""
+"""Datasets of an experiment: known by name, bundled, or a user's file."""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,8 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
-from labelkin.datasets import dataset_info, dataset_names, load_dataset, load_digit_scenes, read
+from labelkin.datasets import (
+    dataset_info,
+    dataset_names,
+    load_dataset,
+    load_digit_scenes,
+    read_table,
+)
 from labelkin.experiments.run.groups import QUICK_DATASET
+from labelkin.tabular import find_training_data
+from labelkin.tabular._pipeline import make_pipeline
 
 _N_SCENES = 600  # enough to tell methods apart, few enough for the slowest method
 
@@ -24,6 +32,8 @@ class Dataset:
     Y: np.ndarray
     test: np.ndarray | None = None
     """Published test rows, where these are to be predicted."""
+    preparation: Any = None
+    """Transformer of a user's columns, which is fitted on the training rows of each fold."""
 
     @property
     def fingerprint(self) -> str:
@@ -38,6 +48,8 @@ class Dataset:
 def _arrays(matrix: Any) -> tuple[np.ndarray, ...]:
     if sparse.issparse(matrix):
         return (matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64))
+    if hasattr(matrix, "columns"):
+        return (np.frombuffer(matrix.to_csv(index=False).encode(), np.uint8),)
     return (np.asarray(matrix),)
 
 
@@ -47,7 +59,7 @@ class Source:
 
     name: str
     path: Path | None = None
-    """The user's file; None: the registry, or the bundled scenes."""
+    """The user's file; None: a dataset known by name, or the bundled scenes."""
     labels: str | None = None
     """The label columns of a file whose format does not mark them."""
 
@@ -57,22 +69,38 @@ class Source:
         Without `with_test` its rows are those that the paper uses; with it, all rows, the published
         test rows noted.
         """
-        if self.path is not None:
-            bunch = read(self.path, labels=self.labels)
-        elif self.name == QUICK_DATASET:
+        bunch: Any = {}
+        if self.path is not None and not with_test:
+            return self._read_file(self.path)
+        if self.name == QUICK_DATASET:
             bunch = load_digit_scenes(_N_SCENES, random_state=0)
-        else:
+        elif self.path is None:
             bunch = load_dataset(self.name, subset="all" if with_test else None)
+        if with_test and bunch.get("split") is None:
+            raise ArgumentError(
+                f"{self.name} has no published test rows; leave it out, or set folds=5.", "folds"
+            )
         Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
-        test = None
-        if with_test:
-            if bunch.get("split") is None:
-                raise ArgumentError(
-                    f"{self.name} has no published test rows; leave it out, or set folds=5.",
-                    "folds",
-                )
-            test = np.flatnonzero(bunch.split == 1)
+        test = np.flatnonzero(bunch.split == 1) if with_test else None
         return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64), test)
+
+    def _read_file(self, path: Path) -> Dataset:
+        """Read a user's table, whose columns are prepared as ``labelkin fit`` does."""
+        table = find_training_data(read_table(path, labels=self.labels), self.labels)
+        preparation = make_pipeline(table.schema, None)[:-1]
+        Y = np.asarray(table.y, dtype=np.int64)
+        return Dataset(self.name, table.X, Y, preparation=preparation if len(preparation) else None)
+
+
+def find_sources(names: list[str], files: list[str], labels: list[str]) -> tuple[Source, ...]:
+    """Return the sources of datasets by name, then those of a user's files with their labels."""
+    if len(labels) not in (0, 1, len(files)):
+        raise ValueError("--labels: give it once for all --data, or once for each, in order.")
+    if labels and not files:
+        raise ValueError("--labels: it describes a --data file, and none is given.")
+    columns = labels * len(files) if len(labels) == 1 else labels or [""] * len(files)
+    own = [file_source(file, which or None) for file, which in zip(files, columns, strict=True)]
+    return tuple(dict.fromkeys([*(find_source(name) for name in names), *own]))
 
 
 def find_source(name: str) -> Source:

@@ -1,54 +1,218 @@
-"""The store: one SQLite file that holds every finished cell and survives any kind of end."""
+"""The store: one SQLite file that holds every finished cell and survives any kind of end.
 
+One process writes, the one that coordinates the run; a job's cells are one transaction, on disk
+when it ends. Others may read meanwhile. A second writer is refused by a lock that the operating
+system releases when its holder dies.
+"""
+
+import errno
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
 
-from labelkin._utils.optional import import_optional
-from labelkin.experiments.run.columns import CELL, COLUMNS, FIGURES
-from labelkin.experiments.run.database import Database
+import pandas as pd
+
 from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.metrics import METRICS, PAPER_METRICS
 
-if TYPE_CHECKING:
-    import pandas as pd
+CELL = ("dataset", "method", "repeat", "fold")
+"""What names a cell."""
+
+BY_INDEX = {f"{name}_index": name for name in PAPER_METRICS if METRICS[name].has_ties}
+"""Columns of the metrics with ties broken by label index, as in Mulan; the metric of each."""
+
+METRIC_COLUMNS = (*PAPER_METRICS, *BY_INDEX)
+"""The paper's metrics, with ties against the method, then by label index."""
+
+FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s", "peak_mb")
+"""All numbers of a cell. Metrics are fractions; times are in seconds."""
+
+COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
+"""Columns of the results, one row per cell; ``revision`` is that of the code."""
+
+_APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
+_VERSION = 3
+# SQLite keeps these texts to the letter; a file whose tables have others was altered.
+_TABLES = {
+    "runs": """CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
+    environment TEXT NOT NULL
+)""",
+    "protocol": "CREATE TABLE protocol "
+    "(folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER)",
+    "datasets": """CREATE TABLE datasets (
+    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
+    samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
+)""",
+    "methods": """CREATE TABLE methods (
+    name TEXT PRIMARY KEY, title TEXT NOT NULL, settings TEXT NOT NULL, estimator TEXT NOT NULL
+)""",
+    "cells": f"""CREATE TABLE cells (
+    dataset TEXT NOT NULL, method TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
+    {", ".join(f"{name} REAL" for name in FIGURES)},
+    status TEXT NOT NULL, error TEXT, traceback TEXT, revision TEXT,
+    run INTEGER NOT NULL REFERENCES runs (id),
+    PRIMARY KEY (dataset, method, repeat, fold)
+)""",
+}
 
 
-class Store(Database):
-    """Results of experiments, on disk. A finished job is one transaction."""
+class Store:
+    """Results of experiments, on disk.
+
+    With `write` the file is made if it does not exist, and other writers are refused until this
+    one is closed; a file in which no run began is removed again. Without it nothing is changed.
+    """
 
     _run: int | None = None
     _revision: str | None = None
 
+    def __init__(self, path: str | Path, *, write: bool = False) -> None:
+        self.path = Path(path)
+        # A link and its target are one store, with one lock beside the target.
+        self._file = Path(os.path.realpath(path))
+        self._lock: sqlite3.Connection | None = None
+        if write:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = self._take_lock()
+        elif not self.path.is_file():
+            raise FileNotFoundError(f"{self.path}: there is no such store of results.")
+        try:
+            with self._errors():
+                # Readers may write too, so that SQLite can undo what a killed run left half done.
+                address = f"file:{quote(str(self._file))}?mode={'rwc' if write else 'rw'}"
+                self._db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None)
+                self._db.row_factory = sqlite3.Row
+                self._check(write)
+                self._db.execute(f"PRAGMA query_only = {not write}")
+        except BaseException:
+            self._close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        unused = False
+        with suppress(sqlite3.Error):
+            unused = bool(self._lock) and not self._db.execute("SELECT 1 FROM runs").fetchone()
+        self._close()
+        if unused:
+            self._file.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        for connection in (getattr(self, "_db", None), self._lock):
+            if connection is not None:
+                connection.close()
+
+    def _take_lock(self) -> sqlite3.Connection:
+        """Lock the store through an empty SQLite file beside it, so that it stays readable."""
+        beside = self._file.with_name(self._file.name + "-lock")
+        with self._errors():
+            lock = sqlite3.connect(beside, timeout=0, isolation_level=None)
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                lock.close()
+                if "locked" not in str(error):
+                    raise
+                raise ValueError(
+                    f"{self._file}: another run is writing to this store; wait until it ends, or "
+                    "use another store."
+                ) from None
+        return lock
+
+    def _check(self, write: bool) -> None:
+        """Make an empty file a store; refuse files of other programs and altered ones."""
+        found = self._db.execute("SELECT name, sql, type FROM sqlite_master").fetchall()
+        [application] = self._db.execute("PRAGMA application_id").fetchone()
+        [version] = self._db.execute("PRAGMA user_version").fetchone()
+        if not found:
+            if not write:
+                raise ValueError(f"{self.path}: this store holds no results yet.")
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+            self._db.executescript(f"BEGIN; {'; '.join(_TABLES.values())}; {marks} COMMIT;")
+            return
+        if application != _APPLICATION:
+            raise ValueError(f"{self.path}: this is not a store of labelkin's results.")
+        if version != _VERSION:
+            raise ValueError(
+                f"{self.path}: this store has version {version} and this labelkin writes "
+                f"{_VERSION}; use another store, or the labelkin that made it."
+            )
+        # A view in a table's place, a computed column or a trigger can take any time and memory.
+        tables = {name: sql for name, sql, _ in found if name in _TABLES}
+        if tables != _TABLES or any(kind == "trigger" for *_, kind in found):
+            raise ValueError(f"{self.path}: its tables are not labelkin's; the store was altered.")
+        for table in _TABLES:
+            self._check_values(table)
+
+    def _check_values(self, table: str) -> None:
+        """Refuse values of other types than declared: SQLite takes any."""
+        cases = []
+        for column in self._db.execute(f"PRAGMA table_info({table})"):
+            name, kind = column["name"], column["type"].lower()
+            allowed = f"'{kind}'" if column["notnull"] else f"'{kind}', 'null'"
+            wrong = f"typeof({name}) NOT IN ({allowed})"
+            if kind == "integer":
+                wrong += f" OR {name} < 0"
+            if name == "status":
+                wrong += " OR status NOT IN ('ok', 'failed')"
+            cases.append(f"WHEN {wrong} THEN '{name}'")
+        query = f"SELECT CASE {' '.join(cases)} END AS wrong, * FROM {table} WHERE wrong NOT NULL"
+        if row := self._db.execute(query).fetchone():
+            place = ", ".join(f"{key} {row[key]!r:.60}" for key in row.keys()[1:5])
+            raise ValueError(
+                f"{self.path}: the row of {table} with {place} holds "
+                f"{row[row['wrong']]!r:.60} as {row['wrong']}; the store was altered: delete this "
+                "row, and run it again."
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into one sentence that names the file."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
+                code = errno.ENOSPC if name == "SQLITE_FULL" else errno.EIO
+                raise OSError(code, os.strerror(code), str(self.path)) from error
+            raise OSError(f"{self.path}: {error}.") from error
+        except (sqlite3.DatabaseError, UnicodeError, OverflowError) as error:
+            raise ValueError(f"{self.path}: this is not a store of results ({error}).") from error
+
     # ------------------------------------------------------------------ reading
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one row per cell, with all columns, in a fixed order."""
-        return self._select("cells", COLUMNS, f"ORDER BY {', '.join(CELL)}")
+    def _select(self, table: str, rest: str = "ORDER BY rowid", *values: Any) -> list[dict]:
+        with self._errors():
+            return [dict(row) for row in self._db.execute(f"SELECT * FROM {table} {rest}", values)]
 
-    def results(self) -> "pd.DataFrame":
-        """Return :meth:`rows` as a DataFrame."""
-        pandas = import_optional("pandas")
-        frame = pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per cell in a fixed order: `COLUMNS`, ``traceback`` and ``run``."""
+        return self._select("cells", f"ORDER BY {', '.join(CELL)}")
+
+    def results(self) -> pd.DataFrame:
+        """Return the `COLUMNS` of all cells as a DataFrame."""
+        frame = pd.DataFrame(self.rows(), columns=list(COLUMNS))
         return frame.astype(dict.fromkeys(FIGURES, float))
 
-    def rows_of(self, run: int) -> list[dict[str, Any]]:
-        """Return the cells of one run, tracebacks included."""
-        return self._select("cells", [*COLUMNS, "traceback"], f"WHERE run = {run:d}")
-
-    def revisions(self, like: Iterable[Cell]) -> dict[str | None, int]:
-        """Return how many cells each revision of the code computed.
-
-        Counted are all repeats and folds of the datasets and methods of the given cells: their
-        means would mix revisions.
-        """
-        pairs = {(cell.dataset, cell.method) for cell in like}
-        rows = self._select("cells", [*CELL, "revision"])
-        return dict(Counter(r["revision"] for r in rows if (r["dataset"], r["method"]) in pairs))
+    def done(self, *, failed: bool = True) -> set[Cell]:
+        """Return the cells that are stored, with or without those that failed."""
+        return {Cell.of(row) for row in self.rows() if failed or row["status"] == "ok"}
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command and environment."""
-        found = self._select("runs", rest="ORDER BY id")
+        found = self._select("runs")
         for run in found:
             try:
                 run["environment"] = dict(json.loads(run["environment"]))
@@ -64,35 +228,9 @@ class Store(Database):
         found = self._select("protocol")
         return {**found[0], "stratified": bool(found[0]["stratified"])} if found else {}
 
-    def groups(self) -> list[dict[str, Any]]:
-        """Return what was planned: name, dataset, method and repeats of each group's parts."""
-        return self._select("groups")
-
-    def methods(self) -> dict[str, dict[str, Any]]:
-        """Return title, settings and estimator of each method by name."""
-        return {row["name"]: row for row in self._select("methods")}
-
-    def datasets(self) -> dict[str, dict[str, Any]]:
-        """Return fingerprint and sizes of each dataset by name."""
-        return {row["name"]: row for row in self._select("datasets")}
-
-    def done(self, *, failed: bool = True) -> set[Cell]:
-        """Return the cells that are stored, with or without those that failed."""
-        rest = "" if failed else "WHERE status = 'ok'"
-        return {Cell(**row) for row in self._select("cells", CELL, rest)}
-
-    def failures(self, among: Iterable[Cell] | None = None) -> dict[Cell, dict[str, str]]:
-        """Return error and traceback of each failed cell, of all or among some."""
-        rest = f"WHERE status = 'failed' ORDER BY {', '.join(CELL)}"
-        rows = self._select("cells", [*CELL, "error", "traceback"], rest)
-        found = {Cell(*(row.pop(name) for name in CELL)): row for row in rows}
-        wanted = found if among is None else set(among)
-        return {cell: why for cell, why in found.items() if cell in wanted}
-
-    def metric(self, name: str) -> dict[Cell, float]:
-        """Return one of the `FIGURES` of every cell that did not fail."""
-        rows = self._select("cells", [*CELL, name], "WHERE status = 'ok'")
-        return {Cell(*(row[key] for key in CELL)): row[name] for row in rows}
+    def named(self, table: str) -> dict[str, dict[str, Any]]:
+        """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
+        return {row["name"]: row for row in self._select(table)}
 
     # ------------------------------------------------------------------ writing
 
@@ -105,13 +243,11 @@ class Store(Database):
         protocol: Protocol,
         datasets: Iterable[Mapping[str, Any]] = (),
         methods: Iterable[Mapping[str, str]] = (),
-        groups: Iterable[tuple[str, str, str, int]] = (),
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
         The folds of the protocol must be those of the stored cells; its repeats may be more. A row
-        of `datasets` or `methods` must be the same as one stored under its name. `groups` is what
-        is planned: (group, dataset, method, repeats).
+        of `datasets` or `methods` must be the same as one stored under its name.
         """
         with self._transaction():
             self._check_protocol(protocol)
@@ -119,23 +255,15 @@ class Store(Database):
                 self._add_or_compare("datasets", row, "fingerprint", "other data")
             for row in methods:
                 self._add_or_compare("methods", row, "estimator", "other settings")
-            self._db.executemany(
-                "INSERT INTO groups VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET repeats = max(repeats, excluded.repeats)",
-                list(groups),
-            )
-            self._run = self._db.execute(
-                "INSERT INTO runs (started, command, environment) VALUES (?, ?, ?)",
-                (started, command, json.dumps(environment)),
-            ).lastrowid
+            run = {"started": started, "command": command, "environment": json.dumps(environment)}
+            self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
-        self._is_unused = False
 
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
         planned = {name: getattr(protocol, name) for name in ("folds", "stratified", "seed")}
         if not stored:
-            self._insert("protocol", [planned])
+            self._insert("protocol", planned)
         elif stored != planned:
             raise ValueError(
                 f"{self.path} holds {_describe_folds(stored)} and this run has "
@@ -146,26 +274,43 @@ class Store(Database):
         self, table: str, row: Mapping[str, Any], key: str, difference: str
     ) -> None:
         """Add a row; where its name is stored already, check that `key` is the same."""
-        query = f"SELECT {key} FROM {table} WHERE name = ?"
-        stored = self._db.execute(query, (row["name"],)).fetchone()
-        if stored is None:
-            self._insert(table, [row])
-        elif stored[key] != row[key]:
+        stored = self._select(table, "WHERE name = ?", row["name"])
+        if not stored:
+            self._insert(table, row)
+        elif stored[0][key] != row[key]:
             raise ValueError(
                 f"{self.path} holds cells of {row['name']!r} with {difference} "
-                f"({stored[key]}) than now ({row[key]}): write this run to another store, or "
+                f"({stored[0][key]}) than now ({row[key]}): write this run to another store, or "
                 f"give the {table[:-1]} another name."
             )
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows of finished cells, all or none; they are on disk on return.
 
-        A row has the columns of :data:`~labelkin.experiments.run.columns.COLUMNS`; that of a
-        failed cell may have a ``traceback``. Without a ``revision`` it gets that of the run.
+        A row has the `COLUMNS`; that of a failed cell may have a ``traceback``. Without a
+        ``revision`` it gets that of the run. A stored row of the same cell is replaced.
         """
         default = {"traceback": None, "revision": self._revision}
         with self._transaction():
-            self._insert("cells", [{**default, **row, "run": self._run} for row in rows])
+            for row in rows:
+                self._insert("cells", {**default, **row, "run": self._run})
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.rollback()
+                raise
+
+    def _insert(self, table: str, row: Mapping[str, Any]) -> int | None:
+        """Insert a row, or replace that with the same key; return its number."""
+        names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        query = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
+        return self._db.execute(query, dict(row)).lastrowid
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
@@ -49,29 +48,18 @@ class Variant:
         return model.set_params(**parameters) if parameters else model
 
 
-class _NearestRows(ClassifierMixin, BaseEstimator):
+class _NearestRows(KNeighborsClassifier):
     """The k nearest rows, or all of them where there are fewer, as in WEKA's IBk.
 
     CLR trains on the rows that have exactly one of two labels, which may be fewer than k.
     """
 
     def __init__(self, n_neighbors: int = 10) -> None:
-        self.n_neighbors = n_neighbors
+        super().__init__(n_neighbors)
 
     def fit(self, X: Any, y: Any) -> "_NearestRows":
-        n_neighbors = min(self.n_neighbors, X.shape[0])
-        self.estimator_ = KNeighborsClassifier(n_neighbors).fit(X, y)
-        self.classes_ = self.estimator_.classes_
-        return self
-
-    def predict(self, X: Any) -> Any:
-        return self.estimator_.predict(X)
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.estimator_.predict_proba(X)
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(KNeighborsClassifier())
+        self.n_neighbors: int = min(self.n_neighbors, X.shape[0])
+        return super().fit(X, y)
 
 
 _MULTI_LABEL = ("vpcme", "bagging_vpcp")  # methods whose base learner predicts label sets

@@ -1,100 +1,80 @@
-"""Where jobs run on this machine: this process, threads, or worker processes (joblib)."""
+"""Where jobs run: in this process, or in worker processes (joblib)."""
 
 import os
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from labelkin.experiments.run.jobs import Job, Outcome, execute, failed
+from labelkin.experiments.run.jobs import Job, execute, failed_rows
+from labelkin.experiments.run.protocol import Cell
 
-WORKER_DIED = "the worker process died: out of memory, or killed"
-
-
-class Task(NamedTuple):
-    """A job with its data."""
-
-    job: Job
-    X: Any
-    Y: np.ndarray
-    test: np.ndarray
+_Rows = list[dict[str, Any]]
 
 
-def run_here(
-    tasks: Iterable[Task],
-    n_jobs: int,
-    *,
-    threads: bool = False,
-    started: Callable[[Job], None] = lambda job: None,
-) -> Iterator[Outcome]:
-    """Run tasks on this machine; yield each outcome as soon as there is one.
+def run_jobs(
+    jobs: Iterable[Job], n_workers: int, started: Callable[[Job], None] = lambda job: None
+) -> Generator[_Rows]:
+    """Run jobs on this machine; yield the rows of each as soon as they are there.
 
-    BLAS gets one thread in every case, so that figures do not depend on the number of jobs. A
-    single job at a time runs in this process. Tasks are consumed one by one, as workers become
-    free; `started` is called with each job that is handed out, possibly from another thread.
+    BLAS gets one thread in every case, so that figures do not depend on the number of workers. One
+    worker is this process. Jobs are consumed one by one, as workers become free; `started` is
+    called with each that is handed out, possibly from another thread.
     """
 
-    def reported() -> Iterator[Task]:
-        for task in tasks:
-            started(task.job)
-            yield task
+    def reported() -> Iterator[Job]:
+        for job in jobs:
+            started(job)
+            yield job
 
     with warnings.catch_warnings():
         # Those of the methods, and joblib's about jobs that an interrupt cuts off.
         warnings.simplefilter("ignore")
-        if not threads and n_jobs > 1:
-            yield from _run_in_processes(reported(), n_jobs)
+        if n_workers > 1:
+            yield from _run_in_processes(reported(), n_workers)
             return
-        how: dict[str, Any] = {"return_as": "generator_unordered", "batch_size": 1}
-        run = Parallel(n_jobs, backend="threading", pre_dispatch=n_jobs, **how)
         with threadpool_limits(1):
-            yield from run(delayed(execute)(*task) for task in reported())
+            yield from map(execute, reported())
 
 
-def _run_in_processes(tasks: Iterator[Task], n_jobs: int) -> Iterator[Outcome]:
+def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[_Rows]:
     """Run in worker processes, which receive large arrays once, as memory-mapped files.
 
     When a worker dies, joblib abandons all jobs that are running or queued. Those are then
     run one at a time, each in a process of its own, so that only the one that kills its
     process fails.
     """
-    unfinished: dict[Job, Task] = {}
+    unfinished: dict[Cell, Job] = {}
 
     def calls() -> Iterator[Any]:
-        for task in tasks:
-            unfinished[task.job] = task
-            yield delayed(_execute_in_worker)(*task)
+        for job in jobs:
+            unfinished[job.cells[0]] = job
+            yield delayed(_execute_in_worker)(job)
 
     exhausted = False
     while not exhausted:
         try:
             with _worker_processes():
-                run = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
-                for outcome in run(calls()):
-                    del unfinished[outcome.job]
-                    yield outcome
+                run = Parallel(n_workers, return_as="generator_unordered", batch_size=1)
+                for rows in run(calls()):
+                    del unfinished[Cell.of(rows[0])]
+                    yield rows
             exhausted = True
         except BrokenProcessPool:
-            for task in list(unfinished.values()):
-                yield _run_alone(task)
+            for job in list(unfinished.values()):
+                try:
+                    with _worker_processes():
+                        yield Parallel(2)([delayed(_execute_in_worker)(job)])[0]
+                except BrokenProcessPool:
+                    yield failed_rows(job, "the worker process died: out of memory, or killed")
             unfinished.clear()
-
-
-def _run_alone(task: Task) -> Outcome:
-    """Run one task in a process of its own; if that dies, the task has failed."""
-    try:
-        with _worker_processes():
-            return Parallel(2)([delayed(_execute_in_worker)(*task)])[0]
-    except BrokenProcessPool:
-        return failed(task.job, WORKER_DIED)
 
 
 def _worker_processes() -> parallel_config:
@@ -116,14 +96,14 @@ def _follow_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _execute_in_worker(job: Job, X: Any, Y: np.ndarray, test: np.ndarray) -> Outcome:
-    bound_blas()
+def _execute_in_worker(job: Job) -> _Rows:
+    _bound_blas()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return execute(job, X, Y, test)
+        return execute(job)
 
 
 @cache
-def bound_blas() -> None:
+def _bound_blas() -> None:
     """Bound BLAS and OpenMP to one thread for the life of the process."""
     threadpool_limits(1)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from labelkin._utils.array_api import to_numpy
+from labelkin.rows import to_numpy
 
 
 def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:

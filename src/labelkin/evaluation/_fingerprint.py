@@ -1,8 +1,10 @@
 """A few hashes of the training rows, to recognise them in other data."""
 
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 # Hashes that a model file keeps: of more rows than this, those with the smallest hashes.
 _KEPT = 1000
@@ -13,37 +15,31 @@ def fingerprint(X: Any) -> list[str]:
     return sorted(set(_hashes(X)))[:_KEPT]
 
 
-def count_known_rows(X: Any, known: Any) -> int:
+def count_known_rows(X: Any, known: list[str] | None) -> int:
     """Return how many rows are among those of a fingerprint.
 
     If the fingerprint holds all training rows the count is exact. Otherwise it is estimated by
     the rows whose hashes are no larger than the largest of the fingerprint.
     """
-    if not isinstance(known, list) or not known:
+    if not known:
         return 0
     hashes = _hashes(X)
     kept = set(known)
     found = sum(one in kept for one in hashes)
     if len(known) < _KEPT or not found:
         return found
-    comparable = sum(one <= known[-1] for one in hashes)
-    return round(len(hashes) * found / comparable)
+    return round(len(hashes) * found / sum(one <= known[-1] for one in hashes))
 
 
 def _hashes(X: Any) -> list[str]:
-    import numpy as np
-    from scipy import sparse
-
-    if sparse.issparse(X):
-        rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)
-        rows.eliminate_zeros()
-        rows.sort_indices()
-        parts = (
-            rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].tobytes()
-            for a, b in pairwise(rows.indptr)
-        )
-    elif hasattr(X, "itertuples"):
+    if hasattr(X, "itertuples"):
         parts = (repr(row).encode() for row in X.itertuples(index=False, name=None))
     else:
-        parts = (row.tobytes() for row in np.ascontiguousarray(X, dtype=np.float64))
+        rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)  # of dense rows, too
+        rows.eliminate_zeros()
+        rows.sort_indices()
+        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        parts = (
+            rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].tobytes() for a, b in ends
+        )
     return [blake2b(part, digest_size=8).hexdigest() for part in parts]

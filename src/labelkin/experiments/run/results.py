@@ -1,0 +1,117 @@
+"""Results of experiments as a DataFrame, one row per cell, from a store or a text file.
+
+Columns are :data:`~labelkin.experiments.run.store.COLUMNS`. Text files are a ``results.csv``, as
+``labelkin report`` writes it, or JSON lines (``.jsonl``) with one object of the same columns per
+cell.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from labelkin._utils.files import reason
+from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, Store
+from labelkin.metrics import PAPER_METRICS
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Results with what a store recorded beside them; a CSV has the results alone."""
+
+    results: pd.DataFrame
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    commands: Sequence[str] = ()
+    """The command lines that were run."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings in words, by the method's name."""
+
+
+def read_results(path: Path | str) -> Recorded:
+    """Read results from a store of ``labelkin reproduce``, or a text file with a row per cell."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(2, "there is no such file of results", str(path))
+    if is_text(path):
+        return Recorded(_read_text(path))
+    with path.open("rb") as file:
+        if file.read(15) != b"SQLite format 3":
+            raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
+    with Store(path) as store:
+        runs = store.runs()
+        return Recorded(
+            store.results(),
+            runs[-1]["environment"] if runs else {},
+            list(dict.fromkeys(run["command"] for run in runs)),
+            {name: method["settings"] for name, method in store.named("methods").items()},
+        )
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file of results is a text file by its name; else it is a store."""
+    return path.suffix.lower() in (".csv", ".jsonl")
+
+
+def _read_text(path: Path) -> pd.DataFrame:
+    # Before pandas 3 the last digit is exact only with this option.
+    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
+    try:
+        if path.suffix.lower() == ".jsonl":
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
+            return pd.DataFrame([dict(json.loads(line)) for line in lines if line.strip()])
+        return pd.read_csv(
+            path,
+            # Only an empty field is a gap: a dataset may be called NA, or 01.
+            dtype={"dataset": str, "method": str},
+            keep_default_na=False,
+            na_values=[""],
+            **exact,
+        )
+    except (TypeError, ValueError, RecursionError) as error:  # pandas' own are ValueErrors
+        raise ValueError(f"{path} cannot be read as results: {reason(error)}.") from None
+
+
+def check_results(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return results with all columns and in a fixed order, or raise an error.
+
+    Only the columns of the cell and one metric are required.
+    """
+    cell = list(CELL)
+    if absent := [name for name in cell if name not in frame]:
+        raise ValueError(
+            f"the results have no column {', '.join(map(repr, absent))}; needed are "
+            f"{', '.join(cell)} and at least one metric."
+        )
+    if frame.empty:
+        raise ValueError("the results hold no cell: run labelkin reproduce first.")
+    if not any(name in frame for name in PAPER_METRICS):
+        raise ValueError(f"the results have no metric; known are {', '.join(PAPER_METRICS)}.")
+    lacking = frame[cell].isna().any(axis=1).to_numpy()
+    if lacking.any():
+        row = int(lacking.argmax()) + 1
+        raise ValueError(f"row {row} of the results lacks its dataset, method, repeat or fold.")
+    numbers = {"repeat": "int64", "fold": "int64"}
+    for name in numbers:
+        found = pd.to_numeric(frame[name], errors="coerce")
+        if not ((found >= 0) & (found % 1 == 0) & (found < 2**31)).all():
+            raise ValueError(f"the results hold a {name} that is not a whole number from 0.")
+    absent = [name for name in COLUMNS if name not in frame]
+    frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str, **numbers})
+    if "status" in absent:
+        frame["status"] = "ok"
+    frame["error"] = frame["error"].astype(object).where(frame["error"].notna(), "").astype(str)
+    for name in FIGURES:
+        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype(float)
+    # A failed cell has no figures, whatever is written beside it.
+    frame.loc[frame["status"] != "ok", list(FIGURES)] = float("nan")
+    twice = frame[frame.duplicated(cell)]
+    if len(twice):
+        words = ", ".join(f"{name} {twice.iloc[0][name]}" for name in cell)
+        raise ValueError(
+            f"the results hold a cell more than once ({words}): keep one row per cell."
+        )
+    frame = frame[[*COLUMNS, *(name for name in frame if name not in COLUMNS)]]
+    return frame.sort_values(cell, kind="stable", ignore_index=True)
