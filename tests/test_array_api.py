@@ -30,7 +30,7 @@ from labelkin import (
 from labelkin.constraints import draw_constraints, label_similarity
 from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
-from labelkin.neighbors._search import make_search
+from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
     array_api_dispatch,
     is_accelerator,
@@ -38,13 +38,6 @@ from labelkin.rows import (
     to_host,
     to_numpy,
 )
-<<<<<<< HEAD
-=======
-from labelkin.metrics._estimators import estimator_labels, estimator_scores
-from labelkin.constraints import draw_constraints, label_similarity
-from labelkin.metrics import METRICS, PAPER_METRICS, evaluate
-from labelkin.neighbors._exact import ExactSearch
->>>>>>> main
 from support.data import make_data
 
 pytestmark = [

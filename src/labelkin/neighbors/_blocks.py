@@ -14,16 +14,10 @@ from scipy import sparse
 from labelkin.base import Array, Matrix
 from labelkin.constraints import LabelSets
 from labelkin.constraints._label_sets import labels_of_sets
-<<<<<<< HEAD
-from labelkin.neighbors._counts import label_histogram, look_up, make_counts
-from labelkin.neighbors._exact import ExactSearch
-from labelkin.rows import (
-=======
 from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
     DaskBlocks,
->>>>>>> main
     DaskRows,
     as_dask_array,
     combine_in_tree,
@@ -42,24 +36,12 @@ class BlockCounts:
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
     """
 
-<<<<<<< HEAD
-    def __init__(self, rows: DaskRows, labels: LabelSets, n_neighbors: int) -> None:
-        self.rows, self.labels = rows, labels
-        self.n_neighbors = min(n_neighbors, len(rows) - 1)
-
-    def __call__(self, Q: Matrix) -> Array:
-        """Count labels around each row of `Q`, which is in memory, as is the result."""
-        queries = DaskRows.from_memory(Q)
-        found = _nearest(queries, self.rows, self.labels, self.n_neighbors, [self.rows.W], False)
-        return np.concatenate(compute(self._count(found)))
-=======
     def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int) -> None:
         self.rows, self.labels = rows, LabelSets.from_matrix(Y)
         self.n_neighbors = n_neighbors
 
     def __call__(self, Q: Matrix | None = None) -> Any:
         """Return the counts around each query, which is in memory, as is the result.
->>>>>>> main
 
         None: around each training row, itself left out; these `Blocks` stay on the workers.
         """
@@ -88,34 +70,8 @@ class BlockCounts:
         return _in_memory, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
 
 
-<<<<<<< HEAD
-def fit_blocks(estimator: Any, rows: DaskRows, y: Any) -> Any:
-    """Fit ML-kNN to validated rows in blocks; return leave-one-out probabilities, a Dask array.
-
-    The label counts behind it stay on the workers while it exists.
-    """
-    if estimator.neighbors != "exact":
-        raise ValueError(
-            f"neighbors={estimator.neighbors!r} is not available for Dask arrays, whose blocks "
-            "are searched exactly; choose neighbors='exact'."
-        )
-    labels = LabelSets.from_matrix(y)
-    estimator._counts = BlockCounts(rows, labels, estimator.n_neighbors)
-    counts = persist(estimator._counts.of_training())
-    histogram, n_counts = task(_histogram), estimator._counts.n_neighbors + 1
-    distinct = constant(labels.distinct)
-    tables = [
-        histogram(block, sets, distinct, n_counts)
-        for block, sets in zip(counts, _sets_of_blocks(labels, rows), strict=True)
-    ]
-    estimator._estimate(compute([sum_in_tree(tables)])[0], rows.dtype)
-    probabilities, posterior = task(look_up), constant(estimator._posterior)
-    blocks = [probabilities(posterior, block) for block in counts]
-    return as_dask_array(blocks, rows.sizes, np.empty((0, labels.shape[1]), rows.dtype))
-=======
 def _in_memory(X: Matrix, Y: Array, n_neighbors: int) -> NeighborCounts:
     return NeighborCounts(ExactSearch(X, n_neighbors), Y)
->>>>>>> main
 
 
 def predict_blocks(

@@ -15,35 +15,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-<<<<<<< HEAD
 from labelkin.base import Array, Matrix
-from labelkin.neighbors._search import Search, convert_search, make_search
 from labelkin.rows import (
+    concatenate,
+    convert_arrays,
     is_device_array,
-    is_numpy,
     namespace_and_device,
     rows_per_block,
     take_along_axis,
     take_rows,
-    to_device_of,
 )
-
-
-def make_counts(
-    X: Matrix, Y: Matrix, n_neighbors: int, n_jobs: int | None = None, **search: Any
-) -> "NeighborCounts":
-    """Return the counts around any sample by the labels of the training samples.
-
-    With k ≥ n every other sample is a neighbour: k becomes n − 1. `search`: see `make_search`.
-    """
-    k = min(n_neighbors, X.shape[0] - 1)
-    Y = to_device_of(Y, X) if isinstance(Y, np.ndarray) else Y
-    return NeighborCounts(make_search(X, k, n_jobs=n_jobs, **search), Y, n_jobs)
-=======
-from labelkin.rows import convert_arrays, rows_per_block, take_along_axis, take_rows
-from labelkin.base import Array, Matrix
-from labelkin.rows import concatenate, is_device_array, namespace_and_device
->>>>>>> main
 
 
 class NeighborCounts:

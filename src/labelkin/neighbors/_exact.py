@@ -15,20 +15,20 @@ from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-<<<<<<< HEAD
-from labelkin._utils.equal_rows import first_of_equals
-from labelkin._utils.parallel import map_parallel, map_threads
-from labelkin.base import Array, Matrix
-from labelkin.neighbors._smallest import N_GROUPED, k_smallest
-from labelkin.rows import rows_per_block
-=======
-from labelkin.rows import convert_arrays, itemsize, rows_per_block
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._smallest import k_smallest
-from labelkin.rows import astype, concatenate, is_device_array, namespace, namespace_and_device
->>>>>>> main
+from labelkin.rows import (
+    astype,
+    concatenate,
+    convert_arrays,
+    is_device_array,
+    itemsize,
+    namespace,
+    namespace_and_device,
+    rows_per_block,
+)
 
 # Up to this many distances one product computes them all (32 MB). Of the training rows with
 # themselves BLAS then computes one half: a fit of ML-kNN to yeast takes 27 ms instead of 62.

@@ -16,20 +16,9 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
-<<<<<<< HEAD
-from labelkin.neighbors._counts import make_counts
-from labelkin.rows import (
-    astype,
-    is_numpy,
-    namespace_and_device,
-    to_device_of,
-    to_numpy,
-)
-=======
 from labelkin.linear._sums import sigmoid
 from labelkin.neighbors._search import make_counts
 from labelkin.rows import astype, concatenate, match, to_numpy
->>>>>>> main
 
 
 class IBLRClassifier(ExplainMixin, MultiLabelClassifier):

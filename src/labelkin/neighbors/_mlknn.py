@@ -10,28 +10,13 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-<<<<<<< HEAD
-from labelkin.base import Array, Matrix, MultiLabelClassifier, is_dask
-from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
-from labelkin.neighbors._blocks import BlockCounts, fit_blocks, predict_blocks
-from labelkin.neighbors._counts import (
-    label_histogram,
-    likely_labels,
-    look_up,
-    make_counts,
-)
-from labelkin.rows import astype, namespace_and_device, take_along_axis
-=======
-from labelkin.rows import take_along_axis
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import likely_labels, look_up
 from labelkin.neighbors._search import make_counts
-from labelkin.rows import astype, namespace
->>>>>>> main
+from labelkin.rows import astype, namespace, take_along_axis
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):

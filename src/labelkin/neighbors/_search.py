@@ -5,20 +5,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-<<<<<<< HEAD
-from labelkin.base import Array, Matrix
-=======
 from labelkin.base import Matrix
->>>>>>> main
 from labelkin.neighbors._approximate import ApproximateSearch
 from labelkin.neighbors._blocks import BlockCounts
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.neighbors._exact import ExactSearch
-<<<<<<< HEAD
-from labelkin.rows import convert_arrays, is_device_array
-=======
 from labelkin.rows import is_dask, to_device_of
->>>>>>> main
 
 # Up to this many rows, an exact search takes no longer than an approximate one.
 _EXACT_ROWS = 16_000

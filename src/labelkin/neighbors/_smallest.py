@@ -8,14 +8,8 @@ import math
 
 import numpy as np
 
-<<<<<<< HEAD
 from labelkin.base import Array
-from labelkin.rows import namespace_and_device, take_along_axis
-=======
-from labelkin.rows import take_along_axis
-from labelkin.base import Array
-from labelkin.rows import is_device_array, namespace_and_device
->>>>>>> main
+from labelkin.rows import is_device_array, namespace_and_device, take_along_axis
 
 # Columns per group on the host.
 _GROUPED = 16

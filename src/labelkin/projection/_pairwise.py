@@ -11,10 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length
 
-<<<<<<< HEAD
-=======
-from labelkin.rows import ascontiguousarray
->>>>>>> main
 from labelkin.base import Array, label_set_matrix
 from labelkin.constraints import ConstraintSampler, LabelSets
 from labelkin.projection._base import LinearProjection
@@ -27,7 +23,6 @@ from labelkin.rows import (
     astype,
     is_dask,
     namespace_and_device,
-    take_along_axis,
     to_device_of,
     to_numpy,
     with_known_length,

@@ -9,11 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-<<<<<<< HEAD
-from labelkin.experiments.run.columns import BY_INDEX, METRIC_COLUMNS
-=======
-from labelkin.metrics._estimators import labels_and_scores
->>>>>>> main
 from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset
