@@ -18,9 +18,9 @@ that of the labels' frequencies in training. Means over the draws.
 import argparse
 
 import numpy as np
-from scipy.special import expit
 from _common import folds
 from _tables import tables
+from scipy.special import expit
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -29,8 +29,8 @@ from sklearn.ensemble import (
 
 from labelkin import BinaryRelevanceClassifier, KinEnsembleClassifier
 from labelkin.kin._views import as_float_rows
-from labelkin.rows import as_rows
 from labelkin.metrics import average_precision, coverage, ranking_loss
+from labelkin.rows import as_rows
 
 N_TRAIN, N_TEST, N_LABELS, N_FEATURES, N_FACTORS = 400, 1500, 150, 30, 6
 
