@@ -29,7 +29,7 @@ from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
 from labelkin.cli.serve import make_service
 from labelkin.explain import find_vectorizers
-from labelkin.explain._occlusion import without_cells
+from labelkin.explain._occlusion import without_parts
 from labelkin.persistence import save_model
 from labelkin.serve import Limits, make_app
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
@@ -150,11 +150,11 @@ def test_explanations_name_the_words(client):
 def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.skops")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
-    X = pd.DataFrame({"plot": [text], "country": ["fr"], "runtime": [90.0]})
-    names, _, rows = without_cells(X, find_vectorizers(saved.classifier), None, 400)
+    cells = {"plot": text, "country": "fr", "runtime": 90.0}
+    names, _, rows = without_parts(cells, find_vectorizers(saved.classifier), {}, 400)
     assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
-    assert rows["plot"][0] == text.replace(" unknown", "")
-    assert rows["plot"][2] == text.replace(" unknown", "").replace(" murder", "")
+    assert rows[0]["plot"] == text.replace(" unknown", "")
+    assert rows[2]["plot"] == text.replace(" unknown", "").replace(" murder", "")
 
 
 def test_decisions(folder):

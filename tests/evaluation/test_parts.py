@@ -170,8 +170,8 @@ def test_flipped_labels_are_suspected():
     found = OutOfSample(("a", "b", "c"), np.arange(2000), y, (p > 0.5).astype(int), p, np.ones(3))
     suspects, count = find_suspects(found, 50)
     assert count == len(suspects)
-    assert {one.row for one in suspects} == set(flipped)
-    assert all(one.given == bool(y[one.row, one.label]) for one in suspects)
+    assert {one["row"] - 1 for one in suspects} == set(flipped)
+    assert all(one["given"] == y[one["row"] - 1, one["label"]] for one in suspects)
     assert len(find_suspects(found, 5)[0]) == 5
 
 
@@ -184,8 +184,8 @@ def test_a_row_unlike_the_others_does_not_fill_the_list():
     found = OutOfSample(names, np.arange(500), y, (p > 0.5).astype(int), p, np.full(30, 0.5))
     suspects, count = find_suspects(found, 20)
     assert count >= 20
-    assert [one.row for one in suspects].count(7) == 2
-    assert 9 in [one.row for one in suspects]
+    assert [one["row"] for one in suspects].count(8) == 2
+    assert 10 in [one["row"] for one in suspects]
 
 
 def test_right_probabilities_raise_hardly_any_suspicion():

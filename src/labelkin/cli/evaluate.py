@@ -1,9 +1,7 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +30,7 @@ from labelkin.cli._output import (
 if TYPE_CHECKING:
     from labelkin.cli._methods import Candidate
     from labelkin.evaluation import Evaluation
-    from labelkin.tabular import Schema, TrainingData
+    from labelkin.tabular import TrainingData
 
 EXAMPLES = """Examples:
 
@@ -134,37 +132,58 @@ def command(
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
     if data is None and source.suffix.lower() == ".skops":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
-    notes = Notes(quiet)
-    shown = _Shown(notes, per_label, as_json, report, shell_line("labelkin", *context.obj))
+    notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:
-        _evaluate_model(source, data, reading, choice.device, decision, names, shown)
+        found, facts, page = _evaluate_model(
+            source, data, reading, choice.device, decision, names, notes
+        )
+        heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
+    else:
+        settings = parse_settings(choice.settings)
+        candidates = find_candidates(
+            split_names(choice.model),
+            settings,
+            choice.seed,
+            decision,
+            choice.device,
+            importable=True,
+        )
+        training = read_training_data(source, table, reading, notes)
+        found = compare_candidates(
+            training,
+            candidates,
+            choice,
+            folds=folds,
+            repeats=repeats,
+            stratified=stratified,
+            metrics=names,
+            keep_models=report is not None,
+            hidden=hidden,
+        )
+        facts = {**training.summary(), "settings": {name: str(v) for name, v in settings.items()}}
+        heading, next_command = None, _fit_command(context, source, found.best)
+        page = {"source": training.source, "schema": training.schema}
+        page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
+    if report is not None:
+        command_line = shell_line("labelkin", *context.obj)
+        with progress_bar("learning curve", found.n_curve_fits, hidden=hidden) as update:
+            found.write_report(
+                report, **page, command=command_line, next_command=next_command, progress=update
+            )
+    if as_json:
+        facts |= found.to_dict() | ({"next": next_command} if next_command else {})
+        print_json(facts | ({"report": str(report)} if report else {}))
         return
-    settings = parse_settings(choice.settings)
-    candidates = find_candidates(
-        split_names(choice.model), settings, choice.seed, decision, choice.device, importable=True
-    )
-    training = read_training_data(source, table, reading, notes)
-    found = compare_candidates(
-        training,
-        candidates,
-        choice,
-        folds=folds,
-        repeats=repeats,
-        stratified=stratified,
-        metrics=names,
-        keep_models=report is not None,
-        hidden=quiet or as_json,
-    )
-    facts = {**training.summary(), "settings": {name: str(v) for name, v in settings.items()}}
-    shown.next = _fit_command(context, source, found.best)
-    shown.write_page(
-        found,
-        Path(training.source),
-        training.schema,
-        facts["guesses"],
-        hidden=quiet or as_json,
-    )
-    shown.print(found, facts)
+    if remark := found.remark_on_empty_rows():
+        notes.print(f"note: {remark}")
+    all_labels = per_label or (False if quiet else None)
+    found.print(heading=heading, per_label=all_labels, meanings=not quiet)
+    lines = [f"next: {next_command}"] if next_command else []
+    if next_command and len(found.results) > 1:
+        lines.insert(0, f"best: {found.best}, {found.reason}")
+    lines += [f"page: {report} (curves, thresholds, mistakes explained)"] if report else []
+    if lines and not quiet:
+        typer.echo("\n" + "\n".join(lines))
 
 
 def compare_candidates(
@@ -195,76 +214,6 @@ def compare_candidates(
         )
 
 
-@dataclass
-class _Shown:
-    """How an evaluation is shown."""
-
-    notes: Notes
-    per_label: bool
-    as_json: bool
-    page: Path | None
-    command: str
-    next: str | None = None
-
-    def write_page(
-        self,
-        found: "Evaluation",
-        data: Path,
-        schema: "Schema",
-        guesses: list[str],
-        *,
-        card: list[tuple[str, str]] | None = None,
-        notes: Sequence[str] = (),
-        hidden: bool = False,
-    ) -> None:
-        """Write the page, if one is wanted."""
-        if self.page is None:
-            return
-        kinds: dict[str, list[str]] = {}
-        for name, kind in (schema.columns or {}).items():
-            kinds.setdefault(f"{kind.replace('_', ' ')} columns", []).append(name)
-        facts = [*(card or []), ("data", data.name)]
-        facts += [(kind, ", ".join(names)) for kind, names in kinds.items()]
-        facts += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
-        if data.is_file():
-            facts.append(("SHA-256 of the data", sha256(data.read_bytes()).hexdigest()))
-        facts += [("read as", ", ".join(guesses))] if guesses else []
-        with progress_bar("learning curve", 15, hidden=hidden) as update:
-            found.write_report(
-                self.page,
-                title=data.name,
-                notes=notes,
-                card=facts,
-                command=self.command,
-                next_command=self.next,
-                progress=update,
-            )
-
-    def print(self, found: "Evaluation", facts: dict[str, Any], heading: str | None = None) -> None:
-        """Print the tables, the best method and the next command; or all of it as JSON."""
-        if self.as_json:
-            added = {"next": self.next} if self.next else {}
-            added |= {"report": str(self.page)} if self.page else {}
-            print_json({**facts, **found.to_dict(), **added})
-            return
-        quiet = self.notes.quiet
-        if remark := found.remark_on_empty_rows():
-            self.notes.print(f"note: {remark}")
-        found.print(
-            heading=heading,
-            per_label=self.per_label or (False if quiet else None),
-            meanings=not quiet,
-        )
-        lines = []
-        if self.next is not None:
-            lines += [f"best: {found.best}, {found.reason}"] if len(found.results) > 1 else []
-            lines.append(f"next: {self.next}")
-        if self.page is not None:
-            lines.append(f"page: {self.page} (curves, thresholds, mistakes explained)")
-        if lines and not quiet:
-            typer.echo("\n" + "\n".join(lines))
-
-
 def _check_page(path: Path, overwrite: bool, inputs: list[Path]) -> None:
     """Refuse a page that cannot be written, before anything is computed."""
     from labelkin._utils.optional import import_optional
@@ -282,12 +231,12 @@ def _evaluate_model(
     device: str | None,
     decision: Decision | None,
     metrics: list[str],
-    shown: _Shown,
-) -> None:
-    """Evaluate a fitted model on a data file."""
+    notes: Notes,
+) -> "tuple[Evaluation, dict[str, Any], dict[str, Any]]":
+    """Evaluate a fitted model on a data file; return also facts, and what a page shows of it."""
     from labelkin.evaluation import evaluate_model
 
-    saved, notes = load_saved_model(path, device=device), shown.notes
+    saved = load_saved_model(path, device=device)
     table = saved.read(data, reading)
     y = saved.labels.read(table, notes.pending)
     X = saved.schema.read(table, notes.pending)
@@ -312,18 +261,18 @@ def _evaluate_model(
         title=path.name,
         predictions=saved.predict(X, decision),
     )
-    details = saved.info.details
-    versions = f"labelkin {saved.info.version}, scikit-learn {saved.info.sklearn_version}"
-    card = [("model", path.name), ("SHA-256 of the model", saved.info.sha256)]
-    card += [("fitted with", versions), ("rows also in training", f"{seen:,}")]
-    card += [
-        (title, f"{details[key]:,}")
-        for title, key in (("training rows", "rows"), ("seed of the model", "seed"))
-        if isinstance(details.get(key), int)
+    info = saved.info
+    card = [
+        ("model", path.name),
+        ("SHA-256 of the model", info.sha256),
+        ("fitted with", f"labelkin {info.version}, scikit-learn {info.sklearn_version}"),
+        ("rows also in training", f"{seen:,}"),
     ]
-    shown.write_page(found, data, saved.schema, [], card=card, notes=remarks)
+    for title, key in (("training rows", "rows"), ("seed of the model", "seed")):
+        card += [(title, str(info.details[key]))] if key in info.details else []
     facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen}
-    shown.print(found, facts, f"{path.name} on {data}: {len(y):,} rows")
+    page = {"source": data, "schema": saved.schema, "card": card, "notes": remarks}
+    return found, facts, page
 
 
 def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:

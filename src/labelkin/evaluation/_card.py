@@ -3,7 +3,8 @@
 import platform
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._fingerprint import fingerprint
@@ -14,10 +15,24 @@ if TYPE_CHECKING:
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 
 
-def model_card(found: "Evaluation", command: str | None) -> list[tuple[str, str]]:
-    """Return names and values of the facts about an evaluation."""
+def model_card(
+    found: "Evaluation", source: Any, schema: Any, command: str | None
+) -> list[tuple[str, str]]:
+    """Return names and values of the facts about an evaluation.
+
+    `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
+    """
     y, best, settings = found.y, found.results[found.best], found.settings
-    card = [
+    card = [("data", Path(source).name)] if source else []
+    if schema is not None:
+        kinds: dict[str, list[str]] = {}
+        for name, kind in (schema.columns or {}).items():
+            kinds.setdefault(f"{kind.replace('_', ' ')} columns", []).append(name)
+        card += [(kind, ", ".join(names)) for kind, names in kinds.items()]
+        card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
+    if source and Path(source).is_file():
+        card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
+    card += [
         ("rows", f"{len(y):,}"),
         ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
         (
@@ -26,7 +41,7 @@ def model_card(found: "Evaluation", command: str | None) -> list[tuple[str, str]
         ),
     ]
     if best.models:
-        model = best.models[0]
+        model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model
         name = "" if found.best == best.title else f" ({found.best})"
         parameters = model.get_params(deep=False).items()

@@ -20,6 +20,7 @@ from labelkin.evaluation._figures import (
     print_figures,
     summarise,
 )
+from labelkin.evaluation._growth import MOST_FOLDS, PARTS
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
@@ -121,6 +122,11 @@ class Evaluation:
     def n_done(self) -> int:
         """Number of folds that were evaluated, repetitions included."""
         return len(self.results[self.best].labels)
+
+    @property
+    def n_curve_fits(self) -> int:
+        """Number of models that a learning curve takes."""
+        return 0 if self.fit_part is None else len(PARTS) * min(self.folds, self.n_done, MOST_FOLDS)
 
     def predictions(self, n_folds: int | None = None) -> OutOfSample:
         """Return the predictions of the best method in the first folds, by default in all.
@@ -279,10 +285,10 @@ class Evaluation:
         path : str or Path
             The file to write, whole or not at all.
         **details
-            ``title``: the name of the data; ``how``: how rows were left out of training;
-            ``notes``: remarks, one sentence each; ``card``: names and values that come first in
-            the model card; ``command`` and ``next_command``: the command that made the page, and
-            the one to run next; ``progress``: as in `compare`.
+            ``source``: the file or the name of the data; ``schema``: the schema of a table;
+            ``notes``: remarks, one sentence each; ``card``: further names and values of the model
+            card; ``command`` and ``next_command``: the command that made the page, and the one to
+            run next; ``progress``: as in `compare`.
         """
         from labelkin.evaluation._page import render_report
 

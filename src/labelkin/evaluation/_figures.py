@@ -99,38 +99,58 @@ def print_figures(
     beside the figures if the terminal is wide enough, else below them. Methods that do not fit
     side by side are in several tables.
     """
-    measurement = import_optional("rich.measure", "cli").Measurement
     console = console or import_optional("rich.console", "cli").Console(highlight=False)
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
-    unbounded = console.options.update(max_width=10_000)
-
-    def fits(table: Any) -> bool:
-        return measurement.get(console, unbounded, table).maximum <= console.width
-
-    wide = _figures_table(runs, metrics, best, list(runs), meanings=True)
-    if meanings and fits(wide):
-        console.print(wide)
+    rows = _figure_rows(runs, metrics)
+    first = max(len(title) for title, _, _ in rows)
+    widths = {
+        name: 2 + max(len(name), *(len(cells[name][0]) for _, cells, _ in rows)) for name in runs
+    }
+    longest = 2 + max(len(meaning) for _, _, meaning in rows)
+    if meanings and first + sum(widths.values()) + longest <= console.width:
+        console.print(_figures_table(rows, list(runs), best, meanings=True))
         return
     beside: list[list[str]] = [[]]
     for name in runs:
-        if beside[-1] and not fits(_figures_table(runs, metrics, best, [*beside[-1], name])):
+        taken = first + sum(widths[one] for one in [*beside[-1], name])
+        if beside[-1] and taken > console.width:
             beside.append([])
         beside[-1].append(name)
     for names in beside:
-        console.print(_figures_table(runs, metrics, best, names))
+        console.print(_figures_table(rows, names, best))
     for key in metrics if meanings else ():
         if key in MEANINGS:
             console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
 
 
+def _figure_rows(
+    runs: Mapping[str, Figures], metrics: Sequence[str]
+) -> list[tuple[str, dict[str, tuple[str, bool]], str]]:
+    """Return the title of each metric, its means with whether they are best, and its meaning."""
+    rows = []
+    for key in metrics:
+        metric = METRICS[key]
+        found = {name: summarise(figures[key]) for name, figures in runs.items()}
+        means = [one["mean"] for one in found.values() if one["mean"] is not None]
+        top = (max if metric.greater_is_better else min)(means, default=None)
+        cells = {
+            name: (format_summary(one, metric), one["mean"] == top and len(runs) > 1)
+            for name, one in found.items()
+        }
+        unit = "" if metric.percent else " (not in %)"
+        rows.append((f"{metric.title}{unit} {metric.arrow}", cells, MEANINGS.get(key, "")))
+    for key in ("fit", "predict"):
+        if all(f"{key}_s" in figures for figures in runs.values()):
+            seconds = {name: np.mean(figures[f"{key}_s"]) for name, figures in runs.items()}
+            cells = {name: (f"{mean:.2f} s", False) for name, mean in seconds.items()}
+            rows.append((f"{key} time", cells, ""))
+    return rows
+
+
 def _figures_table(
-    runs: Mapping[str, Figures],
-    metrics: Sequence[str],
-    best: str | None,
-    methods: Sequence[str],
-    meanings: bool = False,
+    rows: list[Any], methods: Sequence[str], best: str | None, meanings: bool = False
 ) -> Any:
-    """Return the figures of some `methods`; the best among all are bold."""
+    """Return a table of some methods."""
     Text = import_optional("rich.text", "cli").Text
     table = _new_table()
     table.add_column("", no_wrap=True)
@@ -139,22 +159,10 @@ def _figures_table(
         table.add_column(Text(name, style), justify="right", no_wrap=True)
     if meanings:
         table.add_column("", style="dim", no_wrap=True)
-    for key in metrics:
-        metric = METRICS[key]
-        summaries = {name: summarise(figures[key]) for name, figures in runs.items()}
-        means = [one["mean"] for one in summaries.values() if one["mean"] is not None]
-        top = (max if metric.greater_is_better else min)(means, default=None)
-        cells = []
-        for one in (summaries[name] for name in methods):
-            is_top = one["mean"] == top and len(runs) > 1
-            cells.append(Text(format_summary(one, metric), style="bold" if is_top else ""))
-        unit = "" if metric.percent else " (not in %)"
-        last = [MEANINGS.get(key, "")] if meanings else []
-        table.add_row(f"{metric.title}{unit} {metric.arrow}", *cells, *last)
-    for key in ("fit", "predict"):
-        if all(f"{key}_s" in figures for figures in runs.values()):
-            seconds = (summarise(runs[name][f"{key}_s"])["mean"] for name in methods)
-            table.add_row(f"{key} time", *(f"{mean:.2f} s" for mean in seconds), style="dim")
+    for title, cells, meaning in rows:
+        shown = [Text(cells[n][0], style="bold" if cells[n][1] else "") for n in methods]
+        style = "dim" if title.endswith(" time") else ""
+        table.add_row(title, *shown, *([meaning] if meanings else []), style=style)
     return table
 
 

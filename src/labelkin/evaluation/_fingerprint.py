@@ -32,14 +32,13 @@ def count_known_rows(X: Any, known: list[str] | None) -> int:
 
 
 def _hashes(X: Any) -> list[str]:
-    if hasattr(X, "itertuples"):
-        parts = (repr(row).encode() for row in X.itertuples(index=False, name=None))
+    if isinstance(X, list) or hasattr(X, "itertuples"):  # texts, or a table
+        rows = X if isinstance(X, list) else X.itertuples(index=False, name=None)
+        parts = (repr(row).encode() for row in rows)
     else:
-        rows = sparse.csr_matrix(X, dtype=np.float64, copy=True)  # of dense rows, too
-        rows.eliminate_zeros()
-        rows.sort_indices()
-        ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-        parts = (
-            rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].tobytes() for a, b in ends
-        )
+        X = sparse.csr_matrix(X, dtype=np.float64, copy=True)  # of dense rows, too
+        X.eliminate_zeros()
+        X.sort_indices()
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        parts = (X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes() for a, b in ends)
     return [blake2b(part, digest_size=8).hexdigest() for part in parts]

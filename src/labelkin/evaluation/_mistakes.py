@@ -1,12 +1,13 @@
 """The rows whose labels were predicted worst, and given labels that are probably wrong."""
 
-from dataclasses import dataclass, field
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
+from labelkin._utils.names import abbreviate
 from labelkin.base import Array
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.explain import describe_row, explain, find_vectorizers
@@ -19,30 +20,11 @@ ASSUMED = 0.05
 
 _PER_ROW = 2  # labels of one row that are listed
 _MISTAKES = 20  # explained, all folds together
-_WORDS = 400  # characters of a row in words
+_VERDICTS = 5  # missed labels of a row, and as many false alarms
+_PART = 60  # characters of a word or value
+_SMALLEST_REASON = 0.05  # log odds; what adds less is not shown
+NAME, WORDS = 80, 400  # characters of a label, and of a row in words
 _SMALLEST = 1e-9
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A row with wrongly predicted labels, and what led to them."""
-
-    row: int
-    """Position in the user's table."""
-    words: str
-    """The row, in words."""
-    missed: list[tuple[str, float]]
-    """True labels that were not predicted, with their scores."""
-    wrong: list[tuple[str, float]]
-    """Predicted labels that are not true, with their scores."""
-    right: list[str]
-    """Labels that are true and predicted."""
-    size: float
-    """How bad it is, by `worst_rows`."""
-    reasons: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
-    """For missed and wrong labels: words or values with what they add to the log odds."""
-    method: str = ""
-    """How the reasons were found."""
 
 
 def odds_against(y: Array, probability: Array, share: Array) -> Array:
@@ -79,97 +61,89 @@ def worst_rows(
     return order, sizes[order]
 
 
-def explain_mistakes(found: "Evaluation") -> list[Mistake]:
-    """Return the worst mistakes of the best method, explained by the models that made them."""
+def explain_mistakes(found: "Evaluation") -> list[dict[str, Any]]:
+    """Return the worst mistakes of the best method, explained by the models that made them.
+
+    A mistake has its row, counted from 1, in words, verdicts on wrongly decided labels (kind,
+    label, score and reasons, the most confident errors first), how many more there are, the labels
+    that are right, and how the reasons were found.
+    """
     best = found.results[found.best]
     models = best.models[: found.folds]
-    mistakes: list[Mistake] = []
+    mistakes: list[tuple[float, dict[str, Any]]] = []
     for number, model in enumerate(models):
         test, labels, scores = found.splits[number][1], best.labels[number], best.scores[number]
         y = found.y[test]
-        most = -(-_MISTAKES // len(models))
-        for row, size in zip(*worst_rows(y, labels, scores, y.mean(axis=0), most), strict=True):
-            mistakes.append(
-                _explain_mistake(found, model, int(test[row]), labels[row], scores[row], size)
-            )
-    return sorted(mistakes, key=lambda one: -one.size)
+        worst = worst_rows(y, labels, scores, y.mean(axis=0), -(-_MISTAKES // len(models)))
+        for row, size in zip(*worst, strict=True):
+            predicted = labels[row].astype(bool)
+            mistakes.append((size, _explain(found, model, int(test[row]), predicted, scores[row])))
+    return [one for _, one in sorted(mistakes, key=lambda pair: -pair[0])][:_MISTAKES]
 
 
-def _explain_mistake(
-    found: "Evaluation", model: Any, row: int, labels: Array, scores: Array, size: float
-) -> Mistake:
-    given, predicted, names = found.y[row].astype(bool), labels.astype(bool), found.label_names
+def _explain(
+    found: "Evaluation", model: Any, row: int, predicted: Array, scores: Array
+) -> dict[str, Any]:
+    given, names = found.y[row].astype(bool), found.label_names
     one = _safe_indexing(found.X, [row])
-    reasons: dict[str, list[tuple[str, float]]] = {}
-    method = ""
+    why = None
     if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
         is_matrix = not (hasattr(one, "iloc") or isinstance(one, list) or sparse.issparse(one))
         why = explain(model, one, background=found.X if is_matrix else None)
-        reasons = {
-            names[j]: why.strongest_features(int(j)) for j in np.flatnonzero(given != predicted)
+    missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
+    errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
+    errors += [("wrong", j) for j in wrong[np.argsort(-scores[wrong])][:_VERDICTS].tolist()]
+    verdicts = [
+        {
+            "kind": kind,
+            "label": abbreviate(names[j], NAME),
+            "score": float(scores[j]),
+            "reasons": [
+                (abbreviate(part, _PART), value)
+                for part, value in ([] if why is None else why.strongest_features(j))
+                if abs(value) >= _SMALLEST_REASON
+            ],
         }
-        method = why.method
-
-    def scored(mask: Array) -> list[tuple[str, float]]:
-        return [(names[j], float(scores[j])) for j in np.flatnonzero(mask)]
-
-    return Mistake(
-        row=row,
-        words=describe_row(one, find_vectorizers(model), _WORDS)(0).strip('"'),
-        missed=scored(given & ~predicted),
-        wrong=scored(predicted & ~given),
-        right=[name for name, _ in scored(given & predicted)],
-        size=float(size),
-        reasons=reasons,
-        method=method,
-    )
+        for kind, j in errors
+    ]
+    right = ", ".join(names[j] for j in np.flatnonzero(given & predicted))
+    return {
+        "row": row + 1,
+        "words": describe_row(one, find_vectorizers(model), WORDS)(0).strip('"'),
+        "verdicts": verdicts,
+        "more": int((given != predicted).sum()) - len(verdicts),
+        "right": abbreviate(right, WORDS),
+        "method": "" if why is None else why.method,
+    }
 
 
-@dataclass(frozen=True)
-class Suspect:
-    """A row and a label of it that was probably given, or left out, by mistake."""
-
-    row: int
-    """Position in the user's table."""
-    label: int
-    given: bool
-    """Whether the row has the label."""
-    probability: float
-    """What the model predicts for it, out of sample."""
-    doubt: float
-    """Probability that the given label is wrong."""
-
-
-def find_suspects(found: OutOfSample, most: int) -> tuple[list[Suspect], int]:
+def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
     """Return the most doubtful labels, and how many are more likely wrong than right.
 
     Of the rows that should have a label, the share `ASSUMED` is taken to lack it, and as many
     others to have it wrongly. By Bayes' rule the odds that a label is wrong are then `ASSUMED`
-    times those of `odds_against`.
+    times those of `odds_against`. A doubtful label has its row, counted from 1, its number,
+    whether it is given, its predicted probability, and the probability that it is wrong, `doubt`.
     """
     if not found.are_probabilities:
         return [], 0
-    present = found.y.astype(bool)
     odds = ASSUMED * odds_against(found.y, found.pooled_scores, found.y.mean(axis=0))
     doubt = odds / (1 + odds)
     count = int((doubt > 0.5).sum())
     order = np.argsort(-doubt, axis=None, kind="stable")[:count]
-    listed: dict[int, int] = {}
-    suspects: list[Suspect] = []
+    listed: Counter[int] = Counter()
+    suspects: list[dict[str, Any]] = []
     for i, j in zip(*np.unravel_index(order, doubt.shape), strict=True):
-        if len(suspects) == most:
-            break
         # All labels of a row that is unlike the others would fill the list.
-        listed[i] = listed.get(i, 0) + 1
-        if listed[i] > _PER_ROW:
-            continue
-        suspects.append(
-            Suspect(
-                int(found.rows[i]),
-                int(j),
-                bool(present[i, j]),
-                float(found.scores[i, j]),
-                float(doubt[i, j]),
+        listed[i] += 1
+        if listed[i] <= _PER_ROW and len(suspects) < most:
+            suspects.append(
+                {
+                    "row": int(found.rows[i]) + 1,
+                    "label": int(j),
+                    "given": bool(found.y[i, j]),
+                    "probability": float(found.scores[i, j]),
+                    "doubt": float(doubt[i, j]),
+                }
             )
-        )
     return suspects, count

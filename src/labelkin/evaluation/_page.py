@@ -1,6 +1,7 @@
 """The page: everything about an evaluation, in one file that needs no network."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import labelkin
@@ -22,7 +23,7 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._growth import draw_growth, measure_growth
-from labelkin.evaluation._mistakes import ASSUMED, Mistake, explain_mistakes, find_suspects
+from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.explain import describe_row, find_vectorizers
 from labelkin.metrics import METRICS
@@ -33,21 +34,14 @@ if TYPE_CHECKING:
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
 _TOGETHER = 20
-_MISTAKES = 20
-_VERDICTS = 5  # missed labels of a row, and as many false alarms
-_REASONS = 5  # of a verdict
-_SMALLEST = 0.05  # log odds; what adds less is not shown
-_PART = 60  # characters of a word or value
 _SUSPECTS = 30
-_WORDS = 400
-_NAME = 80
 
 
 def render_report(
     found: "Evaluation",
     *,
-    title: str = "the data",
-    how: str | None = None,
+    source: Any = None,
+    schema: Any = None,
     notes: Sequence[str] = (),
     card: Sequence[tuple[str, str]] = (),
     command: str | None = None,
@@ -55,19 +49,18 @@ def render_report(
     progress: Callable[..., None] = lambda **_: None,
 ) -> str:
     """Return the page as HTML; the parameters are those of `Evaluation.write_report`."""
+    title = "the data" if source is None else Path(source).name
     growth = measure_growth(found, progress)
-    mistakes = explain_mistakes(found)
     once = found.predictions(found.folds)
     best = found.results[found.best]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
-    describe = describe_row(found.X, vectorizers, _WORDS)
+    describe = describe_row(found.X, vectorizers, WORDS)
     labels = _shown_labels(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
-    names = [abbreviate(name, _NAME) for name in once.label_names]
+    names = [abbreviate(name, NAME) for name in once.label_names]
     cross_validated = found.fit_part is not None
-    if how is None:
-        n_folds = min(found.folds, found.n_done)
-        how = f"in cross-validation on {n_folds} folds" if cross_validated else f"on {title}"
+    n_folds = min(found.folds, found.n_done)
+    how = f"in cross-validation on {n_folds} folds" if cross_validated else f"on {title}"
     growth_note = (
         "There are too few rows to measure a learning curve."
         if cross_validated
@@ -89,7 +82,7 @@ def render_report(
         "evaluation",
         "cli",
         version=labelkin.__version__,
-        title=abbreviate(title, _WORDS),
+        title=abbreviate(title, WORDS),
         headline=_headline(found, how),
         notes=[*notes, *_remarks(found, once)],
         metrics=[
@@ -106,24 +99,17 @@ def render_report(
         growth=growth,
         growth_note=growth_note,
         growth_drawing=None if growth is None else draw_growth(growth),
-        mistakes=[_show_mistake(one) for one in mistakes[:_MISTAKES]],
+        mistakes=explain_mistakes(found),
         suspects=[
-            {
-                "row": one.row + 1,
-                "label": names[one.label],
-                "given": one.given,
-                "probability": one.probability,
-                "doubt": one.doubt,
-                "words": describe(one.row).strip('"'),
-            }
+            {**one, "label": names[one["label"]], "words": describe(one["row"] - 1).strip('"')}
             for one in suspects
         ],
         n_suspects=n_suspects,
         assumed=ASSUMED,
         are_probabilities=once.are_probabilities,
         card=[
-            (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
-            for name, value in [*card, *model_card(found, command)]
+            (abbreviate(name, NAME), abbreviate(value, 4 * WORDS))
+            for name, value in [*card, *model_card(found, source, schema, command)]
         ],
         command=next_command,
     )
@@ -171,7 +157,7 @@ def _shown_labels(once: OutOfSample) -> list[dict[str, Any]]:
         if row["label"] not in kept:
             continue
         curves = label_curves(once, position[row["label"]], grid)
-        name = {"label": abbreviate(row["label"], _NAME), "option": row["label"]}
+        name = {"label": abbreviate(row["label"], NAME), "option": row["label"]}
         shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
     return shown
 
@@ -193,32 +179,4 @@ def _curves(once: OutOfSample, labels: list[dict[str, Any]]) -> dict[str, Any]:
         "all": {"name": "all labels together", **pooled_curves(once, grid)},
         "are_probabilities": once.are_probabilities,
         "rows": len(once.y),
-    }
-
-
-def _show_mistake(one: Mistake) -> dict[str, Any]:
-    """Return a mistake as the page shows it, the most confident errors of the row first."""
-    missed = sorted(one.missed, key=lambda pair: pair[1])
-    wrong = sorted(one.wrong, key=lambda pair: -pair[1])
-    verdicts = [
-        {
-            "kind": kind,
-            "label": abbreviate(name, _NAME),
-            "score": score,
-            "reasons": [
-                (abbreviate(part, _PART), value)
-                for part, value in one.reasons.get(name, [])[:_REASONS]
-                if abs(value) >= _SMALLEST
-            ],
-        }
-        for kind, pairs in (("missed", missed), ("wrong", wrong))
-        for name, score in pairs[:_VERDICTS]
-    ]
-    return {
-        "row": one.row + 1,
-        "words": abbreviate(one.words, _WORDS),
-        "verdicts": verdicts,
-        "more": len(missed) + len(wrong) - len(verdicts),
-        "right": abbreviate(", ".join(one.right), _WORDS),
-        "method": one.method,
     }

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
+from labelkin._utils.optional import import_optional
 from labelkin.explain._explanation import Explanation
 from labelkin.explain._mixin import as_one_row
 from labelkin.explain._occlusion import (
@@ -17,8 +18,7 @@ from labelkin.explain._occlusion import (
     as_log_odds,
     occlude_features,
     typical_values,
-    without_cells,
-    without_words,
+    without_parts,
     words_as_written,
 )
 from labelkin.metrics._estimators import estimator_scores, labels_and_scores
@@ -134,12 +134,12 @@ def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Call
     texts = [column for column in X.columns if column in vectorizers]
 
     def describe(row: int) -> str:
-        cells = {name: X[name].iloc[row] for name in (texts or X.columns)}
-        known = {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+        cells = _cells(X, row)
         if texts:
-            words = _shorten(" / ".join(str(cell) for cell in known.values() if cell), longest)
-            return f'"{words}"' if words else ""
-        return _shorten(", ".join(f"{name}={_cell(cell)}" for name, cell in known.items()), longest)
+            words = " / ".join(str(cells[name]) for name in texts if cells.get(name))
+            return f'"{_shorten(words, longest)}"' if words else ""
+        shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
+        return _shorten(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
 
     return describe
 
@@ -168,17 +168,12 @@ def _split(model: Any) -> tuple[list[Any], Any]:
         if hasattr(model, "steps"):
             steps += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
             model = model.steps[-1][1]
-        elif hasattr(model, "pipeline_"):
-            model = model.pipeline_
-        elif hasattr(model, "explain"):
+            continue
+        inner = [name for name in ("pipeline_", "best_estimator_", "estimator_")
+                 if hasattr(model, name)]  # fmt: skip
+        if not inner or (hasattr(model, "explain") and inner[0] != "pipeline_"):
             return steps, model
-        else:
-            for name in ("best_estimator_", "estimator_"):
-                if hasattr(model, name):
-                    model = getattr(model, name)
-                    break
-            else:
-                return steps, model
+        model = getattr(model, inner[0])
 
 
 def _names_out(step: Any, names: Any) -> Any:
@@ -225,13 +220,13 @@ def _occlude(
     def log_odds(rows: Any) -> Any:
         return as_log_odds(estimator_scores(model, rows, n_labels).reshape(-1, n_labels))
 
-    if isinstance(row, list):
-        features, rows = without_words(row[0], vectorizers[""], max_features)
-        values: list[Any] = [None] * len(features)
-        odds = log_odds(rows)
-        effects = (odds[0] - odds[1:]).T
-    elif hasattr(row, "iloc"):
-        features, values, rows = without_cells(row, vectorizers, background, max_features)
+    if isinstance(row, list) or hasattr(row, "iloc"):
+        cells = {"": row[0]} if isinstance(row, list) else _cells(row, 0)
+        typical = {} if background is None else _typical_cells(background)
+        features, values, changed = without_parts(cells, vectorizers, typical, max_features)
+        rows: Any = [one[""] for one in changed] if isinstance(row, list) else None
+        if rows is None:
+            rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
         try:
             odds = log_odds(rows)
         except ValueError as error:
@@ -246,12 +241,11 @@ def _occlude(
         row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
         if background is None and not sparse.issparse(row):
             return None
-        typical = typical_values(row if background is None else background)
-        used, effects = occlude_features(log_odds, row, typical, max_features)
+        medians = typical_values(row if background is None else background)
+        used, effects = occlude_features(log_odds, row, medians, max_features)
         known = getattr(model, "feature_names_in_", None) if names is None else names
         features = [f"x{j}" if known is None else str(known[j]) for j in used]
-        cells = row.toarray()[0] if sparse.issparse(row) else row[0]
-        values = [float(cells[j]) for j in used]
+        values = [float(row[0, j]) for j in used]
     return {
         "features": features,
         "feature_values": values,
@@ -260,9 +254,19 @@ def _occlude(
     }
 
 
+def _cells(X: Any, row: int) -> dict[str, Any]:
+    """Return the values of a row that are not missing, by their columns."""
+    cells = {name: X[name].iloc[row] for name in X.columns}
+    return {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+
+
+def _typical_cells(X: Any) -> dict[str, Any]:
+    """Return the median of each column of numbers, and the most frequent value of each other."""
+    return {
+        name: X[name].median() if X[name].dtype.kind in "biuf" else X[name].mode().iloc[0]
+        for name in X.columns
+    }
+
+
 def _shorten(text: str, longest: int) -> str:
     return abbreviate(" ".join(text.split()), longest)
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)

@@ -166,20 +166,6 @@ class Explanation:
         order = np.argsort(-sign * effects, kind="stable")[:n]
         return [(int(self.rows[i]), float(effects[i])) for i in order if sign * effects[i] > 0]
 
-    def nearest(self, n: int = _NEAREST) -> list[str]:
-        """Return the most similar training samples in words, with their labels.
-
-        Parameters
-        ----------
-        n : int, default=5
-            How many at most.
-
-        Returns
-        -------
-        list of str
-        """
-        return [self._row_in_words(i) for i in range(min(n, len(self.rows)))]
-
     def to_frame(self, part: str = "labels") -> Any:
         """Return one part of the explanation as a DataFrame.
 
@@ -229,49 +215,54 @@ class Explanation:
             ``row``, ``labels``, ``members`` and ``nearest``.
         """
         shown = self._shown()
-        labels = [
+        labels: list[dict[str, Any]] = [
             {
                 "label": self.label_names[j],
                 "predicted": bool(self.predicted[j]),
                 "probability": round(float(self.probability[j]), 6),
                 "added": [
-                    {"part": name, "log_odds": round(value, 4)} for name, value in self._added(j)
+                    {"part": name, "log_odds": round(value, 4)}
+                    for name, value in self.strongest_features(j)
+                    if abs(value) >= _SMALLEST
                 ],
             }
             for j in shown
         ]
-        for j, entry in zip(shown, labels, strict=True):
-            if self.row_effects is not None:
+        if self.row_effects is not None:
+            for j, entry in zip(shown, labels, strict=True):
                 entry["rows"] = [
                     {"row": row + self.first_row, "score": round(value, 6)}
-                    for row, value in self._for_and_against(j)
+                    for sign in (1, -1)
+                    for row, value in self.strongest_rows(j, sign, _FOR_AND_AGAINST)
                 ]
-            if self.member_effects is None and self.n_members > 1:
-                entry["votes"] = int(self.votes[j])
-        members = []
-        if self.member_effects is not None and self.member_probability is not None:
+        members: list[dict[str, Any]] = []
+        if self.member_probability is not None and self.member_effects is not None:
             members = [
                 {
                     "member": name,
-                    "weight": round(float(weight), 6),
+                    "weight": round(float(self.member_weights[i]), 6),
                     "labels": [
                         {
                             "label": self.label_names[j],
-                            "probability": round(float(probability[j]), 6),
-                            "log_odds": round(float(effects[j]), 4),
+                            "probability": round(float(self.member_probability[i, j]), 6),
+                            "log_odds": round(float(self.member_effects[i, j]), 4),
                         }
                         for j in shown
                     ],
                 }
-                for name, weight, probability, effects in zip(
-                    self.member_names,
-                    self.member_weights,
-                    self.member_probability,
-                    self.member_effects,
-                    strict=True,
-                )
+                for i, name in enumerate(self.member_names)
             ]
-        return {"row": self.title, "labels": labels, "members": members, "nearest": self._alike()}
+        elif self.n_members > 1:
+            for j, entry in zip(shown, labels, strict=True):
+                entry["votes"] = int(self.votes[j])
+        named = {
+            one["row"] - self.first_row
+            for entry in labels[:_LABELS_WITH_ROWS]
+            for one in entry.get("rows", ())
+        }
+        alike = [i for i, row in enumerate(self.rows) if i < _NEAREST or int(row) in named]
+        nearest = [self._row_in_words(i) for i in alike]
+        return {"row": self.title, "labels": labels, "members": members, "nearest": nearest}
 
     def to_html(self) -> str:
         """Return a page that needs no other file.
@@ -280,7 +271,7 @@ class Explanation:
         -------
         str
         """
-        return render_page("labelkin.explain", "explanation", "cli", **self._content(), whole=True)
+        return self._render(whole=True)
 
     def plot(self) -> "Figure":
         """Draw the probabilities, those of the members, and what adds to them.
@@ -303,7 +294,9 @@ class Explanation:
         axis.invert_yaxis()
         axis.set(xlim=(-0.02, 3), xticks=[0, 0.5, 1])
         for place, j in zip(places, shown, strict=True):
-            why = "   ".join(f"{name} {value:+.1f}" for name, value in self._added(j)[:3])
+            why = "   ".join(
+                f"{name} {value:+.1f}" for name, value in self.strongest_features(j, 3)
+            )
             axis.text(1.05, place, f"{self.probability[j]:.2f}", va="center", fontsize=9)
             axis.text(1.25, place, plain_text(why), va="center", fontsize=9)
         axis.spines[["top", "right", "bottom"]].set_visible(False)
@@ -315,75 +308,54 @@ class Explanation:
         return f"<Explanation: {', '.join(names) or 'no label'}>"
 
     def __str__(self) -> str:
-        shown = self._shown()
-        width = max(len(self.label_names[j]) for j in shown)
+        found = self.to_dict()
+        width = max(len(one["label"]) for one in found["labels"])
         lines = [self.title] if self.title else []
-        for j in shown:
-            p = float(self.probability[j])
+        for one in found["labels"]:
+            p, mark = one["probability"], "✓" if one["predicted"] else " "
             bar = ("█" * round(_BAR * min(max(p, 0), 1))).ljust(_BAR)
-            mark = "✓" if self.predicted[j] else " "
-            name = self.label_names[j].ljust(width)
-            lines.append(f"{mark} {name}  {p:.2f} {bar}  {self._reason(j)}".rstrip())
-        if self.method:
-            lines.append(f"({self.method})")
-        cells = self._member_cells()
-        if cells:
+            name = one["label"].ljust(width)
+            lines.append(f"{mark} {name}  {p:.2f} {bar}  {self._reason(one)}".rstrip())
+        lines += [f"({self.method})"] if self.method else []
+        if cells := self._member_cells(found):
             lines += ["members: weight, then probability and what it adds to the log odds:"]
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for row in cells:
                 padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
                 lines.append(f"  {'  '.join(padded)}".rstrip())
-        if self.row_effects is not None and len(self.rows):
+        if self.row_effects is not None:
             lines += ["training rows for and against, and what they add to the score:"]
-            for j in shown[:_LABELS_WITH_ROWS]:
-                name = self.label_names[j].ljust(width)
-                lines.append(f"  {name}  {self._list_rows(j)}".rstrip())
-        if len(self.rows):
-            lines += ["most alike:", *(f"  {row}" for row in self._alike())]
+            for one in found["labels"][:_LABELS_WITH_ROWS]:
+                listed = _list_rows(one["rows"])
+                lines.append(f"  {one['label'].ljust(width)}  {listed}".rstrip())
+        if found["nearest"]:
+            lines += ["most alike:", *(f"  {row}" for row in found["nearest"])]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         try:
-            content = self._content()
-            return render_page("labelkin.explain", "explanation", "cli", **content, whole=False)
+            return self._render(whole=False)
         except ImportError:  # without Jinja
             return f"<pre>{escape(str(self))}</pre>"
 
-    # --- what is shown --------------------------------------------------------------------
-
-    def _content(self) -> dict[str, Any]:
-        """Return what the template shows."""
-        shown = self._shown()
+    def _render(self, whole: bool) -> str:
+        found = self.to_dict()
         dots = self.member_probability if self.n_members > 1 else None
-        labels = [
-            {
-                "name": self.label_names[j],
-                "predicted": bool(self.predicted[j]),
-                "probability": float(self.probability[j]),
-                "added": self._added(j),
-                "reason": "" if self._added(j) else self._reason(j),
-                "members": [] if dots is None else dots[:, j].tolist(),
-            }
-            for j in shown
-        ]
-        rows = []
-        if self.row_effects is not None and len(self.rows):
-            rows = [
-                (
-                    self.label_names[j],
-                    [(row + self.first_row, value) for row, value in self._for_and_against(j)],
-                )
-                for j in shown[:_LABELS_WITH_ROWS]
-            ]
-        return {
-            "title": self.title,
-            "labels": labels,
-            "method": self.method,
-            "member_names": self.member_names,
-            "member_cells": self._member_cells(),
-            "rows": rows,
-            "nearest": self._alike(),
-        }
+        for j, one in zip(self._shown(), found["labels"], strict=True):
+            one["reason"] = "" if one["added"] else self._reason(one)
+            one["dots"] = [] if dots is None else dots[:, j].tolist()
+        rows = found["labels"][:_LABELS_WITH_ROWS] if self.row_effects is not None else []
+        return render_page(
+            "labelkin.explain",
+            "explanation",
+            "cli",
+            **found,
+            rows=rows,
+            method=self.method,
+            member_names=self.member_names,
+            member_cells=self._member_cells(found),
+            whole=whole,
+        )
 
     def _number(self, label: int | str) -> int:
         return self.label_names.index(label) if isinstance(label, str) else label
@@ -405,56 +377,29 @@ class Explanation:
             return name
         return f"{name}={value:g}" if isinstance(value, int | float) else f"{name}={value}"
 
-    def _added(self, label: int) -> list[tuple[str, float]]:
-        return [pair for pair in self.strongest_features(label) if abs(pair[1]) >= _SMALLEST]
-
-    def _reason(self, label: int) -> str:
+    def _reason(self, one: dict[str, Any]) -> str:
         """Return what is printed behind the probability of a label."""
         if self.features:
-            added = " · ".join(f"{name} {value:+.1f}" for name, value in self._added(label))
-            return added or "(nothing much)"
-        parts = []
-        if self.n_members > 1 and self.member_effects is None:
-            parts.append(f"{self.votes[label]} of {self.n_members} members")
+            added = [f"{part['part']} {part['log_odds']:+.1f}" for part in one["added"]]
+            return " · ".join(added) or "(nothing much)"
+        parts = [f"{one['votes']} of {self.n_members} members"] if "votes" in one else []
         if self.counts is not None:
+            count = self.counts[:, self._number(one["label"])].mean()
             digits = 1 if len(self.counts) > 1 else 0
-            count = self.counts[:, label].mean()
             parts.append(f"{count:.{digits}f} of {self.n_neighbors} neighbours")
         return " · ".join(parts)
 
-    def _member_cells(self) -> list[list[str]]:
+    def _member_cells(self, found: dict[str, Any]) -> list[list[str]]:
         """Return name, weight, and one cell per label, of each member; the labels first."""
-        if self.n_members < 2 or self.member_effects is None or self.member_probability is None:
+        if len(found["members"]) < 2:
             return []
-        shown = self._shown()[:_LABELS_WITH_ROWS]
-        cells = [["", "", *(abbreviate(self.label_names[j], _HEADING) for j in shown)]]
-        for i, name in enumerate(self.member_names):
-            found = [
-                f"{self.member_probability[i, j]:.2f} ({self.member_effects[i, j]:+.1f})"
-                for j in shown
-            ]
-            cells.append([name, f"{self.member_weights[i]:.2f}", *found])
+        shown = found["labels"][:_LABELS_WITH_ROWS]
+        cells = [["", "", *(abbreviate(one["label"], _HEADING) for one in shown)]]
+        for member in found["members"]:
+            numbers = member["labels"][:_LABELS_WITH_ROWS]
+            added = [f"{one['probability']:.2f} ({one['log_odds']:+.1f})" for one in numbers]
+            cells.append([member["member"], f"{member['weight']:.2f}", *added])
         return cells
-
-    def _for_and_against(self, label: int) -> list[tuple[int, float]]:
-        return [
-            pair for sign in (1, -1) for pair in self.strongest_rows(label, sign, _FOR_AND_AGAINST)
-        ]
-
-    def _list_rows(self, label: int) -> str:
-        parts = []
-        for word, sign in (("for", 1), ("against", -1)):
-            found = self.strongest_rows(label, sign, _FOR_AND_AGAINST)
-            listed = ", ".join(f"{row + self.first_row} {value:+.2f}" for row, value in found)
-            parts += [f"{word} {listed}"] if found else []
-        return "; ".join(parts)
-
-    def _alike(self) -> list[str]:
-        """Return the nearest training samples, and those named for a label, in words."""
-        shown = self._shown()[:_LABELS_WITH_ROWS]
-        named = {row for j in shown for row, _ in self._for_and_against(j)}
-        places = [i for i, row in enumerate(self.rows) if i < _NEAREST or int(row) in named]
-        return [self._row_in_words(i) for i in places]
 
     def _row_in_words(self, place: int) -> str:
         row, labels = int(self.rows[place]), self._or_empty(self.row_labels)[place]
@@ -462,3 +407,11 @@ class Explanation:
         words = "" if self.row_names is None else self.row_names(row)
         shown = f"training row {row + self.first_row}{' ' * bool(words)}{words}"
         return f"{shown}: {tags or 'no label'}"
+
+
+def _list_rows(rows: list[dict[str, Any]]) -> str:
+    parts = []
+    for word, sign in (("for", 1), ("against", -1)):
+        found = [f"{one['row']} {one['score']:+.2f}" for one in rows if sign * one["score"] > 0]
+        parts += [f"{word} {', '.join(found)}"] if found else []
+    return "; ".join(parts)

@@ -78,63 +78,35 @@ def occlude_features(
     return features, (odds[0] - odds[1:]).T
 
 
-def without_cells(
-    row: Any, vectorizers: dict[str, Any], background: Any, max_parts: int
-) -> tuple[list[str], list[Any], Any]:
-    """Return names and values of a table row's parts, and the row before itself without each.
+def without_parts(
+    cells: dict[str, Any], vectorizers: dict[str, Any], typical: dict[str, Any], max_parts: int
+) -> tuple[list[str], list[Any], list[dict[str, Any]]]:
+    """Return names and values of a row's parts, and the row before itself without each part.
 
-    `row` is a DataFrame of one row, and `vectorizers` are those of its columns of texts, whose
-    parts are words. Other columns become missing or, with `background`, typical of that table.
+    `cells` are the values of the row that are not missing, by their columns. Those with a
+    vectorizer are texts, whose parts are words; other values become `typical`, or missing.
     """
-    import pandas
-
-    cells = {column: row[column].iloc[0] for column in row.columns}
-    cells = {column: value for column, value in cells.items() if value == value}
-    cells = {column: value for column, value in cells.items() if value is not None}
     # Only the words that are known: each row that is predicted holds all of them but one.
-    words = {c: known_words(vectorizers[c], str(cells[c])) for c in vectorizers if c in cells}
-    row = row.assign(**{column: " ".join(found) for column, found in words.items()})
+    words = {c: _known_words(vectorizers[c], str(cells[c])) for c in vectorizers if c in cells}
+    whole = cells | {column: " ".join(known) for column, known in words.items()}
     most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
-    names: list[str] = []
-    values: list[Any] = []
-    changed: list[tuple[str, Any]] = []
+    parts: list[tuple[str, Any, dict[str, Any]]] = []
     for column, value in cells.items():
-        if column in words:
-            written = words_as_written(vectorizers[column], str(value))
-            for word in list(dict.fromkeys(words[column]))[:most]:
-                shown = written.get(word, word)
-                names.append(shown if len(vectorizers) == 1 else f"{column}: {shown}")
-                values.append(None)
-                changed.append((column, " ".join(one for one in words[column] if one != word)))
-        else:
-            names.append(column)
-            values.append(value)
-            changed.append((column, _typical_cell(background, column)))
-    names, values, changed = names[:most], values[:most], changed[:most]
-    rows = pandas.concat([row] * (1 + len(names)), ignore_index=True)
-    for i, (column, value) in enumerate(changed):
-        rows.loc[i + 1, column] = value
-    return names, values, rows
+        if column not in words:
+            parts.append((column, value, {column: typical.get(column)}))
+            continue
+        written = words_as_written(vectorizers[column], str(value))
+        for word in list(dict.fromkeys(words[column]))[:most]:
+            name = written.get(word, word)
+            others = " ".join(one for one in words[column] if one != word)
+            shown = name if len(vectorizers) == 1 else f"{column}: {name}"
+            parts.append((shown, None, {column: others}))
+    parts = parts[:most]
+    rows = [whole, *(whole | change for _, _, change in parts)]
+    return [name for name, _, _ in parts], [value for _, value, _ in parts], rows
 
 
-def _typical_cell(table: Any, column: str) -> Any:
-    if table is None:
-        return None
-    cells = table[column]
-    return cells.median() if cells.dtype.kind in "biuf" else cells.mode().iloc[0]
-
-
-def without_words(text: str, vectorizer: Any, max_parts: int) -> tuple[list[str], list[str]]:
-    """Return the words of a text as they are written, and the text before itself without each."""
-    words = known_words(vectorizer, text)
-    written = words_as_written(vectorizer, text)
-    most = min(max_parts, 1 + _MAX_WORDS // (1 + len(words)))
-    kept = list(dict.fromkeys(words))[:most]
-    rows = [" ".join(one for one in words if one != word) for word in kept]
-    return [written.get(word, word) for word in kept], [" ".join(words), *rows]
-
-
-def known_words(vectorizer: Any, text: str) -> list[str]:
+def _known_words(vectorizer: Any, text: str) -> list[str]:
     """Return the words of a text that a fitted vectorizer knows."""
     found = vectorizer.build_analyzer()(text)
     known = getattr(vectorizer, "vocabulary_", None)

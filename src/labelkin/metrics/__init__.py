@@ -18,8 +18,7 @@ Three conventions hold throughout:
 - **0/0** in precision, recall, F1 and Jaccard is 0, except that it is 1 where the true and
   the predicted set are both empty, because then they agree. This is Mulan's rule.
 
-For torch and CuPy arrays the metrics are computed on their device when scikit-learn's
-``array_api_dispatch`` is on.
+Arrays of torch and CuPy are brought to the host when scikit-learn's ``array_api_dispatch`` is on.
 
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
 """

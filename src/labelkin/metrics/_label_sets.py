@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
+import sklearn.metrics as skm
 
-from labelkin.metrics._inputs import check_label_sets, mean
-from labelkin.rows import is_device_array, namespace_and_device, to_numpy
+from labelkin.metrics._inputs import check_label_sets
 
 LabelAverage = Literal["micro", "macro", "weighted"]
 
@@ -23,12 +22,7 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     0.1667
     """
     Y, Z = check_label_sets(y_true, y_pred)
-    if sparse.issparse(Y) or sparse.issparse(Z):
-        import sklearn.metrics as skm
-
-        return float(skm.hamming_loss(Y, Z))
-    xp, _ = namespace_and_device(Y)
-    return float(xp.count_nonzero(Y != Z)) / (Y.shape[0] * Y.shape[1])
+    return float(skm.hamming_loss(Y, Z))
 
 
 def example_f1(y_true: Any, y_pred: Any) -> float:
@@ -96,11 +90,7 @@ def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     0.5
     """
     Y, Z = check_label_sets(y_true, y_pred)
-    if sparse.issparse(Y) or sparse.issparse(Z):
-        import sklearn.metrics as skm
-
-        return float(skm.accuracy_score(Y, Z))
-    return mean(namespace_and_device(Y)[0].all(Y == Z, axis=1))
+    return float(skm.accuracy_score(Y, Z))
 
 
 def label_f1(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
@@ -173,12 +163,5 @@ def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
 
 def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
     """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
-    if is_device_array(Y):
-        xp, _ = namespace_and_device(Y)
-        both, true, predicted = (xp.count_nonzero(A, axis=axis) for A in (Y * Z, Y, Z))
-        # The counts are few, so the means are taken on the host.
-        return list(to_numpy(xp.stack([both, predicted - both, true - both])))
-    import sklearn.metrics as skm
-
     counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
     return [counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]]

@@ -1,29 +1,18 @@
 """Metrics of scores and rankings; their conventions are those of `labelkin.metrics`."""
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import gen_batches
+import sklearn.metrics as skm
 
-from labelkin.metrics._inputs import check_ranking, mean
+from labelkin.metrics._inputs import check_ranking
 from labelkin.metrics._ties import (
     Ties,
     check_tied_ranking,
-    expected_average_precision,
     expected_coverage,
     expected_is_error,
     expected_margin,
-    expected_one_error,
-    expected_ranking_loss,
-)
-from labelkin.rows import (
-    astype,
-    cumulative_sum,
-    namespace_and_device,
-    rows_per_block,
-    suffix_minimum,
-    to_numpy,
+    mean_over_rows,
 )
 
 
@@ -42,16 +31,16 @@ def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     0.5
     """
     Y, S = check_tied_ranking(y_true, y_score, ties)
-    if ties == "expected":
-        return expected_ranking_loss(Y, S)
-    total, xp = 0.0, namespace_and_device(S)[0]
-    for relevant, rank, hits in _ranked(Y, S):
-        size = xp.sum(relevant, axis=1)
-        wrong = xp.sum(relevant * (rank - hits), axis=1)
-        pairs = size * (Y.shape[1] - size)
-        pairs = xp.where(pairs == 0, 1, pairs)
-        total += float(xp.sum(astype(wrong, "float64") / astype(pairs, "float64")))
-    return total / Y.shape[0]
+
+    def loss(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
+        wrong = rank - hits
+        if ties == "expected":  # a tied pair counts one half
+            wrong = (wrong + above - hits_above) / 2
+        size = relevant.sum(axis=1)
+        pairs = size * (relevant.shape[1] - size)
+        return (relevant * wrong).sum(axis=1) / np.maximum(pairs, 1)
+
+    return mean_over_rows(loss, Y, S)
 
 
 def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
@@ -69,9 +58,10 @@ def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     0.5
     """
     Y, S = check_tied_ranking(y_true, y_score, ties)
-    if ties == "expected":
-        return expected_one_error(Y, S)
-    return mean(_best(S, Y) <= _best(S, 1 - Y))
+    if ties == "expected":  # the share of irrelevant labels among those with the top score
+        top = S.max(axis=1, keepdims=True) == S
+        return float(np.mean((top & (Y == 0)).sum(axis=1) / top.sum(axis=1)))
+    return float(np.mean(_best(S, Y) <= _best(S, 1 - Y)))
 
 
 def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
@@ -91,10 +81,9 @@ def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     Y, S = check_tied_ranking(y_true, y_score, ties)
     if ties == "expected":
         return expected_coverage(Y, S)
-    xp, _ = namespace_and_device(S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
-    depth = xp.count_nonzero(worst[:, None] <= S, axis=1)
-    return mean(depth) - mean(xp.any(Y != 0, axis=1))
+    depth = np.count_nonzero(worst[:, None] <= S, axis=1)
+    return float(np.mean(depth) - np.mean(Y.any(axis=1)))
 
 
 def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
@@ -111,15 +100,24 @@ def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> f
     0.8333
     """
     Y, S = check_tied_ranking(y_true, y_score, ties)
-    if ties == "expected":
-        return expected_average_precision(Y, S)
-    total, xp = 0.0, namespace_and_device(S)[0]
-    for relevant, rank, hits in _ranked(Y, S):
-        size = xp.sum(relevant, axis=1)
-        shares = astype(relevant * hits, "float64") / astype(rank, "float64")
-        precision = xp.sum(shares, axis=1) / astype(xp.where(size == 0, 1, size), "float64")
-        total += float(xp.sum(xp.where(size == 0, 1.0, precision)))
-    return total / Y.shape[0]
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, Y.shape[1] + 1))])
+
+    def mean_precision(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
+        precision = hits / rank
+        if ties == "expected":
+            # A relevant label in a group of m tied labels, r of them relevant, below A labels of
+            # which H are relevant, stands at place A + p, each p of 1..m as likely as any other;
+            # of the p − 1 tied labels before it, (p − 1)(r − 1)/(m − 1) are relevant on average.
+            # The sum over p of (H + 1 + (p − 1)(r − 1)/(m − 1)) / (A + p) has this closed form.
+            size = rank - above
+            slope = (hits - hits_above - 1) / np.maximum(size - 1, 1)
+            start = hits_above + 1 - slope * (above + 1)
+            precision = slope + start * (harmonic[rank] - harmonic[above]) / size
+        n_relevant = relevant.sum(axis=1)
+        found = (relevant * precision).sum(axis=1) / np.maximum(n_relevant, 1)
+        return np.where(n_relevant == 0, 1.0, found)
+
+    return mean_over_rows(mean_precision, Y, S)
 
 
 def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macro") -> float:
@@ -136,11 +134,9 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
     >>> auc(Y, S), auc(Y, S, average="micro")
     (0.75, 0.5625)
     """
-    import sklearn.metrics as skm
-
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S = map(to_numpy, check_ranking(y_true, y_score))
+    Y, S = check_ranking(y_true, y_score)
     if average == "micro":
         Y, S = Y.reshape(-1, 1), S.reshape(-1, 1)
     both = np.flatnonzero(Y.min(axis=0) < Y.max(axis=0))
@@ -161,9 +157,7 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    import sklearn.metrics as skm
-
-    Y, S = map(to_numpy, check_ranking(y_true, y_score))
+    Y, S = check_ranking(y_true, y_score)
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
     return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
@@ -183,7 +177,7 @@ def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     Y, S = check_tied_ranking(y_true, y_score, ties)
     if ties == "expected":
         return expected_is_error(Y, S)
-    return mean(-_best(-S, Y) <= _best(S, 1 - Y))
+    return float(np.mean(-_best(-S, Y) <= _best(S, 1 - Y)))
 
 
 def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
@@ -203,35 +197,11 @@ def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     if ties == "expected":
         return expected_margin(Y, S)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
-    xp, _ = namespace_and_device(S)
-    depth = xp.count_nonzero(worst_relevant[:, None] <= S, axis=1)
-    height = xp.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
-    return mean(xp.where(depth > height, depth - height, 0))
+    depth = np.count_nonzero(worst_relevant[:, None] <= S, axis=1)
+    height = np.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
+    return float(np.mean(np.maximum(depth - height, 0)))
 
 
-def _ranked(Y: Any, S: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield, for blocks of rows, relevance, rank and number of relevant labels up to that rank.
-
-    The labels are sorted by their scores. A label's rank is the number of labels with at least
-    its score: tied labels share the last of their ranks. Scikit-learn's functions give the same
-    values, but with a Python loop over the rows.
-    """
-    n, q = Y.shape
-    xp, device = namespace_and_device(S)
-    block = rows_per_block(q, 64, device, most=n)
-    positions = xp.arange(1, q + 1, device=device)
-    for rows in gen_batches(n, block):
-        order = xp.argsort(-S[rows, :], axis=1)
-        relevant = xp.take_along_axis(astype(Y[rows, :], "int64"), order, axis=1)
-        scores = xp.take_along_axis(S[rows, :], order, axis=1)
-        tied = scores[:, :-1] == scores[:, 1:]
-        last = xp.zeros((scores.shape[0], 1), device=device) > 0
-        rank = suffix_minimum(xp.where(xp.concat([tied, last], axis=1), q, positions))
-        hits = cumulative_sum(relevant)
-        yield relevant, rank, xp.take_along_axis(hits, rank - 1, axis=1)
-
-
-def _best(S: Any, mask: Any) -> Any:
+def _best(S: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Return the highest score of each row within the mask; −∞ where the mask is empty."""
-    xp, _ = namespace_and_device(S)
-    return xp.max(xp.where(mask != 0, S, -np.inf), axis=1)
+    return np.where(mask != 0, S, -np.inf).max(axis=1)

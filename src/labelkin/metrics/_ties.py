@@ -2,9 +2,10 @@
 
 The metrics count a tie against the method, the rule ``"against"``. Here are the two others:
 scores with ties broken by label index, and the means of the metrics over all orders of tied
-labels in closed form. Both run on the host, whatever device the scores are on.
+labels in closed form.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +13,6 @@ from scipy.special import comb
 from sklearn.utils import gen_batches
 
 from labelkin.metrics._inputs import check_ranking
-from labelkin.rows import to_numpy
 
 Ties = Literal["against", "index", "expected"]
 """How labels with equal scores are ranked."""
@@ -26,67 +26,23 @@ def check_ties(ties: str) -> None:
         raise ValueError(f"ties must be 'against', 'index' or 'expected', not {ties!r}.")
 
 
-def check_tied_ranking(y_true: Any, y_score: Any, ties: Ties) -> tuple[Any, Any]:
-    """Return validated label sets and scores, as arrays of the host unless ties count against.
+def check_tied_ranking(y_true: Any, y_score: Any, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
+    """Return validated label sets and scores.
 
     For ``"index"`` the scores become places from the bottom: distinct, and of labels with equal
     scores the one with the higher index is better.
     """
     check_ties(ties)
     Y, S = check_ranking(y_true, y_score)
-    if ties == "against":
-        return Y, S
-    Y, S = to_numpy(Y), to_numpy(S)
     if ties == "index":
         S = np.argsort(np.argsort(S, axis=1, kind="stable"), axis=1).astype(float)
     return Y, S
-
-
-def expected_ranking_loss(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the ranking loss where a tied pair counts one half."""
-
-    def rows(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-        relevant, above, rank, hits_above, hits = _groups(Y, S)
-        n_relevant = relevant.sum(axis=1)
-        wrong = (relevant * ((rank - hits) + (above - hits_above))).sum(axis=1) / 2
-        return wrong / np.maximum(n_relevant * (Y.shape[1] - n_relevant), 1)
-
-    return _mean_over_rows(rows, Y, S)
-
-
-def expected_one_error(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the share of irrelevant labels among those with the top score, mean over rows."""
-    top = S.max(axis=1, keepdims=True) == S
-    return float(np.mean((top & (Y == 0)).sum(axis=1) / top.sum(axis=1)))
 
 
 def expected_coverage(Y: np.ndarray, S: np.ndarray) -> float:
     """Return the mean depth of the lowest relevant label."""
     depth = _expected_depth(Y, S)
     return float(np.mean(np.where(Y.any(axis=1), depth - 1, 0)))
-
-
-def expected_average_precision(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the average precision, mean over the orders of tied labels.
-
-    A relevant label in a group of m tied labels, r of them relevant, below A labels of which H
-    are relevant, stands at place A + p, each p of 1..m as likely as any other; of the p − 1
-    tied labels before it, (p − 1)(r − 1)/(m − 1) are relevant on average. The sum over p of
-    (H + 1 + (p − 1)(r − 1)/(m − 1)) / (A + p) has a closed form in harmonic numbers.
-    """
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, Y.shape[1] + 1))])
-
-    def rows(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-        relevant, above, rank, hits_above, hits = _groups(Y, S)
-        size = rank - above
-        slope = (hits - hits_above - 1) / np.maximum(size - 1, 1)
-        start = hits_above + 1 - slope * (above + 1)
-        precision = slope + start * (harmonic[rank] - harmonic[above]) / size
-        n_relevant = relevant.sum(axis=1)
-        found = (relevant * precision).sum(axis=1) / np.maximum(n_relevant, 1)
-        return np.where(n_relevant == 0, 1.0, found)
-
-    return _mean_over_rows(rows, Y, S)
 
 
 def expected_is_error(Y: np.ndarray, S: np.ndarray) -> float:
@@ -107,11 +63,18 @@ def expected_margin(Y: np.ndarray, S: np.ndarray) -> float:
     return float(np.mean(np.where(overlap, depth - height + _perfect(Y, S), 0.0)))
 
 
+def mean_over_rows(function: Callable[..., np.ndarray], Y: np.ndarray, S: np.ndarray) -> float:
+    """Return the mean of a function of the groups of tied labels of some rows; see `_groups`."""
+    block = max(_ENTRIES // Y.shape[1], 1)
+    batches = gen_batches(len(Y), block)
+    return sum(float(function(*_groups(Y[rows], S[rows])).sum()) for rows in batches) / len(Y)
+
+
 def _groups(Y: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return, for each label in the order of the scores, relevance and its group of ties.
 
-    The group is given by the number of labels above it and up to its end, and the number of
-    relevant ones among either.
+    The group is given by the number of labels above it and up to its end, which is the rank of
+    its labels where ties count against them, and the number of relevant ones among either.
     """
     order = np.argsort(-S, axis=1)
     relevant = np.take_along_axis(Y, order, axis=1).astype(np.int64)
@@ -126,12 +89,6 @@ def _groups(Y: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, ...]:
     counts = np.hstack([np.zeros((n, 1), dtype=np.int64), relevant.cumsum(axis=1)])
     hits_above = np.take_along_axis(counts, above, axis=1)
     return relevant, above, rank, hits_above, np.take_along_axis(counts, rank, axis=1)
-
-
-def _mean_over_rows(function: Any, Y: np.ndarray, S: np.ndarray) -> float:
-    block = max(_ENTRIES // Y.shape[1], 1)
-    total = sum(float(function(Y[rows], S[rows]).sum()) for rows in gen_batches(len(Y), block))
-    return total / len(Y)
 
 
 def _lowest(Y: np.ndarray, S: np.ndarray) -> np.ndarray:

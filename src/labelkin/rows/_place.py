@@ -182,31 +182,6 @@ def itemsize(array: Any) -> int:
     return namespace_and_device(array)[0].finfo(array.dtype).bits // 8
 
 
-def cumulative_sum(values: Any) -> Any:
-    """Return, for each entry, the sum of its row up to it."""
-    xp, _ = namespace_and_device(values)
-    return np.cumsum(values, axis=1) if is_numpy(xp) else xp.cumulative_sum(values, axis=1)
-
-
-def suffix_minimum(values: Any) -> Any:
-    """Return, for each entry, the least value of its row from it to the end."""
-    xp, _ = namespace_and_device(values)
-    if is_numpy(xp):
-        return np.minimum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
-    step = 1
-    while step < values.shape[1]:
-        least = xp.minimum(values[:, :-step], values[:, step:])
-        values = xp.concat([least, values[:, -step:]], axis=1)
-        step *= 2
-    return values
-
-
-def all_finite(array: Any) -> bool:
-    """Whether no entry is NaN or infinite."""
-    xp, _ = namespace_and_device(array)
-    return bool(xp.all(xp.isfinite(array)))
-
-
 def match(values: Any, array: Any) -> Any:
     """Return values in the namespace, on the device and in the dtype of an array."""
     xp, device = namespace_and_device(array)
