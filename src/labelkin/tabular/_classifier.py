@@ -192,7 +192,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         vars(self.estimator_).pop("_callback", None)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
-        self.classes_ = getattr(self.estimator_, "classes_", None)
         return self
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
@@ -291,6 +290,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         by a threshold.
         """
         return label_thresholds(self, len(self.label_columns_.names))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the fitted classifier."""
+        return self.estimator_.classes_
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label set of each row.
