@@ -286,7 +286,7 @@ explain n.skops                                     # Missing argument
 explain n.skops n.csv --row 0                       # --row
 explain n.skops n.csv --row 31                      # n.csv has 30 rows
 explain n.skops n.csv --out why.txt                 # end it in .html or .png
-explain n.skops n.csv --training films.csv          # give the file that it was fitted on
+explain n.skops n.csv --training missing.csv        # give the file that it was fitted on
 explain nowhere.skops n.csv                         # There is no file nowhere.skops
 explain n.skops fewer.csv                           # no column 'z'
 evaluate                                            # Missing argument
@@ -317,8 +317,8 @@ evaluate n.csv n.csv                                # not a labelkin model
 evaluate cut.skops n.csv                            # cut short
 evaluate pickle.skops n.csv                         # it is a pickle
 evaluate n.skops renamed.csv                        # no column 'x'
-evaluate n.skops letters.csv                        # no column 'a'
-evaluate n.skops fewer.csv                          # no column 'a'
+evaluate n.skops letters.csv                        # not a number
+evaluate n.skops fewer.csv                          # no column 'z'
 evaluate n.skops notmarks.csv                       # label 'a' holds '2'
 evaluate films.skops new.csv                        # no column 'drama'
 evaluate n.skops n.csv --folds 3                    # --folds has no effect

@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 import labelkin
 from labelkin import MLkNNClassifier
-from labelkin.persistence import label_names_of, load_model, model_info, save_model
+from labelkin._utils.labels import label_names_of
+from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
 from support.model_files import refused, rewritten
 

@@ -99,17 +99,25 @@ class SavedModel:
         """Names and place of the labels."""
         return self.classifier.label_columns_
 
-    def read(self, data: Path, reading: ReadingOptions, keep: Iterable[str] = ()) -> "RawTable":
-        """Read a table for this model; the columns `keep` are read as they are written."""
+    def read(
+        self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()
+    ) -> "tuple[RawTable, Any]":
+        """Read a table, print what was guessed, and return it and its features.
+
+        The columns `keep` are read as they are written. Remarks are added to `notes`.
+        """
         from labelkin.datasets import read_table
 
         strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
-        return read_table(
+        table = read_table(
             data,
             **_read_options(reading, strings, self.schema.decimal_comma),
             ignore={*self.schema.ignored} - strings,
             n_features=self.schema.n_features or None if _format_of(data) == "libsvm" else None,
         )
+        print_guesses(table.source, table.guesses, notes, ReadingOptions)
+        with self.checked():
+            return table, self.schema.read(table, notes.pending)
 
     def predict(
         self, X: Any, decision: Decision | None = None

@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labelkin.cli._output import split_names
+
 if TYPE_CHECKING:
     from labelkin import TableClassifier
     from labelkin.cli._decisions import Decision
+    from labelkin.cli._options import MethodOptions
     from labelkin.methods import Method
     from labelkin.tabular import TrainingData
 
@@ -95,15 +98,15 @@ def check_device(device: str | None, decision: object = None) -> None:
 
 
 def find_candidates(
-    names: list[str],
-    settings: dict[str, Any],
-    seed: int,
-    decision: "Decision | None",
-    device: str | None,
-    *,
-    importable: bool = False,
+    choice: "MethodOptions", decision: "Decision | None", *, several: bool = False
 ) -> list[Candidate]:
-    """Return the methods to compare; wrong names and settings are refused."""
+    """Return the methods to compare; wrong names, settings and devices are refused.
+
+    With `several`, names are separated by commas, and a user's own may be among them.
+    """
+    settings = parse_settings(choice.settings)
+    names = split_names(choice.model) if several else [choice.model]
+    check_device(choice.device, decision)
     from labelkin.methods import METHODS
 
     if "auto" in names:
@@ -114,13 +117,13 @@ def find_candidates(
             )
         names = [name for name in _AUTO if name in METHODS]
     candidates = [
-        Candidate(_find_method(name, importable), settings, seed, decision, device)
+        Candidate(_find_method(name, several), settings, choice.seed, decision, choice.device)
         for name in dict.fromkeys(names)
     ]
     if not candidates:
         raise ValueError("--model names no method.")
     for candidate in candidates:
-        make_classifier(candidate.method, settings, seed)
+        make_classifier(candidate.method, settings, choice.seed)
     return candidates
 
 

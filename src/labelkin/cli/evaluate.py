@@ -12,11 +12,10 @@ from labelkin.cli._data import (
     check_data_file,
     check_model_file,
     load_saved_model,
-    print_guesses,
     read_training_data,
 )
 from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._methods import DEFAULT, check_device, find_candidates, parse_settings
+from labelkin.cli._methods import DEFAULT, check_device, find_candidates
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -127,7 +126,7 @@ def command(
     check_data_file(data or source)
     names = _parse_metrics(metrics)
     decision = parse_decision(deciding)
-    check_device(choice.device, decision if data is None else None)
+    check_device(choice.device)
     if report is not None:
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
     if data is None and source.suffix.lower() == ".skops":
@@ -139,15 +138,7 @@ def command(
         )
         heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
     else:
-        settings = parse_settings(choice.settings)
-        candidates = find_candidates(
-            split_names(choice.model),
-            settings,
-            choice.seed,
-            decision,
-            choice.device,
-            importable=True,
-        )
+        candidates = find_candidates(choice, decision, several=True)
         training = read_training_data(source, table, reading, notes)
         found = compare_candidates(
             training,
@@ -160,7 +151,8 @@ def command(
             keep_models=report is not None,
             hidden=hidden,
         )
-        facts = {**training.summary(), "settings": {name: str(v) for name, v in settings.items()}}
+        settings = {name: str(value) for name, value in candidates[0].settings.items()}
+        facts = {**training.summary(), "settings": settings}
         heading, next_command = None, _fit_command(context, source, found.best)
         page = {"source": training.source, "schema": training.schema}
         page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
@@ -237,10 +229,8 @@ def _evaluate_model(
     from labelkin.evaluation import evaluate_model
 
     saved = load_saved_model(path, device=device)
-    table = saved.read(data, reading)
+    table, X = saved.read(data, reading, notes)
     y = saved.labels.read(table, notes.pending)
-    X = saved.schema.read(table, notes.pending)
-    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
     remarks: list[str] = []
     if seen := saved.count_training_rows(X):
         verb = "is" if seen == 1 else "are"

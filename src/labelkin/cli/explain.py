@@ -12,7 +12,6 @@ from labelkin.cli._data import (
     check_data_file,
     check_model_file,
     load_saved_model,
-    print_guesses,
 )
 from labelkin.cli._decisions import Decision, parse_decision
 from labelkin.cli._output import Notes, check_output, plural, print_json
@@ -67,12 +66,9 @@ def command(
     check_data_file(data)
     decision = parse_decision(deciding)
     saved = load_saved_model(model, expected_sha256)
-    table = saved.read(data, reading)
-    notes = Notes(quiet or as_json)
-    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
+    table, X = saved.read(data, reading, Notes(quiet or as_json))
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
-    X = saved.schema.read(table, [])
     known = None if training is None else _read_training(saved, training, reading)
     found = explain_row(saved, X, row - 1, decision, known)
     if out is not None:
@@ -124,10 +120,10 @@ def _write(found: "Explanation", out: Path) -> None:
 def _read_training(saved: SavedModel, training: Path, reading: options.ReadingOptions) -> Any:
     """Return the rows on which the model was fitted."""
     check_data_file(training)
-    table = saved.read(training, reading)
+    table, X = saved.read(training, reading, Notes(quiet=True))
     if table.n_rows != saved.info.details.get("rows", table.n_rows):
         raise ValueError(
             f"--training {training}: it has {plural(table.n_rows, 'row')}, and the model was "
             f"fitted on {saved.info.details['rows']:,}; give the file that it was fitted on."
         )
-    return saved.schema.read(table, [])
+    return X

@@ -11,7 +11,7 @@ import typer
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
 from labelkin.cli._decisions import parse_decision
-from labelkin.cli._methods import Candidate, check_device, find_candidates, parse_settings
+from labelkin.cli._methods import Candidate, find_candidates
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -56,18 +56,14 @@ def command(
     options below override what is recognised. The model file contains these steps, so that predict
     takes rows with the same columns as DATA. Loading a model file runs no code from it.
     """
-    # Refuse what cannot work; scikit-learn is imported after the first of these checks, so that
-    # a mistyped command fails at once.
+    # Refuse what cannot work, if possible before scikit-learn is imported.
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
-    settings = parse_settings(choice.settings)
     decision = parse_decision(deciding)
+    candidates = find_candidates(choice, decision)
     from labelkin.decisions import learn_thresholds
     from labelkin.evaluation import fingerprint
     from labelkin.persistence import save_model
-
-    candidates = find_candidates([choice.model], settings, choice.seed, decision, choice.device)
-    check_device(choice.device, decision)
 
     # Read the table and find what its columns are.
     notes = Notes(quiet or as_json)
@@ -89,7 +85,7 @@ def command(
         "model": chosen.name,
         "settings": {
             name: value if isinstance(value, bool | int | float | str | None) else repr(value)
-            for name, value in settings.items()
+            for name, value in chosen.settings.items()
         },
         "seed": choice.seed,
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin.cli import _options as options
-from labelkin.cli._data import check_data_file, check_model_file, load_saved_model, print_guesses
+from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._decisions import parse_decision
 from labelkin.cli._methods import check_device
 from labelkin.cli._output import Notes, check_output, print_json, split_names
@@ -124,15 +124,12 @@ def command(
             "with --separator."
         )
     wanted = [name for text in keep or () for name in split_names(text)]
-    table = saved.read(data, reading, keep=[*wanted, *filter(None, [id_column])])
+    notes = Notes(quiet)
+    table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
     kept = {"row": list(range(1, table.n_rows + 1))}
     if id_column is not None:
         kept = _columns_as_written(table, [id_column], "--id")
     kept |= _columns_as_written(table, wanted, "--keep")
-    notes = Notes(quiet)
-    print_guesses(table.source, table.guesses, notes, options.ReadingOptions)
-    with saved.checked():
-        X = saved.schema.read(table, notes.pending)
     notes.flush()
     labels, scores, _ = saved.predict(X, decision)
     if per_label is None:

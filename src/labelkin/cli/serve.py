@@ -78,7 +78,7 @@ def command(
             ws="none",
             limit_concurrency=1000,
             timeout_keep_alive=5,
-            log_level="error",
+            log_level="critical",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=2,

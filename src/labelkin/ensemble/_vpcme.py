@@ -135,7 +135,8 @@ class VPCMEClassifier(ConstraintEnsemble):
     With ML-kNN as the base, X and y can be Dask arrays whose rows are on different machines:
     the rows stay in the workers' memory, and the model is the same as for data in memory.
     Predictions for Dask arrays are lazy Dask arrays. Blocks of about ten thousand rows work
-    well. Pickling such a model brings its rows into memory. Under
+    well. With `bag`, `max_features` or ``threshold="auto"``, and with any other base, the rows are
+    brought into memory. Pickling such a model brings its rows into memory. Under
     ``joblib.parallel_config("dask")``, members and query blocks of data in memory are computed
     on the cluster.
 

@@ -16,7 +16,6 @@ stored under stable names, such as ``labelkin.VPCMEClassifier`` or ``labelkin`` 
 after a class has moved.
 """
 
-from labelkin._utils.labels import label_names_of
 from labelkin.persistence._files import ModelInfo, load_model, model_info, save_model
 
-__all__ = ["ModelInfo", "label_names_of", "load_model", "model_info", "save_model"]
+__all__ = ["ModelInfo", "load_model", "model_info", "save_model"]

@@ -57,9 +57,9 @@ def _check_attribute(kind: type, name: str) -> None:
     if name.startswith("__"):
         raise ValueError(f"{kind.__name__} has a state named {name}")
     found = inspect.getattr_static(kind, name, None)
-    # A property with a setter keeps its value under its own name.
-    settable = isinstance(found, property) and found.fset is not None
-    if callable(found) or (hasattr(found, "__get__") and not settable):
+    if isinstance(found, property) and found.fset is not None:
+        return  # it keeps its value in the state, which cannot hide it
+    if callable(found) or hasattr(found, "__get__"):
         raise ValueError(f"{kind.__name__} has a state that hides its {name}")
 
 

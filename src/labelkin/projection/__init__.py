@@ -3,13 +3,11 @@
 from labelkin.projection._features import feature_importances
 from labelkin.projection._mddm import MDDM
 from labelkin.projection._pairwise import PairwiseConstraintProjection
-from labelkin.projection._scatter import TrainingRows
 from labelkin.projection._selection import SelectByConstraints
 
 __all__ = [
     "MDDM",
     "PairwiseConstraintProjection",
     "SelectByConstraints",
-    "TrainingRows",
     "feature_importances",
 ]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
 from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
-from labelkin.rows import DaskRows, is_dask, to_numpy
+from labelkin.rows import DaskRows, Rows, as_rows, is_dask, to_numpy, with_known_length
 
 
 class LinearProjection(
@@ -25,15 +25,18 @@ class LinearProjection(
     components_: Array
     _stored_array = "components_"
 
-    def _validate_rows(self, X: ArrayLike, reset: bool) -> Matrix:
-        return validate_rows(self, X, reset=reset)
-
-    def _validate_label_sets(self, rows: Matrix, Y: Any) -> Array:
-        """Return the label sets that go with validated rows."""
-        check_target_given(self, Y)
-        Y = to_numpy(Y)
-        check_consistent_length(rows, Y)
-        return label_set_matrix(Y)
+    def _validate(self, X: Any, y: Any) -> tuple[Rows, Any]:
+        """Validate training data; return the rows, and the label sets as a matrix or on Dask."""
+        check_target_given(self, y)
+        if is_dask(X):
+            rows: Rows = DaskRows.from_dask(X)
+            self.n_features_in_ = rows.shape[1]
+            y = with_known_length(y)
+            y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))
+        else:
+            rows, y = as_rows(validate_rows(self, X)), to_numpy(y)
+        check_consistent_length(rows, y)
+        return rows, y if is_dask(y) else label_set_matrix(y)
 
     def transform(self, X: ArrayLike) -> Array:
         """Project samples.
@@ -52,7 +55,7 @@ class LinearProjection(
             rows = DaskRows.of_queries(self, X) @ self.components_.T
             return rows.as_dask(np.result_type(rows.dtype, self.components_))
         check_same_namespace(X, self, attribute=self._stored_array, method="transform")
-        return self._project(self._validate_rows(X, reset=False))
+        return self._project(validate_rows(self, X, reset=False))
 
     def _project(self, X: Matrix) -> Array:
         """Project validated samples."""

@@ -8,35 +8,23 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.projection._scatter import difference_of_sums
+from labelkin.projection._scatter import TrainingRows, difference_of_sums
 from labelkin.rows import DaskRows, compute, stack_rows, sum_in_tree, task
 
 
-class BlockRows:
-    """Training rows in blocks, with the methods of `TrainingRows`.
+class BlockRows(TrainingRows):
+    """Training rows in blocks.
 
     The coordinates are the features: the row space would be smaller only where there are fewer rows
     than features, and such data need no blocks.
     """
 
-    basis = None
-
     def __init__(self, rows: DaskRows) -> None:
-        self.rows = rows.persist()
-        self.n_features = rows.shape[1]
+        self.rows, self.n_features, self.basis = rows.persist(), rows.shape[1], None
 
     def project(self, W: Array) -> DaskRows:
         """Return the rows projected by W, (n_features, d)."""
         return self.rows @ W
-
-    def in_features(self, vectors: Array) -> Array:
-        """Return directions as they are."""
-        return vectors
-
-    def identity(self) -> tuple[Array, Array]:
-        """Return the projection that changes nothing."""
-        eye = np.eye(self.n_features, dtype=self.rows.dtype)
-        return eye, eye
 
     def restrict(self, must_link: Array, cannot_link: Array) -> tuple["BlockRows", Array, Array]:
         """Return the rows and pairs as they are."""

@@ -9,8 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin.base import Array, Matrix
@@ -81,23 +79,14 @@ def subset_size(size: int | float | None, n_features: int) -> int:
 
 
 def draw_features(
-    scores: ArrayLike, size: int | float | None, how: str = "uniform", random_state: Any = None
+    scores: Array, size: int | float | None, how: str, rng: np.random.RandomState
 ) -> Array:
     """Draw a subset of the features for a member of an ensemble; return column indices, in order.
 
     `size` is their number, a share of all, or None for all. How: "uniform", which uses only the
     number of the scores, or "importance", one after the other, each time in proportion to the
     scores. Features with score 0 are then drawn only when no others are left, and uniformly.
-
-    >>> draw_features([0.0, 0.7, 0.3, 0.0], 2, "importance", random_state=0)
-    array([1, 2])
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all() or scores.min() < 0:
-        raise ValueError("scores must be a vector of finite numbers, none of them negative.")
-    if how not in ("uniform", "importance"):
-        raise ValueError(f"how must be 'uniform' or 'importance', not {how!r}.")
-    rng = check_random_state(random_state)
     count = subset_size(size, len(scores))
     if how == "uniform":
         return np.sort(rng.choice(len(scores), count, replace=False))

@@ -117,9 +117,9 @@ class MDDM(LinearProjection):
         -------
         self
         """
-        rows = self._validate_rows(X, reset=True)
-        dtype = rows.dtype
-        labels = self._validate_label_sets(rows, y).astype(np.float64)
+        validated, labels = self._validate(X, y)
+        rows, dtype = validated.gather(), validated.dtype
+        labels = labels.astype(np.float64)
         if self.label_kernel == "cosine":
             labels = normalize(labels)
         # HX for dense rows. Sparse ones are not centred: H on the labels has the same effect.

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length
 
-from labelkin.base import Array, label_set_matrix
-from labelkin.constraints import ConstraintSampler, LabelSets
+from labelkin.base import Array, validate_rows
+from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
 from labelkin.projection._blocks import BlockRows
 from labelkin.projection._scatter import TrainingRows
@@ -21,11 +20,9 @@ from labelkin.rows import (
     Rows,
     ascontiguousarray,
     astype,
-    is_dask,
     namespace_and_device,
     to_device_of,
     to_numpy,
-    with_known_length,
 )
 
 
@@ -121,11 +118,11 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
-        training, label_sets = self._validate_training(X, y)
-        pairs = ConstraintSampler(label_sets).draw(
+        rows, labels = self._validate(X, y)
+        pairs = ConstraintSampler(labels).draw(
             self.threshold, self.n_must_link, self.n_cannot_link, sample_weight, self.random_state
         )
-        self._learn(training, *pairs)
+        self._learn(training_rows(rows), *pairs)
         warn_if_missing(self)
         return self
 
@@ -147,7 +144,7 @@ class PairwiseConstraintProjection(LinearProjection):
         -------
         self
         """
-        rows = self._validate_rows(X, reset=True)
+        rows = validate_rows(self, X)
         pairs = (
             _check_pairs(must_link, rows.shape[0], "must_link"),
             _check_pairs(cannot_link, rows.shape[0], "cannot_link"),
@@ -157,23 +154,11 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(TrainingRows(rows), *pairs)
         return self
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, LabelSets]:
-        """Validate; return the rows to learn from and the label sets, in memory or in blocks."""
-        if is_dask(X):
-            rows = DaskRows.from_dask(X)
-            self.n_features_in_ = rows.shape[1]
-            y = with_known_length(y)
-            y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))
-            check_consistent_length(rows, y)
-            return BlockRows(rows), LabelSets.from_matrix(y)
-        rows = self._validate_rows(X, reset=True)
-        return TrainingRows(rows), LabelSets.from_matrix(self._validate_label_sets(rows, y))
-
-    def _learn(self, training: Any, must_link: Array, cannot_link: Array) -> Array:
+    def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7).
 
-        `training` is a `TrainingRows`, or what offers the same methods. W, (p, d), is returned in
-        its coordinates; ``components_`` are those of features.
+        W, (p, d), is returned in the coordinates of `training`, which are `TrainingRows`;
+        ``components_`` are those of features.
         """
         rows = training.rows
         self.must_link_, self.cannot_link_ = (
@@ -212,7 +197,7 @@ class PairwiseConstraintProjection(LinearProjection):
         return tags
 
 
-def training_rows(rows: Rows) -> Any:
+def training_rows(rows: Rows) -> TrainingRows:
     """Return rows in the form that projections are learned from."""
     return BlockRows(rows) if isinstance(rows, DaskRows) else TrainingRows(rows.gather())
 

@@ -1,7 +1,7 @@
 """The scatter of pairs, S_C − r·S_M (Eq. 4–7), over training rows in memory.
 
-`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows` has the
-same methods for rows in blocks on Dask workers.
+`TrainingRows` is what a projection is learned from; `labelkin.projection._blocks.BlockRows` is the
+same for rows in blocks on Dask workers.
 """
 
 from functools import cached_property
@@ -87,10 +87,11 @@ class TrainingRows:
             return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
         LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
         # The traces of S_C and of S_M.
-        trace_C, trace_M = (
-            float((X.multiply(LX) if sparse.issparse(X) else X * LX).sum()) for LX in (LX_C, LX_M)
-        )
-        scaling = scaling_coefficient(trace_C, trace_M)
+        if sparse.issparse(X):
+            trace_C, trace_M = X.multiply(LX_C).sum(), X.multiply(LX_M).sum()
+        else:
+            trace_C, trace_M = np.vdot(X, LX_C), np.vdot(X, LX_M)
+        scaling = scaling_coefficient(float(trace_C), float(trace_M))
         return symmetric_product(X, LX_C - scaling * LX_M), scaling
 
     def project(self, W: Array) -> Array:

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.labels import check_target_given
 from labelkin.base import Array, Matrix, validate_rows
 from labelkin.projection._features import feature_shares, subset_size
 from labelkin.projection._pairwise import PairwiseConstraintProjection
@@ -121,10 +122,7 @@ class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
         self
         """
         rows: Matrix = validate_rows(self, X)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
+        check_target_given(self, y)
         # Only differences matter: without centring, sparse rows stay sparse.
         scaler = StandardScaler(with_mean=False).fit(rows)
         scaler.scale_ **= self.scale

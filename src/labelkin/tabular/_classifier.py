@@ -278,6 +278,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return found
 
     @property
+    def classes_(self) -> Any:
+        """The classes of the fitted classifier."""
+        return self.estimator_.classes_
+
+    @property
     def estimator_(self) -> Any:
         """The fitted classifier."""
         return self.pipeline_.steps[-1][1] if hasattr(self.pipeline_, "steps") else self.pipeline_
@@ -290,11 +295,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         by a threshold.
         """
         return label_thresholds(self, len(self.label_columns_.names))
-
-    @property
-    def classes_(self) -> Any:
-        """The classes of the fitted classifier."""
-        return self.estimator_.classes_
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label set of each row.

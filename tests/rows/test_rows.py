@@ -1,0 +1,107 @@
+"""The protocol of rows: every kind gives what a NumPy array gives."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from labelkin.rows import Labels, Place, array_api_dispatch, as_rows, to_numpy
+
+KINDS = ["numpy", "csr", "array_api", "dask"]
+X = np.where(np.arange(84).reshape(12, 7) % 3 == 0, np.arange(84).reshape(12, 7) / 7.0, 0.0)
+WEIGHT = np.arange(12.0)
+
+
+@pytest.fixture(params=KINDS)
+def rows(request):
+    if request.param == "csr":
+        yield as_rows(sparse.csr_array(X))
+    elif request.param == "array_api":
+        strict = pytest.importorskip("array_api_strict")
+        with array_api_dispatch():
+            yield as_rows(strict.asarray(X))
+    elif request.param == "dask":
+        if importlib.util.find_spec("dask") is None:
+            pytest.skip("needs the extra labelkin[cluster]")
+        import dask
+        import dask.array as da
+
+        with dask.config.set(scheduler="synchronous"):
+            yield as_rows(da.from_array(X, chunks=(5, 7)))
+    else:
+        yield as_rows(X)
+
+
+def dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else to_numpy(matrix)
+
+
+def _sum(block, part):
+    return float(dense(block).sum() + (0 if part is None else part.sum()))
+
+
+def test_products(rows):
+    W = np.linspace(-1, 1, 14).reshape(7, 2)
+    np.testing.assert_allclose(to_numpy(rows.dot(rows.array(W))), X @ W, atol=1e-12)
+    E = np.linspace(0, 1, 24).reshape(12, 2)
+    np.testing.assert_allclose(to_numpy(rows.cross(rows.array(E))), X.T @ E, atol=1e-12)
+
+
+def test_rows_are_taken_where_they_are(rows):
+    some = rows.take(np.array([1, 2, 6, 11]))
+    assert type(some) is type(rows)
+    assert (len(some), some.shape, some.sizes.sum()) == (4, (4, 7), 4)
+    np.testing.assert_array_equal(dense(some.gather()), X[[1, 2, 6, 11]])
+
+
+def test_moments_with_and_without_weights(rows):
+    for weight in (None, WEIGHT):
+        found = rows.moments(weight)
+        mean = np.average(X, axis=0, weights=weight)
+        np.testing.assert_allclose(to_numpy(found.mean), mean)
+        variance = np.average((X - mean) ** 2, axis=0, weights=weight)
+        np.testing.assert_allclose(to_numpy(found.variance), variance, atol=1e-12)
+
+
+def test_functions_of_a_block(rows):
+    parts = rows.split(WEIGHT)
+    assert rows.total(_sum, [parts]) == pytest.approx(X.sum() + WEIGHT.sum())
+    assert sum(rows.collect(_sum, [rows.split(None)])) == pytest.approx(X.sum())
+    kept = rows.map(_sum, [parts])
+    assert kept.lazy == rows.lazy
+    assert kept.total(abs) == pytest.approx(X.sum() + WEIGHT.sum())
+    doubled = rows.apply(_double)
+    np.testing.assert_allclose(dense(doubled.gather()), 2 * X)
+    assert rows.n_stored() == np.count_nonzero(X)
+
+
+def _double(block):
+    return block * 2.0
+
+
+def test_values_of_other_rows_are_refused():
+    with pytest.raises(ValueError, match="12 rows, but 11 values"):
+        as_rows(X).split(WEIGHT[1:])
+
+
+def test_rows_to_be_computed_elsewhere():
+    strict = pytest.importorskip("array_api_strict")
+    with array_api_dispatch():
+        place = Place.of(strict.asarray(X))
+        for matrix in (X, sparse.csr_array(X)):
+            rows = as_rows(matrix, place)
+            assert rows.gather() is matrix
+            np.testing.assert_array_equal(to_numpy(rows.placed().gather()), X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_labels_carry_their_weights(form):
+    Y = (np.arange(36).reshape(12, 3) % 5 == 0).astype(np.uint8)
+    labels = Labels(form(Y), WEIGHT)
+    np.testing.assert_allclose(labels.positives, WEIGHT @ Y)
+    np.testing.assert_allclose(labels.means, WEIGHT @ Y / WEIGHT.sum())
+    some = labels.take(np.array([3, 5]))
+    np.testing.assert_array_equal(some.columns(np.array([2, 0])), Y[[3, 5]][:, [2, 0]])
+    np.testing.assert_array_equal(some.weights, [3, 5])
+    np.testing.assert_array_equal(Labels(Y).weigh(WEIGHT > 4).weights, WEIGHT > 4)
