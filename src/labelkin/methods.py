@@ -38,7 +38,7 @@ from labelkin.transformation import (
     RAkELClassifier,
 )
 
-__all__ = ["METHODS", "Method", "behind_dense_rows", "to_dense", "user_method"]
+__all__ = ["METHODS", "Method", "user_method"]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from labelkin import (
     KinEnsembleClassifier,
     MLkNNClassifier,
     RAkELClassifier,
+    TableClassifier,
     VPCMEClassifier,
 )
 from labelkin.persistence import load_model, save_model
@@ -28,10 +29,12 @@ from support.data import make_data
 from support.mutations import inputs, mutate, mutate_model
 
 pytest.importorskip("skops.io")
+pandas = pytest.importorskip("pandas")
 
 X, Y = make_data(20)
 TEXTS = np.array(["red apple", "green pear", "blue sky", "red sky"] * 5)
 CATEGORIES = np.array([["a", "x"], ["b", "y"], ["c", "x"], ["a", "y"]] * 5, dtype=object)
+TABLE = pandas.DataFrame({"words": TEXTS, "kind": CATEGORIES[:, 0], "size": np.arange(20) % 7})
 MODELS = {
     "ml-knn": (MLkNNClassifier(3), X),
     "ml-knn, sparse": (MLkNNClassifier(3), sparse.csr_matrix(np.rint(X))),
@@ -43,6 +46,7 @@ MODELS = {
     "label sets": (RAkELClassifier(random_state=0), X),
     "forest": (RandomForestClassifier(n_estimators=3, random_state=0), X),
     "words": (make_pipeline(TfidfVectorizer(), MLkNNClassifier(3)), TEXTS),
+    "table": (TableClassifier(MLkNNClassifier(3)), TABLE),
     "categories": (make_pipeline(OneHotEncoder(), MLkNNClassifier(3)), CATEGORIES),
 }
 

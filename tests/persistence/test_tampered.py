@@ -19,7 +19,12 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin import BinaryRelevanceClassifier, MLkNNClassifier, VPCMEClassifier
+from labelkin import (
+    BinaryRelevanceClassifier,
+    MLkNNClassifier,
+    TableClassifier,
+    VPCMEClassifier,
+)
 from labelkin.neighbors._counts import sum_labels
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
@@ -347,3 +352,25 @@ def test_jobs_are_at_most_as_many_as_cores(data, tmp_path):
 
 def test_halves_of_characters_in_the_description(saved):
     refused(rewritten(saved, head={"label_names": ["\ud800"]}), "labelkin.json is damaged")
+
+
+# --------------------------------------------------------------------- tables
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [("Schema", "decimal", '"x"'), ("Schema", "n_features", "[]"), ("LabelColumns", "column", "3")],
+)
+def test_the_description_of_a_table(part, name, value, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": [1.0, 2.0, 5.0, 6.0], "t": ["a", "b", "a;b", "b"]})
+    model = TableClassifier(MLkNNClassifier(1), labels="t").fit(table)
+    save_model(model, tmp_path / "m.skops")
+
+    def change(schema):
+        found = schema["content"]["content"]
+        owner = found["schema_" if part == "Schema" else "label_columns_"]
+        assert owner["__class__"] == f"tabular.{part}"
+        owner["content"]["content"][name]["content"] = value
+
+    refused(rewritten(tmp_path / "m.skops", change), "damaged or tampered")

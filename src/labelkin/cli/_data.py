@@ -79,6 +79,15 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
         notes.print(f"reading {source}: {', '.join(shown)}")
 
 
+# What `fit` records about a model; a model saved from Python may have further details.
+_DETAILS = {
+    "model": str,
+    "fingerprint": [str],
+    "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
+    str: object,
+}
+
+
 @dataclass(frozen=True)
 class SavedModel:
     """A classifier of tables from a model file."""
@@ -164,7 +173,7 @@ class SavedModel:
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows the model was trained on, estimated for large tables."""
-        from labelkin.evaluation import count_known_rows
+        from labelkin.evaluation._fingerprint import count_known_rows
 
         return count_known_rows(X, self.info.details.get("fingerprint"))
 
@@ -177,10 +186,15 @@ def load_saved_model(
     With `expected_sha256`, a file of another digest is refused.
     """
     from labelkin import TableClassifier
+    from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
     from labelkin.tabular import LabelColumns, Schema
 
     info = model_info(path)
+    try:
+        check_json(info.details, _DETAILS)
+    except ValueError:
+        raise ValueError(f"{path}: the model's description of its input is damaged.") from None
     model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")

@@ -18,8 +18,6 @@ _SEARCH_GROUPS = 5
 # Labels are fitted in blocks for which columns · labels is at most this: it bounds the memory
 # beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
-# With more sparse columns than this, the weights of a batch of labels exceed the cache.
-_CACHED_COLUMNS = 2**16
 
 
 class LogisticLearner:
@@ -75,12 +73,8 @@ class LogisticLearner:
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.cross(np.ones(n))) / n
-        # The weights of frequent columns, side by side, stay in the cache.
-        order = np.arange(k)
-        if is_sparse and k > _CACHED_COLUMNS:
-            order = np.argsort(-rows.total(_count_in_columns), kind="stable")
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, is_sparse, np.argsort(order)], dtype=dtype)
+        prepared = rows.apply(_prepare, [centre, is_sparse], dtype=dtype)
         size = squared_spread(prepared.moments(labels.weight))
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         prepared = prepared.apply(_divide, [self.unit_], dtype=dtype)
@@ -100,7 +94,7 @@ class LogisticLearner:
             if len(left_out):
                 log_odds[:, block], start = fitter.fit_folds(group, C, numbers)
             fitted = fitter.fit(C, numbers, start)
-            self.coef_[order, block] = to_numpy(fitted.coef)
+            self.coef_[:, block] = to_numpy(fitted.coef)
             shift = centre @ self.coef_[:, block].astype(np.float64) if centre.any() else 0.0
             intercept = to_numpy(fitted.intercept)
             self.intercept_[block] = intercept - shift / self.unit_
@@ -138,21 +132,9 @@ class LogisticLearner:
 # Functions of a block.
 
 
-def _count_in_columns(block: Matrix) -> Array:
-    """Return how many values of each column are not zero."""
-    return np.bincount(sparse.csr_array(block).indices, minlength=block.shape[1])
-
-
-def _prepare(block: Matrix, centre: Array, is_sparse: bool, moved_to: Array) -> Matrix:
-    """Return centred dense rows, or sparse rows with each column at its place."""
-    if not is_sparse:
-        return block - centre
-    rows = sparse.csr_array(block).astype(np.float32)
-    if (np.diff(moved_to) != 1).any():
-        indices = moved_to.astype(rows.indices.dtype)[rows.indices]
-        rows = sparse.csr_array((rows.data, indices, rows.indptr), shape=rows.shape)
-        rows.sort_indices()
-    return rows
+def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
+    """Return centred dense rows, or sparse rows in single precision."""
+    return sparse.csr_array(block).astype(np.float32) if is_sparse else block - centre
 
 
 def _divide(block: Matrix, unit: float) -> Matrix:

@@ -14,7 +14,7 @@ import numpy as np
 from joblib import cpu_count
 from scipy import sparse
 
-from labelkin._utils.untrusted import check_sparse
+from labelkin._utils.untrusted import check_json, check_sparse
 from labelkin.persistence._packing import PackedTrees, iterate_parts, vars_of
 
 
@@ -205,6 +205,27 @@ def _check_frame(frame: Any) -> None:
     _check_equal(frame, (ratios.ndim, sum(ratios.shape)), (2, len(order)))
 
 
+# What the state of a table's schema and of its labels may hold, tuples as lists.
+_SCHEMA = {
+    "columns": (None, {str: {"number", "category", "text", "date", "day_first_date", "raw"}}),
+    "names": (None, [str]),
+    "n_features": int,
+    "missing": {"impute", "refuse"},
+    "scale": {"auto", "none", "robust", "standard", "minmax"},
+    "max_words": int,
+    "gaps": bool,
+    "ignored": [str],
+    "decimal": {".", ","},
+}
+_LABELS = {"names": [str], "column": (None, str), "separator": str}
+
+
+def _check_state(part: Any, form: dict[str, Any]) -> None:
+    """Check the types of an object's attributes."""
+    state = vars(part).items()
+    check_json({name: list(x) if isinstance(x, tuple) else x for name, x in state}, form)
+
+
 def _width(estimator: Any) -> int:
     width = getattr(estimator, "n_features_in_", None)
     if not isinstance(width, (int, np.integer)) or isinstance(width, bool):
@@ -227,6 +248,8 @@ INVARIANTS: dict[str, Callable[[Any], None]] = {
     "labelkin.ensemble._row_space.RowSpaceSearch": _check_row_space,
     "labelkin.neighbors._counts.NeighborCounts": _check_rows,
     "labelkin.persistence._packing.PackedTrees": _check_packed,
+    "labelkin.tabular._labels.LabelColumns": lambda labels: _check_state(labels, _LABELS),
+    "labelkin.tabular._schema.Schema": lambda schema: _check_state(schema, _SCHEMA),
     "labelkin.tree._tree.C45Tree": lambda tree: _check_tree(tree, np.iinfo(np.int32).max),
 }
 """Full name of a type → the check of its objects, which raises ValueError; also for subclasses."""

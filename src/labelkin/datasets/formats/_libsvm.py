@@ -10,9 +10,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import load_svmlight_file
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason, shorten
+from labelkin._utils.untrusted import check_json
 from labelkin.datasets.formats._columns import Labels, check_unique, split_names
 from labelkin.datasets.formats._content import (
     check_content,
@@ -25,6 +28,7 @@ from labelkin.datasets.formats._content import (
 _MARK = b"# labelkin "
 # A number that may be beyond the range of doubles: a large exponent or very many digits.
 _LARGE = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
+_COMMENT = {"n_features": int, "n_labels": int, "feature_names": [str], "label_names": [str]}
 _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 
 
@@ -97,8 +101,6 @@ def read_libsvm(
         As `read_arff` describes; ``data`` is CSR, ``feature_names`` is None where unknown.
 
     """
-    from sklearn.datasets import load_svmlight_file  # slow to import
-
     lines = _Lines(io.BytesIO(read_unpacked(path)))
     head = _read_head(lines.first, path)
     width = n_features if n_features is not None else head.n_features
@@ -132,21 +134,18 @@ def _read_head(first: bytes, path: str | Path) -> _Head:
         return _Head()
     try:
         found = json.loads(first[len(_MARK) :])
-        head = _Head(
-            n_features=int(found["n_features"]), n_labels=int(found["n_labels"]), zero_based=False
-        )
-        for key, count in (("feature_names", head.n_features), ("label_names", head.n_labels)):
-            names = found.get(key)
-            if names is None:
-                continue
-            if not all(isinstance(name, str) for name in names) or len(names) != count:
-                raise ValueError(key)
-            check_unique(names, key.removesuffix("s").replace("_", " "), path, 1)
-            setattr(head, key, names)
-    except FormatError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        check_json(found, _COMMENT)
+        head = _Head(zero_based=False, **found)
+        for names, size in (
+            (head.feature_names, found["n_features"]),
+            (head.label_names, found["n_labels"]),
+        ):
+            if names is not None and len(names) != size:
+                raise ValueError("a name is missing")
+    except (ValueError, KeyError, RecursionError):
         raise FormatError(path, "the labelkin comment is damaged; remove it", 1) from None
+    check_unique(head.feature_names or [], "feature name", path, 1)
+    check_unique(head.label_names or [], "label name", path, 1)
     return head
 
 
@@ -169,28 +168,24 @@ def _indicator(
     flat = np.array([value for row in ids for value in row], dtype=np.float64)
     if not (np.isfinite(flat) & (flat == np.floor(flat)) & (np.abs(flat) < 2**53)).all():
         raise FormatError(path, "a label id is not an integer")
-    distinct, column = np.unique(flat.astype(np.int64), return_inverse=True)
+    classes = np.unique(flat).astype(np.int64)
     n_labels, names = _declared(labels, head)
     if n_labels is None:
-        n_labels, names = distinct.size, [str(label) for label in distinct.tolist()]
+        n_labels, names = classes.size, [str(label) for label in classes.tolist()]
     else:
-        from_one = distinct.size > 0 and distinct[0] > 0 and distinct[-1] == n_labels
+        from_one = classes.size > 0 and classes[0] > 0 and classes[-1] == n_labels
         first = int(from_one and head.n_labels is None)
-        outside = distinct[(distinct < first) | (distinct >= n_labels + first)]
+        outside = classes[(classes < first) | (classes >= n_labels + first)]
         if outside.size:
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
-        column = (distinct - first)[column]
-    check_width(n_labels, "labels", path)
+        check_width(n_labels, "labels", path)
+        classes = np.arange(first, n_labels + first)
     if n_labels < 1:
         raise FormatError(
             path, "no label occurs; pass labels= (their names or number)", None, "labels"
         )
-    row = np.repeat(np.arange(len(ids)), [len(row_ids) for row_ids in ids])
-    target = sparse.csr_matrix(
-        (np.ones(row.size, dtype=np.uint8), (row, column)), shape=(len(ids), n_labels)
-    )
-    target.data[:] = 1  # an id given twice is one label
-    return target, names
+    encoder = MultiLabelBinarizer(classes=classes.tolist(), sparse_output=True)
+    return sparse.csr_matrix(encoder.fit_transform(ids), dtype=np.uint8), names
 
 
 def write_libsvm(
