@@ -78,13 +78,8 @@ def run(data, n, marks, results):
         model = KernelRidgeLOOClassifier(random_state=0)
     elif marks != "rule":
         size = int(marks)
-        model._limits = Limits(
-            max_eigen=size,
-            direct_work=0.1,
-            landmark_work=n * size**2,
-            landmark_entries=n * size,
-            min_landmarks=size,
-        )
+        limits = Limits(exact_rows=size, part_work=0.1, landmark_work=n * size**2)
+        model.set_params(effort=limits)
     start = time.process_time()
     model.fit(X, Y)
     taken = time.process_time() - start

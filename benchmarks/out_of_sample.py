@@ -20,6 +20,7 @@ import argparse
 import numpy as np
 from _common import folds
 from _tables import tables
+from scipy.special import expit
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -29,6 +30,7 @@ from sklearn.ensemble import (
 from labelkin import BinaryRelevanceClassifier, KinEnsembleClassifier
 from labelkin.kin._views import as_float_rows
 from labelkin.metrics import average_precision, coverage, ranking_loss
+from labelkin.rows import as_rows
 
 N_TRAIN, N_TEST, N_LABELS, N_FEATURES, N_FACTORS = 400, 1500, 150, 30, 6
 
@@ -63,10 +65,8 @@ PEERS = {
 
 def member_proba(model, X):
     """Return the probabilities by each member of a Kin ensemble alone."""
-    X = as_float_rows(X, model._dense)
-    rows = {name: view(X) for name, view in model.views_.items()}
-    scores = [member.scores(rows[member.view]) for member in model.estimators_]
-    return model._stacking._stage.member_proba(scores)
+    scores = model._member_scores(as_float_rows(as_rows(X), model._dense).gather())
+    return expit(model.combination_.member_log_odds(scores))
 
 
 def compare(X, Y, jobs):

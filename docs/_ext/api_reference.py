@@ -36,7 +36,11 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
     ),
     ("metrics", "Metrics and splitting"): (
         "How good predictions are, and which rows to measure it on.",
-        {"metrics": "Metrics", "model_selection": "Splitting"},
+        {
+            "metrics": "Metrics",
+            "model_selection": "Splitting",
+            "evaluation": "Comparisons and their report",
+        },
     ),
     ("data", "Datasets and tables"): (
         "Reading, describing and writing data.",

@@ -252,8 +252,9 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     def _validate(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, Labels]:
         """Validate training data; set the attributes that describe them."""
         X, y = self._validate_fit(X, y)
-        rows = as_rows(X)
-        labels = label_matrix(y, keep_sparse=self._keeps_sparse_labels()) if is_dask(y) else y
+        rows, labels = as_rows(X), y
+        if isinstance(rows, DaskRows):
+            rows, labels = rows.filled(), label_matrix(y, keep_sparse=self._keeps_sparse_labels())
         return rows, Labels(labels, check_weight(sample_weight, len(rows)))
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:

@@ -14,7 +14,7 @@ import pytest
 from labelkin.cli import evaluate, explain, export, fit, main, predict
 from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
-from labelkin.evaluation import count_known_rows, fingerprint
+from labelkin.evaluation._fingerprint import count_known_rows, fingerprint
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data

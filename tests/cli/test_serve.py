@@ -28,7 +28,7 @@ from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._decisions import Decision
 from labelkin.cli.serve import make_service
-from labelkin.explain import find_vectorizers
+from labelkin.explain._explain import find_vectorizers
 from labelkin.explain._occlusion import without_parts
 from labelkin.persistence import save_model
 from labelkin.serve import Limits, make_app

@@ -1,3 +1,4 @@
+import pickle
 import warnings
 
 import numpy as np
@@ -20,6 +21,7 @@ from labelkin import (
 )
 from labelkin.constraints import ConstraintSampler, draw_constraints
 from labelkin.datasets import load_digit_scenes
+from labelkin.ensemble._member import train_member
 from labelkin.ensemble._vpcme import reweight
 from labelkin.metrics import average_precision
 from labelkin.projection import feature_importances
@@ -453,3 +455,14 @@ def test_accuracy_on_yeast(paper_data):
     )
     assert ours > 0.74
     assert ours > base - 0.005
+
+
+@BOTH
+def test_a_trained_member_does_not_hold_the_training_data(Ensemble, data):
+    """Members are sent between processes, and all are held until the fit ends."""
+    X, Y = data
+    model = Ensemble(n_estimators=1, random_state=0)
+    training, seeds, _ = model._prepare(*model._validate_fit(X, Y), None)
+    member = train_member(training, seeds[0])
+    held = pickle.dumps((member.estimator, member.projection))
+    assert len(pickle.dumps(member)) < len(held) + 500

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from labelkin.evaluation import PEOPLE_METRICS, OutOfSample, print_figures
-from labelkin.evaluation._figures import evaluate_judged, label_figures
+from labelkin.evaluation._figures import (
+    PEOPLE_METRICS,
+    evaluate_judged,
+    label_figures,
+    print_figures,
+)
+from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, evaluate
 
 

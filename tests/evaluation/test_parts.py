@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from labelkin.evaluation import OutOfSample
-from labelkin.evaluation._curves import (
+from labelkin.evaluation._growth import fit_growth
+from labelkin.evaluation._mistakes import find_suspects, odds_against, worst_rows
+from labelkin.evaluation._predictions import (
+    OutOfSample,
     calibration_bins,
     counts_above,
     find_together,
@@ -14,8 +16,6 @@ from labelkin.evaluation._curves import (
     precision_recall,
     threshold_grid,
 )
-from labelkin.evaluation._growth import fit_growth
-from labelkin.evaluation._mistakes import find_suspects, odds_against, worst_rows
 
 
 def make_predictions(n=400, q=3, seed=0):
@@ -208,7 +208,6 @@ def test_labels_together():
     y = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
     found = OutOfSample(("a", "b", "c"), np.arange(4), y, 0 * y, y * 1.0, np.ones(3))
     together = find_together(found, 10)
-    assert together.labels == [0, 1]  # the third label has no rows
-    assert together.counts == [[3, 2], [2, 3]]
-    assert together.predicted == [[0, 0], [0, 0]]
-    assert together.share(0, 1) == pytest.approx(2 / 3)
+    assert together["labels"] == [0, 1]  # the third label has no rows
+    assert together["counts"] == [[3, 2], [2, 3]]
+    assert together["predicted"] == [[0, 0], [0, 0]]

@@ -10,7 +10,7 @@ from labelkin.rows import array_api_dispatch, is_device_array
 from support.data import make_data
 
 # All kinds of learners for few rows: exact kernels by one factorisation, refined ones, topics.
-LIMITS = {"max_eigen": 20, "refined_labels": 3, "refine_rows": 40, "topics": 6, "device_rows": 0}
+LIMITS = {"exact_rows": 40, "refined_labels": 3, "topics": 6}
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
@@ -42,8 +42,8 @@ def fit(X, Y, **limits):
 @pytest.mark.parametrize("kind", ["table", "texts", "parts", "few rows"])
 def test_arrays_on_a_device_give_the_same_model_and_predictions_there(xp, kind):
     X, Y = make_texts() if kind == "texts" else make_table()
-    limits = {"texts": {"dense_entries": 1_000}, "parts": {"direct_work": 150 * 80**2}}
-    limits = limits.get(kind, {"max_eigen": 1_000} if kind == "few rows" else {})
+    limits = {"texts": {"dense_entries": 1_000}, "parts": {"part_work": 150 * 80**2}}
+    limits = limits.get(kind, {"exact_rows": 1_000} if kind == "few rows" else {})
     rows = sparse.csr_matrix(X) if kind == "texts" else X
     here = fit(rows, Y, **limits)
     with array_api_dispatch():
@@ -67,7 +67,7 @@ def test_large_texts_on_a_device_are_stored_sparse(xp):
     stored = {
         name: type(getattr(member.learners[0], "rows_", None)) for name, member in model.members_
     }
-    assert stored["idf_rbf"] is sparse.csr_matrix
+    assert stored["raw_laplacian"] is sparse.csr_matrix
     assert stored["topics_rbf"] is np.ndarray
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn import config_context
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.pipeline import make_pipeline
@@ -10,17 +10,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelkin import KinEnsembleClassifier
 from labelkin.calibration._logistic import fit_logistic
-from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._member_curves import smooth_targets
+from labelkin.kin import Limits
+from labelkin.kin._combination import Combination, smooth_targets
+from labelkin.kin._learners import TreesLearner
 from labelkin.kin._sample_weight import repeat_rows
-from labelkin.kin._stacking import Stage
-from labelkin.kin._trees import TreesLearner
-from labelkin.kin._weights import Candidate
 from labelkin.linear._learner import LogisticLearner
-from labelkin.rows import Labels
+from labelkin.rows import Labels, as_rows
 from support.data import make_data
-
-EQUAL = [(Candidate((0, 1), np.inf), 0.5), (Candidate((0, 1), 0.1), 0.5)]
 
 
 @pytest.fixture(scope="module")
@@ -48,37 +44,23 @@ def test_pooled_logistic_regression(stage_data):
 
 def test_smoothed_targets(stage_data):
     _, Y, _, weight, again = stage_data
-    np.testing.assert_allclose(smooth_targets(Y, weight)[again], smooth_targets(Y[again]))
-
-
-def test_the_correction(stage_data):
-    scores, Y, _, weight, again = stage_data
-    log_odds = 3 * (scores[0] - 0.5)
-    weighted, repeated = LabelCorrection(0.5), LabelCorrection(0.5)
-    found = weighted.fit_scores(log_odds, Y, np.arange(90), weight)
-    # Ridges are chosen by leaving a row out, with its copies or without.
-    expected = repeated.fit_scores(log_odds[again], Y[again], again)
-    assert np.abs(expit(found[again]) - expit(expected)).max() < 0.04
-    plain = LabelCorrection(0.5).fit_scores(log_odds, Y, np.arange(90))
-    assert np.abs(expit(found) - expit(plain)).max() > 0.04
+    weighted, repeated = (smooth_targets(one, 0.3) for one in (Labels(Y, weight), Labels(Y[again])))
+    np.testing.assert_allclose(weighted.Y[again], repeated.Y)
 
 
 @pytest.mark.parametrize("scale", ["deviation", "log_odds"])
 def test_curves_and_member_weights(stage_data, scale):
-    """The second stage without a correction is that of repeated rows."""
-    scores, Y, fold_of, weight, again = stage_data
+    """The second stage is that of repeated rows."""
+    scores, Y, _, weight, again = stage_data
+    limits = Limits(few_rows=1)  # whose effect depends on the number of rows
 
     def fit(rows, weight):
-        stage = Stage([scale] * 2, EQUAL, None, 0.0, 10**6, 0)
-        return stage.fit([s[rows] for s in scores], Y[rows], fold_of[rows], None, weight)
+        labels = Labels(Y[rows], weight)
+        return Combination(limits, [scale] * 2).fit([s[rows] for s in scores], labels)
 
     weighted, repeated = fit(slice(None), weight), fit(again, None)
-    # The share of equal weights depends on the number of rows, which is larger with copies.
-    assert np.abs(weighted.weights_ - repeated.weights_).max() < 0.05
-    for ours, theirs in zip(weighted.curves_, repeated.curves_, strict=True):
-        np.testing.assert_allclose(ours(scores[0]), theirs(scores[0]), atol=1e-5)
-    gap = weighted.proba(scores)[0] - repeated.proba(scores)[0]
-    assert np.abs(gap).max() < 0.03
+    np.testing.assert_allclose(weighted.label_weights_, repeated.label_weights_, atol=1e-3)
+    np.testing.assert_allclose(weighted.proba(scores), repeated.proba(scores), atol=1e-3)
 
 
 def test_trees_and_logistic_regression_follow_the_weights():
@@ -87,24 +69,24 @@ def test_trees_and_logistic_regression_follow_the_weights():
     both, labels = np.vstack([X, X]), np.vstack([Y, 1 - Y])
     weight = np.repeat([1.0, 0.01], 100)
     fold_of = np.tile(np.arange(100) % 5, 2)
-    trees = TreesLearner(ExtraTreesRegressor(20, min_samples_leaf=2), n_groups=5)
+    trees = TreesLearner(ExtraTreesRegressor(20, min_samples_leaf=2), 0.6)
     for learner, cut in ((trees, 0.5), (LogisticLearner(), 0.0)):
         for w, expected in ((weight, Y), (weight[::-1].copy(), 1 - Y)):
-            if learner is trees:
-                scores = learner.fit_scores(both, labels, 0, fold_of, weight=w)
-            else:
-                scores = learner.fit_scores(both, Labels(labels, w), 0, fold_of)
+            scores = learner.fit_scores(as_rows(both), Labels(labels, w), 0, fold_of)
             assert np.mean((scores[:100] > cut) == expected) > 0.75
             assert np.mean((learner.scores(X) > cut) == expected) > 0.85
 
 
 def test_rows_repeated_by_weight():
-    np.testing.assert_array_equal(repeat_rows(np.array([2.0, 1.0, 3.0])), [0, 0, 1, 2, 2, 2])
+    def repeat(weight):
+        return repeat_rows(Labels(np.zeros((len(weight), 1)), weight))
+
+    np.testing.assert_array_equal(repeat(np.array([2.0, 1.0, 3.0])), [0, 0, 1, 2, 2, 2])
     weight = np.random.RandomState(0).rand(1000)
-    counts = np.bincount(repeat_rows(weight), minlength=1000)
+    counts = np.bincount(repeat(weight), minlength=1000)
     assert counts.sum() == 10_000
     np.testing.assert_allclose(counts, 10 * weight / weight.mean(), atol=1)
-    assert len(repeat_rows(np.full(5, 1e9))) == 50
+    assert len(repeat(np.full(5, 1e9))) == 50
 
 
 @pytest.fixture(scope="module")

@@ -41,11 +41,18 @@ def rank_deficient(rng):
     return np.vstack([X, X[:20]]), (np.vstack([X, X[:20]])[:, :3] > 0).astype(int)
 
 
-@pytest.mark.parametrize("data", [measurements, counts, codes, rank_deficient])
-def test_same_as_python(data):
+PARTS = Limits(exact_rows=60, part_work=160 * 90**2)
+LANDMARKS = Limits(exact_rows=60, max_parts=0)
+KINDS = [(data, "medium") for data in (measurements, counts, codes, rank_deficient)]
+
+
+@pytest.mark.parametrize(
+    ("data", "effort"), [*KINDS, (measurements, PARTS), (measurements, LANDMARKS)]
+)
+def test_same_as_python(data, effort):
     X, Y = data(np.random.default_rng(0))
     train, test = X[:-40], X[-40:]
-    model = KinEnsembleClassifier(**SMALL).fit(train, Y[:-40])
+    model = KinEnsembleClassifier(**SMALL, effort=effort).fit(train, Y[:-40])
     found, labels = run(to_onnx(model), test)
     np.testing.assert_allclose(found, model.predict_proba(test), rtol=0, atol=1e-7)
     np.testing.assert_array_equal(labels, model.predict(test))

@@ -31,7 +31,7 @@ def command(
     from labelkin import KinEnsembleClassifier, MLkNNClassifier, VPCMEClassifier
     from labelkin.cli._pictures import draw_scenes
     from labelkin.datasets import load_digit_scenes
-    from labelkin.evaluation import PEOPLE_METRICS, print_figures
+    from labelkin.evaluation._figures import PEOPLE_METRICS, print_figures
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
@@ -65,7 +65,7 @@ def _fit_and_evaluate(
     """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from labelkin.evaluation import PEOPLE_METRICS
+    from labelkin.evaluation._figures import PEOPLE_METRICS
     from labelkin.metrics import evaluate
 
     train, test = scenes.split == 0, scenes.split == 1
@@ -78,7 +78,7 @@ def _fit_and_evaluate(
     runs = {}
     with Progress(*columns, console=console) as progress:
         for name, model in models.items():
-            total = getattr(model, "n_estimators", None)  # None: the bar moves to and fro
+            total = getattr(model, "n_estimators", None)  # None: an indeterminate bar
             task = progress.add_task(name, total=total, done="")
             if total is not None:
 

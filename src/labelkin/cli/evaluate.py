@@ -292,7 +292,7 @@ def _refuse_training_options(context: typer.Context) -> None:
 
 def _parse_metrics(text: str | None) -> list[str]:
     from labelkin._utils.names import did_you_mean
-    from labelkin.evaluation import PEOPLE_METRICS
+    from labelkin.evaluation._figures import PEOPLE_METRICS
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}

@@ -62,7 +62,7 @@ def command(
     decision = parse_decision(deciding)
     candidates = find_candidates(choice, decision)
     from labelkin.decisions import learn_thresholds
-    from labelkin.evaluation import fingerprint
+    from labelkin.evaluation._fingerprint import fingerprint
     from labelkin.persistence import save_model
 
     # Read the table and find what its columns are.

@@ -148,6 +148,8 @@ class Member:
         if data.space is not None and in_space:
             self.projection = RowSpaceProjection.of_span(self.projection, data.space, self._W)
             share_row_space(self.estimator, self.projection, self._W)
+        # A trained member does not hold what all share: it may be sent between processes.
+        del self._data, self._sampler, self._rng, self._weights, self._W, self.rows
         return wrong
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.files import open_for_writing
+from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin.evaluation._figures import (
     FEW_ROWS,
@@ -263,8 +264,7 @@ class Evaluation:
         if more := len(self.per_label) - len(shown):
             few = len(self.per_label) - len(judged)
             remark = f", {few:,} of them in fewer than {FEW_ROWS} rows" if few else ""
-            more_labels = f"{more:,} label{'s'[: more != 1]}"
-            console.print(f"… and {more_labels}{remark} (--per-label)", markup=False)
+            console.print(f"… and {plural(more, 'label')}{remark} (--per-label)", markup=False)
 
     def __str__(self) -> str:
         file = StringIO()

@@ -10,6 +10,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, Metric, evaluate
 
+_STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
 FEW_ROWS = 10
 """Labels with fewer rows are judged roughly at best."""
 
@@ -152,7 +153,7 @@ def _figures_table(
 ) -> Any:
     """Return a table of some methods."""
     Text = import_optional("rich.text", "cli").Text
-    table = _new_table()
+    table = import_optional("rich.table", "cli").Table(**_STYLE)
     table.add_column("", no_wrap=True)
     for name in methods:
         style = "bold" if name == best else ""
@@ -164,11 +165,6 @@ def _figures_table(
         style = "dim" if title.endswith(" time") else ""
         table.add_row(title, *shown, *([meaning] if meanings else []), style=style)
     return table
-
-
-def _new_table() -> Any:
-    table = import_optional("rich.table", "cli").Table
-    return table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
@@ -207,7 +203,7 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
 def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     """Return the rows of `label_figures` as a table."""
     Text = import_optional("rich.text", "cli").Text
-    table = _new_table()
+    table = import_optional("rich.table", "cli").Table(**_STYLE)
     table.add_column("label, worst first (%)")
     for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
         table.add_column(title, justify="right", no_wrap=True)

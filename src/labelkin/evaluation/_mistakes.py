@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 from labelkin._utils.names import abbreviate
 from labelkin.base import Array
 from labelkin.evaluation._predictions import OutOfSample
-from labelkin.explain import describe_row, explain, find_vectorizers
+from labelkin.explain._explain import describe_row, explain, find_vectorizers
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation

@@ -1,20 +1,16 @@
 """The page: everything about an evaluation, in one file that needs no network."""
 
+import platform
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import labelkin
-from labelkin._utils.names import abbreviate
+from labelkin._utils.names import abbreviate, plural
+from labelkin._utils.optional import installed_version
 from labelkin._utils.pages import render_page
-from labelkin.evaluation._card import model_card
-from labelkin.evaluation._curves import (
-    find_together,
-    label_curves,
-    pooled_curves,
-    sparkline,
-    threshold_grid,
-)
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     MEANINGS,
@@ -22,10 +18,18 @@ from labelkin.evaluation._figures import (
     label_figures,
     summarise,
 )
+from labelkin.evaluation._fingerprint import fingerprint
 from labelkin.evaluation._growth import draw_growth, measure_growth
 from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
-from labelkin.evaluation._predictions import OutOfSample
-from labelkin.explain import describe_row, find_vectorizers
+from labelkin.evaluation._predictions import (
+    OutOfSample,
+    find_together,
+    label_curves,
+    pooled_curves,
+    sparkline,
+    threshold_grid,
+)
+from labelkin.explain._explain import describe_row, find_vectorizers
 from labelkin.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
 _LABELS = 500
 _TOGETHER = 20
 _SUSPECTS = 30
+_PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 
 
 def render_report(
@@ -109,7 +114,7 @@ def render_report(
         are_probabilities=once.are_probabilities,
         card=[
             (abbreviate(name, NAME), abbreviate(value, 4 * WORDS))
-            for name, value in [*card, *model_card(found, source, schema, command)]
+            for name, value in [*card, *_model_card(found, source, schema, command)]
         ],
         command=next_command,
     )
@@ -123,8 +128,8 @@ def _headline(found: "Evaluation", how: str) -> str:
     if mean is not None:
         value = f"{100 * mean:.1f} %" if metric.percent else f"{mean:.2f}"
     n, q = found.y.shape
-    rows, labels = f"{n:,} row{'s'[: n != 1]}", f"{q:,} label{'s'[: q != 1]}"
-    return f"{best.title}: {metric.title} {value} {how} ({rows}, {labels})"
+    size = f"{plural(n, 'row')}, {plural(q, 'label')}"
+    return f"{best.title}: {metric.title} {value} {how} ({size})"
 
 
 def _remarks(found: "Evaluation", once: OutOfSample) -> list[str]:
@@ -180,3 +185,52 @@ def _curves(once: OutOfSample, labels: list[dict[str, Any]]) -> dict[str, Any]:
         "are_probabilities": once.are_probabilities,
         "rows": len(once.y),
     }
+
+
+def _model_card(
+    found: "Evaluation", source: Any, schema: Any, command: str | None
+) -> list[tuple[str, str]]:
+    """Return names and values of the facts about an evaluation.
+
+    `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
+    """
+    y, best, settings = found.y, found.results[found.best], found.settings
+    digest = sha256("".join(fingerprint(found.X)).encode()).hexdigest()
+    card = [("data", Path(source).name)] if source else []
+    if schema is not None:
+        kinds: dict[str, list[str]] = {}
+        for name, kind in (schema.columns or {}).items():
+            kinds.setdefault(f"{kind.replace('_', ' ')} columns", []).append(name)
+        card += [(kind, ", ".join(names)) for kind, names in kinds.items()]
+        card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
+    if source and Path(source).is_file():
+        card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
+    card += [
+        ("rows", f"{len(y):,}"),
+        ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
+        ("fingerprint of the rows", digest[:16]),
+    ]
+    if best.models:
+        model = getattr(best.models[0], "pipeline_", best.models[0])
+        model = model.steps[-1][1] if hasattr(model, "steps") else model
+        name = "" if found.best == best.title else f" ({found.best})"
+        parameters = model.get_params(deep=False).items()
+        card += [
+            ("method", f"{best.title}{name}, {type(model).__name__}"),
+            ("settings", ", ".join(f"{key}={value!r}" for key, value in parameters)),
+        ]
+    if settings:
+        how = f"{found.n_done} folds"
+        how += ", labels spread evenly" if settings["stratified"] else ", drawn at random"
+        if settings["repeats"] > 1:
+            how += f", {settings['repeats']} repetitions (the curves and rows are of the first)"
+        card += [("evaluation", how), ("seed", str(settings["seed"]))]
+    versions = {name: installed_version(name) for name in _PACKAGES}
+    listed = [f"Python {platform.python_version()}"]
+    listed += [f"{name} {version}" for name, version in versions.items() if version]
+    return [
+        *card,
+        ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
+        ("versions", ", ".join(listed)),
+        *([("command", command)] if command else []),
+    ]

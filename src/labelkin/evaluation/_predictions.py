@@ -1,11 +1,18 @@
-"""Predictions of rows by models that did not see them in training."""
+"""Predictions of rows by models that did not see them in training, and curves of their labels."""
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from labelkin.base import Array
+
+_POINTS = 60  # of a precision-recall curve
+_BINS = 10
+# Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie.
+_TAIL = [0.001, 0.002, 0.005]
+_STEPS = [0.0, *_TAIL, *(i / 100 for i in range(1, 100)), *(1 - x for x in reversed(_TAIL))]
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,94 @@ class OutOfSample:
         fitted = np.clip(fitted, smallest, 1 - smallest).reshape(self.scores.shape)
         given = np.clip(self.scores, smallest, 1 - smallest)
         return np.where(np.abs(fitted - 0.5) < np.abs(given - 0.5), fitted, given)
+
+
+def threshold_grid(found: OutOfSample) -> Array:
+    """Return the thresholds a reader can choose, in increasing order."""
+    if found.are_probabilities:
+        return np.round(_STEPS, 3)
+    return np.unique(np.quantile(found.scores, np.linspace(0, 1, len(_STEPS))))
+
+
+def counts_above(y: Array, scores: Array, grid: Array) -> tuple[Array, Array]:
+    """Return how many rows with and without a label have a score above each threshold.
+
+    `y` and `scores` have the shape (n,); the results have one entry per threshold.
+    """
+    parts = [np.sort(scores[y.astype(bool) == has]) for has in (True, False)]
+    with_label, without = (len(p) - np.searchsorted(p, grid, side="right") for p in parts)
+    return with_label, without
+
+
+def label_curves(found: OutOfSample, label: int, grid: Array) -> dict[str, Any]:
+    """Return all curves of one label, as values that JSON can hold.
+
+    ``hits`` and ``wrong`` count the rows above each threshold that have the label and that do
+    not; ``recall`` and ``precision`` are thousandths; ``bins`` holds mean probability in
+    thousandths, rows with the label, and rows.
+    """
+    y, scores = found.y[:, label], found.scores[:, label]
+    hits, wrong = counts_above(y, scores, grid)
+    recall, precision = precision_recall(y, scores, _POINTS)
+    return {
+        "rows": int(found.support[label]),
+        "hits": hits.tolist(),
+        "wrong": wrong.tolist(),
+        "recall": np.round(1000 * recall).astype(int).tolist(),
+        "precision": np.round(1000 * precision).astype(int).tolist(),
+        "bins": calibration_bins(y, scores) if found.are_probabilities else [],
+    }
+
+
+def pooled_curves(found: OutOfSample, grid: Array) -> dict[str, Any]:
+    """Return the curves of all labels together, one threshold for all."""
+    y, scores = found.y.reshape(-1, 1), found.scores.reshape(-1, 1)
+    names = ("all labels",)
+    return label_curves(OutOfSample(names, found.rows, y, y, scores, np.zeros(1)), 0, grid)
+
+
+def precision_recall(y: Array, scores: Array, most: int) -> tuple[Array, Array]:
+    """Return a precision-recall curve by increasing recall, thinned to at most `most` points."""
+    from sklearn.metrics import precision_recall_curve
+
+    if not y.any():
+        return np.zeros(0), np.zeros(0)
+    precision, recall, _ = precision_recall_curve(y, scores)
+    precision, recall = precision[::-1][1:], recall[::-1][1:]  # the first point is a convention
+    if len(recall) > most:
+        kept = np.unique(np.searchsorted(recall, np.linspace(recall[0], recall[-1], most)))
+        recall, precision = recall[kept], precision[kept]
+    return recall, precision
+
+
+def calibration_bins(y: Array, scores: Array) -> list[list[int]]:
+    """Return mean probability (thousandths), positives and rows of each tenth that has rows."""
+    place = np.minimum((scores * _BINS).astype(int), _BINS - 1)
+    rows = np.bincount(place, minlength=_BINS)
+    total = np.bincount(place, scores, _BINS)
+    positives = np.bincount(place, y, _BINS)
+    return [
+        [round(1000 * total[i] / rows[i]), int(positives[i]), int(rows[i])]
+        for i in range(_BINS)
+        if rows[i]
+    ]
+
+
+def sparkline(curves: dict[str, Any], width: int = 72, height: int = 24) -> str:
+    """Return the points of the precision-recall curve of `label_curves` in a small drawing."""
+    pairs = zip(curves["recall"], curves["precision"], strict=True)
+    points = ((1 + (width - 2) * r / 1000, 1 + (height - 2) * (1 - p / 1000)) for r, p in pairs)
+    return " ".join(dict.fromkeys(f"{x:.0f},{y:.0f}" for x, y in points))
+
+
+def find_together(found: OutOfSample, most: int) -> dict[str, Any]:
+    """Return how often the `most` most frequent labels occur in pairs, and are predicted so.
+
+    ``labels`` are the labels in the order of their frequency, ``counts`` the rows with both labels
+    of a pair, and ``predicted`` those predicted to have both.
+    """
+    order = np.argsort(-found.support, kind="stable")[:most]
+    order = order[found.support[order] > 0]
+    y, labels = (part[:, order].astype(np.int64) for part in (found.y, found.labels))
+    pairs = {"counts": (y.T @ y).tolist(), "predicted": (labels.T @ labels).tolist()}
+    return {"labels": order.tolist(), **pairs}

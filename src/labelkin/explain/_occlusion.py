@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
-from labelkin.base import Array, Matrix, is_dask
-from labelkin.rows import to_numpy
+from labelkin.base import Array, Matrix
+from labelkin.rows import as_rows, to_numpy
 
 CHANGED = "change of the log odds when a word or value is removed"
 
@@ -36,7 +36,7 @@ def typical_values(X: Any) -> Array:
     taken for the median of every feature. Of rows in blocks, a sample comes into memory.
     """
     step = -(-X.shape[0] // _MAX_ROWS)
-    X = X.take(np.arange(0, X.shape[0], step)).gather() if is_dask(X) else X[::step, :]
+    X = as_rows(X).take(np.arange(0, X.shape[0], step)).gather()
     if sparse.issparse(X):
         mean, squares = (np.asarray(part.mean(axis=0)).ravel() for part in (X, X.multiply(X)))
         return np.stack([np.zeros(X.shape[1]), np.sqrt(np.maximum(squares - mean**2, 0))])

@@ -1,4 +1,4 @@
-"""The Kin ensemble: kernels, constraint projections and trees, stacked."""
+"""The Kin ensemble: kernels, constraint projections, trees and a linear model, combined."""
 
 from numbers import Integral
 from typing import Any
@@ -11,118 +11,83 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
-from labelkin.base import (
-    Array,
-    Matrix,
-    MultiLabelClassifier,
-    check_weight,
-    is_dask,
-    label_matrix,
-    random_seed,
-)
+from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import DECISIONS, LabelDecision
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kin._combination import fit_combination
 from labelkin.kin._explain import explain_kin
-from labelkin.kin._folds import draw_folds
-from labelkin.kin._learners import LearnerGroup, mean_out_of_sample
+from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._limits import EFFORTS, Limits, Shape, limits_of
 from labelkin.kin._plan import Planner
 from labelkin.kin._sample_weight import repeat_rows
-from labelkin.kin._stacking import Stacking
-from labelkin.kin._views import (
-    View,
-    as_float_rows,
-    has_sparse_rows,
-    is_binary,
-    is_weighted,
-    learn_views,
-    rows_on_host,
-    sparse_on_host,
-    stored_values,
-    word_view,
-)
-from labelkin.linear._learner import LogisticLearner
+from labelkin.kin._views import View, apply_view, as_float_rows, learn_views
 from labelkin.metrics import METRICS
-from labelkin.rows import HOST, Labels, Place, as_rows, to_device_of, to_numpy
+from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
 # Queries scored at a time, which bounds the memory of ``predict``.
 _QUERY_ROWS = 4_096
 
 
 class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
-    """An ensemble of kernels, linear models, constraint projections and trees, without tuning.
+    """An ensemble of kernels, constraint projections, trees and a linear model, without tuning.
 
     It is the method to try first: no parameter needs to be chosen, the probabilities are
     calibrated, and `oob_score_` estimates how good predictions of new samples are.
 
-    The members are of different kinds. All of them use the same 10 to 20 folds of the
-    training rows, and score the rows of each fold after learning from the other folds:
+    **Views.** The rows are rescaled in several ways, without labels. Rows that look like texts
+    (hardly any column is a measurement: mostly not zero, or negative) have the words as given, the
+    roots of words weighted by log(n / rows with the word), and *topics*, the leading singular
+    directions of weighted words. Tables have the features as given, their ranks, and the features
+    divided by their standard deviations.
 
-    - Kernel ridge regressions on several *views* of the features, with a width chosen by the
-      closed-form leave-one-out error. Two views are always used: the features as given, and rows
-      scaled to length 1 if their lengths differ. Rows that look like texts (most values are zero,
-      and few columns are dense or negative) have two more: words weighted by log(n / rows with
-      the word), and the square roots of these weights; with many words also their leading
-      singular directions, the *topics*. Other rows have features divided by their standard
-      deviation, and their ranks. (Texts use features divided by their standard deviation instead
-      of the features as given where that lowers the error.) The kernels are RBF, and on two of
-      the views (on one if all features are 0 or 1) Laplacian, exp(−|x − z|₁ / c).
-      With 100 labels or more, these have the width and ridge of the least log loss. The scores
-      without a fold have a closed form.
-    - A logistic regression of all labels at once, as in `MultiLabelLogisticRegression`, on
-      weighted words or on features divided by their standard deviation.
-    - Kernel ridge regressions on constraint projections of the last view but the topics. Pairs are
-      drawn as in the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 55 % of the folds,
-      and the directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only
-      folds outside the bag are scored, because no pair depends on their labels.
-    - On small tables, Laplacian kernel ridge regressions on ranks of the features, each multiplied
-      by the importance of the feature in a small forest that is grown on such a bag.
-    - Extremely randomised trees for all labels together, and a random forest for each label alone
-      where that takes little time (and features are fewer than rows, or no words); else, for rows
-      that are not texts, one for all labels. Ten groups of trees, each grown on 63 % of the folds,
-      score the other folds.
+    **Members.** All of them use the same ten folds of the training rows, and score the rows of each
+    fold after learning from other folds.
 
-    Which of these are fitted depends on the size of the data and on `effort`: see Notes.
+    - Kernel ridge regressions, with a width chosen by the closed-form leave-one-out error. Texts: a
+      Gaussian kernel of the topics and Laplacian kernels exp(−|x − z| / c) of words and of their
+      roots. Tables: a Gaussian kernel of the features and a Laplacian kernel of the ranks, with
+      sums of absolute differences. The scores without a fold have a closed form.
+    - Kernel ridge regressions on constraint projections of the topics or ranks. Pairs are drawn as
+      in the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 60 % of the folds, and the
+      directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
+      outside the bag are scored, because no pair depends on their labels.
+    - Trees: a random forest for each label alone where that takes little time (tables), else
+      extremely randomised trees of all labels together. Ten groups of trees, each grown on 60 % of
+      the folds, score the other folds.
+    - A logistic regression of all labels at once, for tables and for texts of 3,000 rows or more.
 
-    The scores s of the members are combined by their leave-fold-out scores of the training rows:
+    Which of these are fitted depends on the size of the data and on `effort`: see Notes. What each
+    member is worth was measured; see the user guide.
 
-        ℓₘ = aₘ z(s) + bₘ               log odds, by a logistic curve for each label
-        P  = σ(a Σ wₘ ℓₘ + b)           one weight per member, and differences between labels
-        P  ← P + ½ (ℓ − mean ℓ) B       B: ridge regression of y − P on all labels' log odds
+    **Combination.** By the leave-fold-out scores s of the training rows:
 
-    and one more logistic curve for each label. z(s) is s itself, or s on the scale of log odds,
-    asinh(s / 2p), where p is the label's share of positives; one choice is made for all
-    labels and members but logistic regression, by the log loss of held-out folds. The slopes of
-    rare labels are shrunk towards a slope shared by all labels. The weights are a mean of
-    candidates, from equal weights of all members to the best member alone; each candidate counts by
-    the share of resamples of the rows in which it predicts held-out rows best, and with few rows
-    equal weights have a share of their own. A logistic regression with a ridge estimates how the
-    weights of a label differ from these; half of the difference is applied, and less with few rows.
-    The third line is left out if it does not predict held-out folds clearly better, or if a fold
-    has fewer than 50 rows or fewer rows than there are labels.
+        ℓₘ = aₘ z(s) + bₘ             calibrate: a logistic curve for each label
+        ℓ  = Σ wₘ ℓₘ                  weigh: one weight per member, and differences between labels
+        P  = σ(a ℓ + b)               calibrate: one more curve for each label
+
+    z(s) is s itself, or s on the scale of log odds, asinh(s / 2p), where p is the label's share of
+    positives; the log loss of held-out folds decides, for all members. The slopes of rare labels
+    are shrunk towards a slope shared by all labels. The weights are those of logistic regressions
+    with a ridge: of all labels together towards equal weights, of each label towards the weights
+    of all. A member whose weights are all below 1 % is dropped.
 
     Leave-one-out scores would not be sufficient: each is slightly biased away from the label of
-    its own row, and a regression on the scores of many labels recovers the label from this bias.
-    For the same reason, the estimates of the ensemble's own performance are cross-fitted: the
-    curves, the weights and the correction for a row are learned without its part of the folds.
+    its own row. For the same reason, the estimates of the ensemble's own performance are
+    cross-fitted: the curves and weights for a row are learned without its folds.
 
     Parameters
     ----------
-    n_projections : int, default=8
-        Number of regressions on constraint projections, and of those on weighted features.
-        Fewer are fitted, or none, if `effort` does not allow for them. 0: none.
+    n_projections : int, default=4
+        Number of regressions on constraint projections, if `effort` allows for them. 0: none.
     n_trees : int, default=None
-        Number of trees in each forest. 0: none. None: 100, and up to 500 on small data, where
-        they take little time; 100 to 200 in a forest for one label. Fewer or none are grown if
-        their leaves would take more than a quarter of a gigabyte.
+        Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
+        together. None are grown if their leaves would take more than a third of a gigabyte.
     effort : {"low", "medium", "high"} or Limits, default="medium"
-        How much training may cost. "medium": apart from the trees, the members take at most
-        about 150 seconds of one processor, and 55 MB of the fitted model. "low": a tenth of the
-        time, half of the size; "high": ten times both. On small data every value gives all
-        members. The first member (for texts, logistic regression) is always fitted. A
-        `labelkin.kin.Limits` sets single limits, as in ``Limits(seconds=600)``.
+        How much training may cost. "medium": the members take at most about 60 seconds of one
+        processor; "low": a tenth of that, "high": ten times. On small data every value gives all
+        members. The first member is always fitted. A `labelkin.kin.Limits` sets single limits, as
+        in ``Limits(seconds=600)``.
     decision : str, default="fixed"
         How probabilities become label sets. "fixed" predicts labels with a probability above
         one half, which is best for the Hamming loss; with "auto", "cardinality", "expected_f1"
@@ -143,8 +108,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     Attributes
     ----------
     members_ : list of (str, object)
-        Name and fitted member; all projections together are one. Its attribute `reason`
-        is the reason why it is part of the ensemble.
+        Name and fitted member; all projections together are one. Its attribute `reason` says
+        what it is.
     estimators_ : list
         The fitted members alone.
     left_out_ : dict of str to str
@@ -153,22 +118,20 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         Weight of each member, adding up to 1.
     label_weights_ : ndarray of shape (n_members, n_labels)
         The same for each label: the weights above, or near them.
-    corrected_ : bool
-        Whether the correction by other labels is part of the ensemble.
     member_scores_ : dict of str to float
         `oob_metric` of each member alone, of its cross-fitted probabilities.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
         Cross-fitted probabilities of the training samples: the members were fitted without the
-        sample's fold, and their curves, weights and the correction without a part of the folds
-        that contains it; to three digits. (After a one-dimensional target: one column per
-        class.) Widths, ridges, C, the scale of the curves, the slope that labels share, the
-        shares of the candidates for weights and whether there is a correction are those of the
-        whole training set.
+        sample's fold, and their curves and weights without two folds that contain it. (After a
+        one-dimensional target: one column per class.) Widths, ridges, C, the scale of the curves
+        and the slope that labels share are those of the whole training set.
     oob_indices_ : ndarray of int
-        The training samples whose probabilities these are: all of positive weight, unless there
-        are very many.
+        The training samples whose probabilities these are: those of positive weight, at most
+        20,000 of them.
     oob_score_ : float
         `oob_metric` of these: an estimate of its value on new samples.
+    combination_ : Combination
+        Curves and weights by which the scores of the members become probabilities.
     decision_ : LabelDecision
         Turns probabilities into label sets.
     views_ : dict of str to callable
@@ -184,35 +147,29 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     Notes
     -----
-    A cost model estimates the time and the size of each member from the numbers of rows, nonzero
-    values and labels. Members are planned in the order of their usefulness until `effort` is used
-    up. With up to 1,000 rows, a label has a ridge of its own in a kernel where that is better by
-    two standard errors of the leave-one-out error; with more, there is one ridge for all labels
-    and one factorisation of all rows; beyond 10,600 rows they are means over parts of the rows,
-    and beyond about 49,000 they are approximated from landmarks (Nyström). If the label
-    matrix has more than 10⁸ entries, as for a million rows and a thousand labels, logistic
-    regression is the only member, and out-of-sample scores exist for at most 20,000 rows
-    (`oob_indices_`). Small sparse matrices are made dense; large ones never are. A label that is
-    constant in training keeps its prior, (1 + samples with it) / (2 + samples).
+    A cost model estimates the time of each member from the numbers of rows, nonzero values and
+    labels. Members are planned in the order of their usefulness until `effort` is used up. With up
+    to 1,000 rows, a label has a ridge of its own in a kernel where that is better by two standard
+    errors of the leave-one-out error; with more, there is one ridge for all labels and one
+    factorisation of all rows; beyond 10,600 rows kernels are means over parts of the rows, and
+    beyond about 49,000 they are approximated from landmarks (Nyström). Out-of-sample scores exist
+    for at most 20,000 rows (`oob_indices_`). If the label matrix has more than 10⁸ entries, as for
+    a million rows and a thousand labels, logistic regression is the only member. Small sparse
+    matrices are made dense; large ones never are. A label that is constant in training keeps its
+    prior, (1 + samples with it) / (2 + samples).
 
-    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. With 4,000 rows
-    or more, logistic regression, topics and the combination of the members are then computed on the
-    device of X, and so are kernels of up to about 49,000 rows and projections of up to 10,600 rows.
-    Everything else, and everything on torch's mps, is computed on the host. The model is that of
-    the host up to rounding, and its arrays are on the host: ``predict`` copies the rows there, and
-    returns its result on the device of X. Large texts, which are dense on a device, become sparse
-    on the host, and the model is that of sparse rows.
+    With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels,
+    projections, topics and logistic regression are then computed on the device of X, and trees and
+    the combination on the host. The model is that of the host up to rounding, and its arrays are on
+    the host: ``predict`` copies the rows there, and returns its result on the device of X.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
-    landmarks. The host holds labels and out-of-sample scores, landmarks, and a sample of at most
-    10,000 rows for ranks and explanations. The model is the one of rows in memory with
-    ``effort=Limits().for_blocks()``, ``n_projections=0`` and ``n_trees=0``: probabilities agree to
-    10⁻⁸; those of sparse rows, whose logistic regression is in single precision, to 2 · 10⁻³.
+    landmarks. The host holds labels and out-of-sample scores, landmarks, and a sample of the rows
+    for ranks and explanations.
 
-    The design (the choice of members, the averaging of log odds, half of the correction) was
-    chosen on the paper's twelve datasets, so figures on these are slightly optimistic. All
-    parameters are learned from training rows only.
+    The design was chosen on splits inside the training parts of the paper's datasets and of others,
+    see the user guide. All parameters are learned from training rows only.
 
     Examples
     --------
@@ -242,7 +199,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def __init__(
         self,
-        n_projections: int = 8,
+        n_projections: int = 4,
         n_trees: int | None = None,
         *,
         effort: str | Limits = "medium",
@@ -283,197 +240,159 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         -------
         self
         """
-        X, y = self._validate_fit(X, y)
-        limits = limits_of(self.effort)
-        in_memory = not is_dask(X)
-        place = Place.of(X) if X.shape[0] >= limits.device_rows else HOST
-        if in_memory:
-            X = rows_on_host(X, limits)
-        else:  # rows stay in their blocks
-            X, y = X.filled().persist(), label_matrix(y)
-        weight, counted = check_weight(sample_weight, X.shape[0]), np.arange(X.shape[0])
-        all_labels, all_weights = y, weight
-        if weight is not None:
-            counted = np.flatnonzero(weight)
-            X = X[counted] if in_memory else X.take(counted)
-            y, weight = y[counted], weight[counted]
-        rng = check_random_state(self.random_state)
-        n, k = X.shape
-        self._dense = not has_sparse_rows(X) or n * k <= limits.dense_entries
-        X = as_float_rows(X, self._dense)
-        shape = Shape(n, k, y.shape[1], stored_values(X))
-        large = limits.is_large(shape)
-
-        # For explanations; of very many rows there is no kernel, so no row is shown
-        self._typical = typical_values(X)
-        self._label_bits = np.packbits(all_labels[:0] > 0 if large else all_labels > 0, axis=1)
-        self._row_weight = None if large else all_weights
+        limits, rng = limits_of(self.effort), check_random_state(self.random_state)
+        rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
         # Views: the same rows on several scales, learned without labels
-        self.views_: dict[str, View] = learn_views(
-            X,
-            random_seed(rng),
-            limits,
-            projected=in_memory and limits.affords_projections(shape, self.n_projections),
-            topics=in_memory and not large,
-            place=place,
-        )
-        weighted = is_weighted(X)
-        if large:
-            name = word_view(self.views_, weighted)
-            self.views_ = {name: self.views_[name]}
-        rows = {name: view(X) if in_memory else X.apply(view) for name, view in self.views_.items()}
+        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
+        viewed = {name: apply_view(view, rows) for name, view in self.views_.items()}
 
-        # Folds: each learner scores their rows by what it learned from the others
-        fold_of = draw_folds(n, rng, limits.n_held_out(shape) if large else n)
+        # Members: which learners on which views, each with leave-fold-out scores
+        fold_of = draw_folds(len(rows), limits, rng)
         scored = np.flatnonzero(fold_of >= 0)
-        self.oob_indices_ = counted[scored]
+        members = self._plan(viewed, labels, fold_of, limits, rng)
+        scores = self._fit_members(members, viewed, labels, fold_of, limits, rng)
 
-        # Plan: which learners on which view
-        planner = Planner(
-            {name: (r.shape[1], stored_values(r) / n) for name, r in rows.items()},
-            shape,
-            binary=is_binary(X),
-            weighted=weighted,
-            fold_of=fold_of,
-            n_jobs=effective_n_threads(self.n_jobs),
-            rng=rng,
-            limits=limits,
-            in_memory=in_memory,
-        )
-        plan = planner.plan(self.n_projections, self.n_trees)
-        members, self.left_out_ = plan.members, plan.left_out
-        used = {member.view for member in members}
-        self.views_ = {name: view for name, view in self.views_.items() if name in used}
-        rows = {name: rows[name] for name in used}
-        if self.verbose:
-            print("\n".join(f"[{type(self).__name__}] {line}" for line in plan.describe(shape)))
-
-        # Fit, with leave-fold-out scores of the training rows
-        scores = self._fit_members(members, rows, y, fold_of, weight, rng, limits, place)
-
-        # Combine
-        y, fold_of = y[scored], fold_of[scored]
-        weight = None if weight is None else weight[scored]
-        n_parts = limits.n_parts(len(y), y.shape[1], int(fold_of.max()) + 1)
-        self._stacking = Stacking(
-            random_seed(rng),
-            max_entries=limits.weight_entries,
-            corrected_rows=limits.corrected_rows,
-        )
-        log_odds = [member.log_odds for member in members]
-        n_jobs = effective_n_threads(self.n_jobs)
+        # Calibrate, weigh, calibrate
+        labels, self.oob_indices_ = labels.take(scored).dense(), counted[scored]
+        log_odds, n_jobs = [m.log_odds for m in members], effective_n_threads(self.n_jobs)
         with limit_blas(1):  # of many short products, more threads would wait for each other
-            proba, member_proba = self._stacking.fit_proba(
-                scores, y, fold_of, n_parts, log_odds, weight, n_jobs, place
+            self.combination_, proba, member_proba = fit_combination(
+                scores, labels, fold_of[scored], log_odds, limits, n_jobs
             )
-        self.members_ = [(member.name, member) for member in members]
-        self.weights_ = self._stacking.weights_
-        self.label_weights_ = self._stacking.label_weights_
-        self.corrected_ = self._stacking.corrected_
-        self.oob_proba_ = self._as_proba(_three_digits(proba)).astype(np.float32)
+        self.oob_proba_ = self._as_proba(proba).astype(np.float32)
+        self._keep_members(members)
 
         # Decide
-        again = slice(None) if weight is None else repeat_rows(weight)
-        y, proba = y[again], proba[again]
-        self.decision_ = LabelDecision(self.decision).fit(proba, y)
-        predictions = [(proba, self.decision_.apply(proba))]
-        predictions += [(alone[again], alone[again] > 0.5) for alone in member_proba]
-        found = map_threads(lambda one: self._score(y, *one), predictions, n_jobs)
-        self.oob_score_, *member_scores = found
-        names = [member.name for member in members]
-        self.member_scores_ = dict(zip(names, member_scores, strict=True))
+        again = repeat_rows(labels)
+        truth, proba = labels.Y[again], proba[again]
+        self.decision_ = LabelDecision(self.decision).fit(proba, truth)
+        self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
+        alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
+        self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))
         return self
+
+    def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
+        """Return rows of positive weight as floats, their labels, and their numbers."""
+        n, k = rows.shape
+        is_large = limits.is_large(Shape(n, k, labels.shape[1]))
+        # For explanations; of very many rows none is shown
+        self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
+        self._row_weight = None if is_large else labels.weight
+        counted = np.flatnonzero(labels.weights)
+        if len(counted) < n:
+            rows, labels = rows.take(counted), labels.take(counted)
+        # Small rows are dense; large ones stay sparse, or become so if they are mostly zero.
+        self._dense = n * k <= limits.dense_entries or not (
+            rows.is_sparse() or rows.n_stored() < n * k / 10
+        )
+        rows = as_float_rows(rows, self._dense).persist()
+        self._typical = typical_values(rows)
+        return rows, labels, counted
+
+    def _plan(
+        self,
+        rows: dict[str, Rows],
+        labels: Labels,
+        fold_of: Array,
+        limits: Limits,
+        rng: np.random.RandomState,
+    ) -> list[Member]:
+        """Return the members to fit."""
+        planner = Planner(
+            rows,
+            labels.shape[1],
+            fold_of,
+            limits,
+            n_projections=self.n_projections,
+            n_trees=self.n_trees,
+            n_jobs=effective_n_threads(self.n_jobs),
+            # Of its own: members that are left out change no other draw.
+            rng=np.random.RandomState(random_seed(rng)),
+        )
+        members, self.left_out_ = planner.plan()
+        if self.verbose:
+            n, k, q = planner.shape
+            lines = [f"Plan for {n:,} rows, {k:,} features and {q:,} labels:"]
+            lines += [f"{member.name}: {member.reason}." for member in members]
+            lines += [f"{name}: left out, {reason}." for name, reason in self.left_out_.items()]
+            print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
+        return members
 
     def _fit_members(
         self,
-        members: list[LearnerGroup],
-        rows: dict[str, Matrix],
-        y: Array,
+        members: list[Member],
+        rows: dict[str, Rows],
+        labels: Labels,
         fold_of: Array,
-        weight: Array | None,
-        rng: np.random.RandomState,
         limits: Limits,
-        place: Place,
+        rng: np.random.RandomState,
     ) -> list[Array]:
         """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
         progress = FitProgress(self, "learners", len(learners), self.verbose)
-        n_threads = effective_n_threads(self.n_jobs)
+        n_threads, scored = effective_n_threads(self.n_jobs), np.flatnonzero(fold_of >= 0)
         scores: list[Any] = [None] * len(learners)
 
-        def fit(number: int, **where: Place) -> None:
+        def fit(number: int) -> None:
             learner, view = learners[number]
-            if isinstance(learner, KernelRidge | LogisticLearner):
-                placed = as_rows(rows[view], where.get("place"))
-                scores[number] = learner.fit_scores(
-                    placed, Labels(y, weight), seeds[number], fold_of
-                )
-            else:
-                scores[number] = learner.fit_scores(
-                    rows[view], y, seeds[number], fold_of, weight=weight, **where
-                )
+            found = learner.fit_scores(rows[view], labels, seeds[number], fold_of)
+            scores[number] = found if len(found) == len(scored) else found[scored]
             progress.step()
 
-        def fit_on_device() -> None:
-            for number in on_device:
-                fit(number, place=place)
-
-        def fit_on_host() -> None:
-            n_concurrent = limits.n_concurrent(len(y), n_threads)
-            # Where memory holds learners for half of the threads at most, they are fitted one
-            # after another with all threads of BLAS (with one, while another thread uses a device);
-            # also with Dask, where each worker holds the blocks of one learner.
-            side_by_side = n_concurrent > max(1, n_threads // 2)
-            if side_by_side and not any(map(is_dask, rows.values())):
-                map_threads(fit, together, n_concurrent)
-            else:
-                with limit_blas(n_threads):
-                    for number in together:
-                        fit(number)
-            for number in alone:
+        # Learners that use all threads by themselves come one after the other, with all threads of
+        # BLAS; the others together, as many as fit into memory.
+        fits = limits.fit_memory // limits.kernel_bytes(len(labels))
+        alone = [i for i, (one, _) in enumerate(learners) if getattr(one, "own_threads", False)]
+        together = [i for i in range(len(learners)) if i not in alone]
+        n_together = max(1, min(n_threads, int(fits))) if rows["raw"].in_threads else 1
+        if n_together > n_threads // 2:
+            map_threads(fit, together, n_together)
+            together = []
+        with limit_blas(n_threads):
+            for number in together + alone:
                 fit(number)
-
-        # Learners on the device, those on the host with threads of their own, and the rest.
-        on_device, alone, together = [], [], []
-        for number, (learner, _) in enumerate(learners):
-            if not place.on_host and getattr(learner, "on_device", False):
-                on_device.append(number)
-            elif getattr(learner, "own_threads", False):
-                alone.append(number)
-            else:
-                together.append(number)
-        if on_device:
-            map_threads(lambda part: part(), [fit_on_device, fit_on_host], 2)
-        else:
-            fit_on_host()
-        found = iter(scores)
+        found, some = iter(scores), labels.take(scored)
         return [
-            mean_out_of_sample([next(found) for _ in member.learners], y, fold_of, weight)
+            mean_scores([next(found) for _ in member.learners], some, fold_of[scored])
             for member in members
         ]
+
+    def _keep_members(self, members: list[Member]) -> None:
+        """Keep the members that have a weight, and the views that they use."""
+        dropped = np.abs(self.combination_.label_weights_).max(axis=1) < 0.01
+        self.combination_.without(dropped)
+        kept = [member for member, gone in zip(members, dropped, strict=True) if not gone]
+        self.members_ = [(member.name, member) for member in kept]
+        used = {member.view for member in kept}
+        self.views_ = {name: view for name, view in self.views_.items() if name in used}
+        self.weights_ = self.combination_.weights_
+        self.label_weights_ = self.combination_.label_weights_
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:
         metric = METRICS[self.oob_metric]
         return float(metric(y, labels if metric.needs == "label" else proba))
 
     @property
-    def estimators_(self) -> list[LearnerGroup]:
+    def estimators_(self) -> list[Member]:
         """The fitted members."""
         return [member for _, member in self.members_]
 
     def _proba(self, X: Matrix) -> Array:
-        rows = to_numpy(X) if self._dense else sparse_on_host(X)
-        batches = gen_batches(rows.shape[0], _QUERY_ROWS)
-        proba = np.concatenate([self._batch_proba(rows[batch]) for batch in batches])
-        return to_device_of(proba, X)
+        rows = as_rows(to_numpy(X))
+        batches = gen_batches(len(rows), _QUERY_ROWS)
+        found = [self._batch_proba(rows.take(np.arange(b.start, b.stop))) for b in batches]
+        return to_device_of(np.concatenate(found), X)
 
-    def _batch_proba(self, X: Matrix) -> Array:
-        X = as_float_rows(X, self._dense)
-        rows = {name: view(X) for name, view in self.views_.items()}
-        scores = map_threads(lambda m: m.scores(rows[m.view]), self.estimators_, self.n_jobs)
-        return self._stacking.proba(scores)
+    def _batch_proba(self, rows: Rows) -> Array:
+        X = as_float_rows(rows, self._dense).gather()
+        return self.combination_.proba(self._member_scores(X))
+
+    def _member_scores(self, X: Matrix) -> list[Array]:
+        """Return the scores of each member for rows as floats."""
+        views = {name: view(X) for name, view in self.views_.items()}
+        return map_threads(lambda m: m.scores(views[m.view]), self.estimators_, self.n_jobs)
 
     def _labels_of(self, proba: Array) -> Array:
         return to_device_of(self.decision_.apply(to_numpy(proba)), proba)
@@ -481,7 +400,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     _explain_row = explain_kin
 
 
-def _three_digits(values: Array) -> Array:
-    """Return values rounded to 11 bits: they take half of the space in a compressed file."""
-    mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.round(mantissa * 2**11) / 2**11, exponent)
+def draw_folds(n_samples: int, limits: Limits, rng: np.random.RandomState) -> Array:
+    """Return the fold of each row; −1 for rows that are not scored, of very many."""
+    n_scored = min(n_samples, limits.sample_rows)
+    fold_of = np.full(n_samples, -1, dtype=np.intp)
+    fold_of[rng.permutation(n_samples)[:n_scored]] = np.arange(n_scored) % limits.n_folds
+    return fold_of

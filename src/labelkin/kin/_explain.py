@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from labelkin.base import Matrix
 from labelkin.explain._occlusion import as_log_odds
 from labelkin.kernel._explain import nearest_rows, row_effects
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._views import as_float_rows
+from labelkin.rows import rows_in_memory
 
 
 def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
@@ -17,16 +19,17 @@ def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
     A member adds its weight times its log odds; the intercept is what calibration adds. Training
     samples are those of the kernel regression with the largest weight.
     """
-    views = {name: view(as_float_rows(row, model._dense)) for name, view in model.views_.items()}
-    members = model.estimators_
+    X = as_float_rows(rows_in_memory(row), model._dense).gather()
+    views = {name: view(X) for name, view in model.views_.items()}
+    members, combination = model.estimators_, model.combination_
     scores = [member.scores(views[member.view]) for member in members]
-    alone = np.concatenate(model._stacking._stage.member_proba(scores))
-    total = as_log_odds(model._stacking.proba(scores))[0]
-    effects = model.label_weights_ * as_log_odds(alone)
+    log_odds = combination.member_log_odds(scores)[:, 0]
+    total = as_log_odds(combination.proba(scores))[0]
+    effects = combination.mean_curves_.slope_ * model.label_weights_ * log_odds
     fields: dict[str, Any] = {
         "member_names": [member.name for member in members],
         "member_weights": model.weights_,
-        "member_probability": alone,
+        "member_probability": expit(log_odds),
         "member_effects": effects,
         "intercept": total - effects.sum(axis=0),
     }

@@ -1,70 +1,44 @@
-"""Learners of `KinEnsembleClassifier`, each with out-of-sample scores of its training rows.
+"""Members of the ensemble, and the learners that they consist of.
 
-Every learner has two methods. ``fit_scores(rows, Y, random_state, fold_of, weight=)`` learns from
-the rows, which may have weights, in one view of the features and returns scores of these rows that
-do not depend on the labels of any row of the same fold; NaN for rows without such a score. One with
-a true `on_device` takes ``place=``, where it computes; rows and results are on the host.
-``scores(rows)`` returns scores of queries. Scores are regressions on 0 and 1, or log odds.
-`labelkin.kernel._regression.KernelRidge`, `labelkin.kernel._direct.DirectKernelRidge`,
-`labelkin.linear._learner.LogisticLearner` and the forests of `labelkin.kin._trees` are such
-learners too.
+A learner has two methods. ``fit_scores(rows, labels, random_state, fold_of)`` fits it and returns
+leave-fold-out scores: those of the rows of a fold, by what was learned from the other folds.
+``scores(rows)`` are the scores of queries. Kernel ridge regressions (`labelkin.kernel`), a logistic
+regression (`labelkin.linear._learner`), constraint projections and forests are learners. What needs
+the rows in memory has ``in_memory = True``; what uses all threads itself, ``own_threads = True``.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import linalg
+from sklearn.base import clone
 
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._means import shares_without_fold
 from labelkin.constraints import BagSampler
-from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.projection._scatter import TrainingRows
 from labelkin.rows import (
-    HOST,
     Labels,
-    Place,
+    Rows,
     add_to_diagonal,
     as_rows,
     diagonal,
-    is_numpy,
-    namespace_and_device,
+    namespace,
+    rows_in_memory,
     to_device_of,
     to_numpy,
 )
 
-# Share of the directions of the smallest ratio, which are dropped.
-DROPPED = 0.3
 # Ratio that counts as zero, as a share of the largest.
 _ZERO_RATIO = 1e-10
-# Trees by which features are weighted: their importances are means over all nodes.
-_RELEVANCE_TREES = 40
-_LEAST_RELEVANCE = 1e-3
-
-
-class Learner(Protocol):
-    """What a group consists of. One with a true `own_threads` uses all threads by itself."""
-
-    def fit_scores(
-        self,
-        rows: Matrix,
-        Y: Array,
-        random_state: int,
-        fold_of: Array,
-        /,
-        *,
-        weight: Array | None = None,
-    ) -> Array:
-        """Fit, and return leave-fold-out scores of the rows; NaN for rows without any."""
-
-    def scores(self, rows: Matrix, /) -> Array:
-        """Return scores of queries."""
 
 
 @dataclass
-class LearnerGroup:
+class Member:
     """A member of the ensemble: learners of one kind on one view, whose scores are averaged."""
 
     name: str
@@ -79,25 +53,41 @@ class LearnerGroup:
     """Whether scores are log odds; else they are regressions on 0 and 1."""
 
     def scores(self, rows: Matrix) -> Array:
-        """Return scores of queries, given in the group's view."""
+        """Return scores of queries, given in the member's view."""
         return sum(learner.scores(rows) for learner in self.learners) / len(self.learners)
 
 
-def mean_out_of_sample(
-    scores: list[Array], Y: Array, fold_of: Array, weight: Array | None = None
-) -> Array:
-    """Average the scores of each row over the learners that have one.
+def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
+    """Average the leave-fold-out scores of each row over the learners that have one.
 
     A row without any score gets the labels' shares in other folds, as a learner without features
     would predict them.
     """
-    if len(scores) == 1 and np.isfinite(scores[0][:, 0]).all():
-        return scores[0]
     known = np.isfinite(np.stack([s[:, 0] for s in scores]))
+    if len(scores) == 1 and known.all():
+        return scores[0]
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, mean, shares_without_fold(Y, fold_of, weight))
+    return np.where(
+        counts[:, None] > 0, mean, shares_without_fold(labels.Y, fold_of, labels.weight)
+    )
+
+
+def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
+    """Draw bags of whole folds, about a share of all; return the rows of each.
+
+    Every fold is outside equally often, or once less than another. A single fold is in all bags,
+    and so are rows without a fold, −1, which are not scored.
+    """
+    n_folds = int(fold_of.max()) + 1
+    n_outside = min(max(round((1 - share) * n_folds), 1), n_folds - 1)
+    times_outside, bags = np.zeros(n_folds, dtype=int), []
+    for _ in range(n_bags):
+        outside = np.lexsort((rng.uniform(size=n_folds), times_outside))[:n_outside]
+        times_outside[outside] += 1
+        bags.append(np.flatnonzero(~np.isin(fold_of, outside)))
+    return bags
 
 
 class PartLearner:
@@ -108,29 +98,21 @@ class PartLearner:
     time of one learner of all rows, where that time grows faster than the rows.
     """
 
-    on_device = True
+    in_memory = True
 
-    def __init__(self, part: Array, learner: DirectKernelRidge) -> None:
+    def __init__(self, part: Array, learner: KernelRidge) -> None:
         self.part, self.learner = part, learner
 
     def fit_scores(
-        self,
-        rows: Matrix,
-        Y: Array,
-        random_state: int,
-        fold_of: Array,
-        *,
-        weight: Array | None = None,
-        place: Place = HOST,
+        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
     ) -> Array:
-        """Fit, and return leave-fold-out scores of all rows."""
-        scores = np.empty(Y.shape)
-        part, outside = self.part, np.setdiff1d(np.arange(len(Y)), self.part)
-        labels = Labels(Y, weight)
+        """Fit, and return leave-fold-out scores; NaN for rows without a fold."""
+        scores, part = np.full(labels.shape, np.nan), self.part
         scores[part] = self.learner.fit_scores(
-            as_rows(rows[part], place), labels.take(part), random_state, fold_of[part]
+            rows.take(part), labels.take(part), random_state, fold_of[part]
         )
-        scores[outside] = self.learner.scores(as_rows(rows[outside], place))
+        outside = np.setdiff1d(np.flatnonzero(fold_of >= 0), part)
+        scores[outside] = to_numpy(self.learner.scores(rows.take(outside)))
         return scores
 
     def scores(self, rows: Matrix) -> Array:
@@ -139,126 +121,164 @@ class PartLearner:
 
 
 class ProjectionLearner:
-    """Kernel ridge behind a constraint projection whose pairs come from a bag of whole folds.
+    """Kernel ridge on a constraint projection whose pairs come from a bag of whole folds.
 
     With S_C and S_M the scatter of the differences over cannot-links and over must-links, the
     directions are the generalised eigenvectors w of
 
         S_C w = μ (S_M + tr(S_M)/k · I) w
 
-    of the largest μ, each multiplied by √μ; the lowest 30 % are dropped. The ratio keeps all
-    directions that separate label sets, in proportion, where the difference S_C − r·S_M of the
-    paper keeps whole directions or drops them.
+    of the largest μ, each multiplied by √μ; a share, `dropped`, of the lowest is left out. The
+    ratio keeps all directions that separate label sets, in proportion, where the difference
+    S_C − r·S_M of the paper keeps whole directions or drops them.
 
     Scores are those of the rows outside the bag, whose labels the projection does not depend on.
     `components_`, (n_columns, d), is in single precision.
     """
 
     components_: Array
+    in_memory = True
 
-    def __init__(self, bag: Array, threshold: float, regression: KernelRidge) -> None:
-        self.bag, self.threshold, self.regression = bag, threshold, regression
-
-    @property
-    def on_device(self) -> bool:
-        """Whether it can be computed on a device."""
-        return self.regression.on_device
+    def __init__(
+        self, bag: Array, threshold: float, dropped: float, regression: KernelRidge
+    ) -> None:
+        self.bag, self.threshold, self.dropped = bag, threshold, dropped
+        self.regression = regression
 
     def fit_scores(
-        self,
-        rows: Matrix,
-        Y: Array,
-        random_state: int,
-        fold_of: Array,
-        *,
-        weight: Array | None = None,
-        place: Place = HOST,
+        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
     ) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
-        self.components_, projected = self._project(rows, Y, weight, random_state, place)
-        outside = np.setdiff1d(np.arange(len(Y)), self.bag)
+        n, rng = len(labels), np.random.RandomState(random_state)
+        pairs = BagSampler(labels.Y, self.bag).draw(self.threshold, n, n, labels.weight, rng)
+        training = TrainingRows(rows.placed().gather())
+        directions = ratio_directions(training, *pairs, self.dropped)
+        self.components_ = to_numpy(training.in_features(directions)).astype(np.float32)
+        projected = rows_in_memory(to_numpy(training.project(directions)), rows.place)
+        outside = np.setdiff1d(np.arange(n), self.bag)
         counted = outside if len(outside) > 1 else None
-        scores = self.regression.fit_scores(
-            as_rows(projected, place), Labels(Y, weight), random_state, fold_of, counted
-        )
+        scores = self.regression.fit_scores(projected, labels, random_state, fold_of, counted)
         scores[self.bag] = np.nan
         return scores
 
-    def _project(
-        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int, place: Place
-    ) -> tuple[Array, Array]:
-        """Learn directions from labels of the bag; return them, and all rows projected."""
-        n, rng = len(Y), np.random.RandomState(random_state)
-        pairs = BagSampler(Y, self.bag).draw(self.threshold, n, n, weight, rng)
-        training = TrainingRows(place.put(rows))
-        directions = ratio_directions(training, *pairs)
-        found = training.in_features(directions), training.project(directions)
-        components, projected = (to_numpy(array) for array in found)
-        return components.astype(np.float32), projected
-
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""
-        return self.regression.scores(rows @ self.components_)
+        return self.regression.scores(as_rows(rows).dot(self.components_))
 
 
-class RelevanceLearner(ProjectionLearner):
-    """Kernel ridge on features that are scaled by their relevance for the labels of a bag.
-
-    The relevance of a feature is its importance in a small forest of the bag, as a share of the
-    largest. Features that tell nothing about any label then hardly change a distance. The scales
-    are the diagonal of `components_`.
-    """
-
-    def __init__(self, bag: Array, regression: KernelRidge) -> None:
-        self.bag, self.regression = bag, regression
-
-    def _project(
-        self, rows: Matrix, Y: Array, weight: Array | None, random_state: int, place: Place
-    ) -> tuple[Array, Array]:
-        from sklearn.ensemble import ExtraTreesRegressor
-
-        forest = ExtraTreesRegressor(
-            _RELEVANCE_TREES, max_features=0.5, min_samples_leaf=3, random_state=random_state
-        )
-        target = Y[self.bag].astype(np.float64)
-        target = target.ravel() if Y.shape[1] == 1 else target
-        forest.fit(rows[self.bag], target, None if weight is None else weight[self.bag])
-        importance = forest.feature_importances_
-        # The least scale tells equal rows from others where no feature is relevant.
-        share = importance / (importance.max() or 1.0) + _LEAST_RELEVANCE
-        scales = (share / as_rows(rows).moments().spread()).astype(np.float32)
-        return np.diag(scales), rows * scales
-
-
-def ratio_directions(training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
+def ratio_directions(
+    training: TrainingRows, must_link: Array, cannot_link: Array, dropped: float
+) -> Array:
     """Return the directions of the ratio criterion in the coordinates of the rows."""
-    xp, device = namespace_and_device(training.rows)
-    k, dtype = training.rows.shape[1], training.rows.dtype
-    if not len(must_link) or not len(cannot_link):
-        return xp.eye(k, dtype=dtype, device=device)
+    xp, k, dtype = namespace(training.rows), training.rows.shape[1], training.rows.dtype
+    none = np.empty((0, 2), dtype=np.intp)
     # Without must-links the scatter difference is S_C alone: one function for both scatters.
-    none, cannot_link, must_link = (
-        to_device_of(pairs, training.rows)
-        for pairs in (np.empty((0, 2), dtype=np.intp), cannot_link, must_link)
+    between, within = (
+        training.scatter_difference(*(to_device_of(p, training.rows) for p in (none, pairs)))[0]
+        for pairs in (cannot_link, must_link)
     )
-    between, _ = training.scatter_difference(none, cannot_link)
-    within, _ = training.scatter_difference(none, must_link)
     ridge = float(diagonal(within).sum()) / k
-    # Must-links of equal rows only.
-    if ridge <= float(xp.finfo(dtype).eps) * float(diagonal(between).sum()):
-        return xp.eye(k, dtype=dtype, device=device)
-    ratios, directions = _generalised_eigh(between, add_to_diagonal(within, np.full(k, ridge)))
+    # No pair of a kind, or must-links of equal rows only.
+    if ridge <= float(xp.finfo(dtype).eps) * float(diagonal(between).sum()) or not len(cannot_link):
+        return to_device_of(np.eye(k), training.rows)
+    ratios, directions = _generalised_eigh(between, add_to_diagonal(within, ridge))
     # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
     zeros = int(xp.sum(xp.astype(ratios <= _ZERO_RATIO * ratios[-1], xp.int64)))
-    first = max(int(DROPPED * k), zeros)
+    first = max(int(dropped * k), zeros)
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
 
 
 def _generalised_eigh(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of B⁻¹A, ascending, and their vectors; B may be overwritten."""
-    xp, _ = namespace_and_device(A)
-    if is_numpy(xp):
-        return linalg.eigh(A, B, overwrite_b=True, check_finite=False)
+    """Return the eigenvalues of B⁻¹A, ascending, and their vectors."""
+    if isinstance(A, np.ndarray):
+        return linalg.eigh(A, B, check_finite=False)
+    xp = namespace(A)
     root = xp.linalg.inv(xp.linalg.cholesky(B))
     values, vectors = xp.linalg.eigh(root @ A @ root.T)
     return values, root.T @ vectors
+
+
+class TreesLearner:
+    """A forest of all labels together, grown in ten groups of trees on bags of whole folds.
+
+    With about 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as
+    strong as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none
+    of its labels.
+    """
+
+    forest_: Any
+    in_memory = own_threads = True
+
+    def __init__(self, forest: Any, bag: float) -> None:
+        self.forest, self.bag = forest, bag
+
+    def fit_scores(
+        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
+    ) -> Array:
+        """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
+        X, (n, q), weight = rows.gather(), labels.shape, labels.weight
+        target = labels.Y.astype(np.float64)
+        target = target.ravel() if q == 1 else target
+        n_trees, rng = self.forest.n_estimators, np.random.RandomState(random_state)
+        forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
+        total, counts, grown = np.zeros((n, q)), np.zeros(n), 0
+        bags = draw_bags(fold_of, min(10, n_trees), self.bag, rng)
+        for i, bag in enumerate(bags):
+            # With warm_start, fit grows the trees that are missing, on the rows it is given.
+            size = n_trees * (i + 1) // len(bags)
+            forest.set_params(n_estimators=size)
+            forest.fit(X[bag], target[bag], None if weight is None else weight[bag])
+            outside = np.setdiff1d(np.arange(n), bag)
+            if len(outside):
+                trees = forest.estimators_[grown:]
+                total[outside] += len(trees) * _mean_of_trees(trees, X[outside], forest.n_jobs)
+            counts[outside] += size - grown
+            grown = size
+        self.forest_ = forest.set_params(random_state=random_state)
+        return np.where(counts[:, None] > 0, total / np.maximum(counts, 1)[:, None], np.nan)
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries."""
+        return _mean_of_trees(self.forest_.estimators_, rows, self.forest_.n_jobs)
+
+
+class LabelTreesLearner:
+    """A forest of its own for each label, on the same groups of folds.
+
+    Trees of all labels split where many labels differ. A label that depends on features of its
+    own has few of these splits, and is predicted better by trees that split for it alone.
+    """
+
+    learners_: list[TreesLearner]
+    in_memory = own_threads = True
+
+    def __init__(self, forest: Any, bag: float) -> None:
+        self.forest, self.bag = forest, bag
+
+    def fit_scores(
+        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
+    ) -> Array:
+        """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
+        self.learners_, scores = [], []
+        for label in range(labels.shape[1]):  # with the same seed, so that all have the same groups
+            learner = TreesLearner(self.forest, self.bag)
+            one = Labels(labels.Y[:, [label]], labels.weight)
+            scores.append(learner.fit_scores(rows, one, random_state, fold_of))
+            self.learners_.append(learner)
+        return np.hstack(scores)
+
+    def scores(self, rows: Matrix) -> Array:
+        """Return scores of queries."""
+        return np.hstack([learner.scores(rows) for learner in self.learners_])
+
+
+def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:
+    """Return the mean prediction of trees; a forest takes 0.1 ms per tree besides."""
+    queries = rows.astype(np.float32)
+
+    def add(part: Array) -> Array:
+        return sum(trees[i].tree_.predict(queries) for i in part)
+
+    parts = np.array_split(np.arange(len(trees)), effective_n_jobs(n_jobs))
+    total = sum(map_threads(add, [part for part in parts if len(part)], n_jobs))
+    return total.reshape(rows.shape[0], -1) / len(trees)

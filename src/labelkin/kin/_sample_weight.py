@@ -1,19 +1,23 @@
-"""Weights of samples for metrics and decisions, which know none."""
+"""Weights of samples for metrics and decisions, which do not take any."""
 
 import numpy as np
 
 from labelkin.base import Array
+from labelkin.rows import Labels
 
 # Rows that stand for weights that are no small integers, per sample.
 _REPEATS = 10
 
 
-def repeat_rows(weight: Array) -> Array:
+def repeat_rows(labels: Labels) -> Array | slice:
     """Return row indices in which each row occurs in proportion to its weight.
 
     As often as its weight says, if weights are integers with a mean of at most 10. Others are
     scaled to a mean of 10, and their cumulated sums rounded: sums over many rows are right.
     """
+    weight = labels.weight
+    if weight is None:
+        return slice(None)
     most = _REPEATS * len(weight)
     if weight.sum() > most or (weight != np.rint(weight)).any():
         ends = np.rint(np.cumsum(weight) * (most / weight.sum()))

@@ -3,16 +3,19 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin import KinEnsembleClassifier
-from labelkin.kin._correction import LabelCorrection
-from labelkin.kin._learners import PartLearner, ProjectionLearner
-from labelkin.kin._member_curves import BOUND
-from labelkin.kin._stacking import Stacking
-from labelkin.kin._trees import LabelTreesLearner, TreesLearner
-from labelkin.kin._views import Ranks, Raw, Reduced, Standard, Topics, Unit, Words
+from labelkin.kin._combination import Combination
+from labelkin.kin._learners import (
+    LabelTreesLearner,
+    PartLearner,
+    ProjectionLearner,
+    TreesLearner,
+)
+from labelkin.kin._views import Ranks, Raw, Standard, Topics, Words
 from labelkin.linear._learner import LogisticLearner
 from labelkin.onnx._classifiers import decide
 from labelkin.onnx._convert import Prediction, convert
@@ -32,24 +35,22 @@ def _kin(model: KinEnsembleClassifier, rows: Tensor) -> Prediction:
     for member in model.estimators_:
         scores = [_score(learner, views[member.view]) for learner in member.learners]
         members.append(total(scores) / len(scores))
-    return decide(model.decision_, _stack(model._stacking, members))
+    return decide(model.decision_, _combine(model.combination_, members))
 
 
 def _view_rows(view: Any, rows: Tensor) -> Tensor:
     """Add the view of rows, given in double."""
     if isinstance(view, Raw):
         return rows
-    if isinstance(view, Unit):
-        return rows.unit_rows()
     if isinstance(view, Standard):
         return rows / view.divisor
     if isinstance(view, Words):
         counts = rows.at_least(0)
         counts = counts if view.power == 1 else counts.op("Pow", np.float64(view.power))
         return (counts * view.weight).unit_rows()
-    if isinstance(view, Reduced):
-        reduced = _view_rows(view.view, rows) @ rows.graph.matrix(view.basis.T)
-        return reduced.unit_rows() if isinstance(view, Topics) else reduced
+    if isinstance(view, Topics):
+        words = _view_rows(view.words, rows)
+        return (words @ rows.graph.matrix(view.directions.T)).unit_rows()
     if isinstance(view, Ranks):
         return _ranks(view, rows)
     raise ValueError(f"The view {type(view).__name__} cannot be exported to ONNX.")
@@ -97,33 +98,17 @@ def _score(learner: Any, rows: Tensor) -> Tensor:
     raise ValueError(f"The learner {type(learner).__name__} cannot be exported to ONNX.")
 
 
-def _stack(stacking: Stacking, scores: list[Tensor]) -> Tensor:
+def _combine(combination: Combination, scores: list[Tensor]) -> Tensor:
     """Add the probabilities from the members' scores."""
-    stage = stacking._stage
+    bound = float(logit(1 - combination.limits.least_proba))
+    members = zip(combination.curves_, scores, combination.label_weights_, strict=True)
     weighted = [
-        _bounded(_odds(curves, member)) * weight
-        for curves, member, weight in zip(stage.curves_, scores, stage.label_weights_, strict=True)
+        _odds(curves, member).at_least(-bound).at_most(bound) * weight
+        for curves, member, weight in members
     ]
-    odds = _odds(stage._mixed_curves, total(weighted))
-    if stacking.corrected_:
-        assert stage._correction is not None
-        assert stage._last_curves is not None
-        odds = _odds(stage._last_curves, _correct(stage._correction, _bounded(odds)))
-    return odds.op("Sigmoid")
+    return _odds(combination.mean_curves_, total(weighted)).op("Sigmoid")
 
 
 def _odds(curves: SlopeCalibration, scores: Tensor) -> Tensor:
     share = curves.share_ if curves.scale == "log_odds" else None
     return log_odds(scores, curves.slope_, curves.intercept_, share)
-
-
-def _bounded(odds: Tensor) -> Tensor:
-    return odds.at_least(-BOUND).at_most(BOUND)
-
-
-def _correct(correction: LabelCorrection, odds: Tensor) -> Tensor:
-    change = (odds - correction._mean) @ (correction._coef * correction.share)
-    proba = odds.op("Sigmoid")
-    p = (proba + change + correction._intercept * correction.share).at_least(proba * 0.5)
-    p = p.at_most(proba * 0.5 + 0.5)
-    return (p / (1 - p)).op("Log")
