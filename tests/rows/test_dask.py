@@ -310,6 +310,9 @@ def test_leave_one_out_probabilities_are_lazy(here):
     proba = far.fit_loo_proba(da.from_array(X, chunks=(25, 4)), da.from_array(Y, chunks=(60, 3)))
     assert isinstance(proba, da.Array)
     np.testing.assert_array_equal(proba.compute(), near.fit_loo_proba(X, Y))
+    strict = far.fit_loo_proba(da.from_array(X, chunks=(25, 4)), da.from_array(Y), strict=True)
+    np.testing.assert_allclose(strict.compute(), near.fit_loo_proba(X, Y, strict=True))
+    assert not np.allclose(strict.compute(), proba.compute())
 
 
 def test_predictions_are_lazy_and_row_blocks_suffice(here):

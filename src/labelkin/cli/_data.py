@@ -30,13 +30,11 @@ def read_training_data(
 
     columns = _kinds_of(options)
     strings = {name for name, kind in columns.items() if kind in ("text", "category")}
-    # The readers of these formats separate labels from features themselves.
-    early = options.labels if _format_of(path) in ("libsvm", "npz") else None
     table = read_table(
         path,
         **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
         ignore=[name for name, kind in columns.items() if kind == "ignore"],
-        labels=early,
+        labels=options.labels,  # of formats that separate labels from features
     )
     training = find_training_data(
         table,
@@ -122,7 +120,7 @@ class SavedModel:
             data,
             **_read_options(reading, strings, self.schema.decimal_comma),
             ignore={*self.schema.ignored} - strings,
-            n_features=self.schema.n_features or None if _format_of(data) == "libsvm" else None,
+            n_features=self.schema.n_features or None,
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
@@ -222,16 +220,6 @@ def check_model_file(path: Path) -> None:
         raise ValueError(f"{path} is a folder, not a model file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
-
-
-def _format_of(path: Path) -> str | None:
-    """Return the name of a file's format, or None if its suffix is unknown."""
-    from labelkin.datasets._files import format_of
-
-    try:
-        return format_of(path)
-    except ValueError:
-        return None
 
 
 def _read_options(

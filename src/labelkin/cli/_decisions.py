@@ -124,7 +124,7 @@ def _parse_thresholds(texts: list[str]) -> Decision:
 
 
 def _parse_number(text: str) -> float:
-    """Return a number; NaN for any other text, which no range holds."""
+    """Return a number; NaN for any other text, so that it is in no range."""
     try:
         return float(text)
     except ValueError:

@@ -78,7 +78,7 @@ def _fit_and_evaluate(
     runs = {}
     with Progress(*columns, console=console) as progress:
         for name, model in models.items():
-            total = getattr(model, "n_estimators", None)  # None: the bar moves to and fro
+            total = getattr(model, "n_estimators", None)  # None: an indeterminate bar
             task = progress.add_task(name, total=total, done="")
             if total is not None:
 

@@ -24,7 +24,7 @@ Missing = Literal["impute", "refuse"]
 # identifier than a category; so is one whose values are longer than a few words.
 _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
-# Columns of fewer rows than this have different values by chance.
+# In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
@@ -81,9 +81,10 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
-    """Return whether numbers only tell rows apart.
+    """Return whether numbers are identifiers.
 
-    They do if they are different integers and named so, in order, or long and of equal length.
+    They are if they are distinct integers and the column is named like one, they are in order, or
+    they are long and of equal length.
     """
     n = len(numbers)
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()

@@ -57,7 +57,7 @@ def _cell(row: dict[str, Any], name: str, number: int, source: str) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded; JSON may hold halves of characters."""
+    """Return whether a text can be encoded; JSON may hold unpaired surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
