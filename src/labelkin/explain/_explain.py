@@ -55,9 +55,9 @@ def explain(
     x : array-like of shape (n_features,) or (1, n_features), Series, DataFrame or str
         The sample: one row, or one text for a pipeline that begins with a vectorizer.
     background : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        Samples, such as those of training, whose typical values replace those of `x`. Needed for
-        dense arrays if the classifier has no medians of its own, and for DataFrames if the
-        pipeline refuses missing values.
+        Samples, such as those of training, whose typical values replace those of `x`; of a single
+        sample, 0 does. Needed for dense arrays if the classifier has no medians of its own, and
+        for DataFrames if the pipeline refuses missing values.
     training : array-like, DataFrame or list of str, optional
         The samples of training, to show them in words and not by their numbers.
     feature_names : sequence of str, optional
@@ -241,7 +241,10 @@ def _occlude(
         row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
         if background is None and not sparse.issparse(row):
             return None
-        medians = typical_values(row if background is None else background)
+        known_rows = row if background is None else background
+        medians = typical_values(known_rows)
+        if known_rows.shape[0] == 1:  # not typical
+            medians = np.zeros_like(medians)
         used, effects = occlude_features(log_odds, row, medians, max_features)
         known = getattr(model, "feature_names_in_", None) if names is None else names
         features = [f"x{j}" if known is None else str(known[j]) for j in used]
