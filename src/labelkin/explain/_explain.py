@@ -102,8 +102,14 @@ def explain(
         tried = 0 if in_words and steps else max_features
         own = classifier.explain(z, names, max_features=tried)
     labels, scores = labels_and_scores(model, row)
-    found = own or Explanation(_label_names(model, labels.shape[1]), labels[0], scores[0])
-    found = replace(found, predicted=labels[0].astype(bool), probability=scores.reshape(-1))
+    numbers = [str(number) for number in range(labels.shape[1])]
+    found = replace(
+        own or Explanation(numbers, labels[0], scores[0]),
+        predicted=labels[0].astype(bool),
+        probability=scores.reshape(-1),
+    )
+    if known := label_names_of(model):
+        found = replace(found, label_names=known)
     vectorizers = find_vectorizers(model)
     if own is not None and own.features:
         if steps:
@@ -189,10 +195,6 @@ def _names_out(step: Any, names: Any) -> Any:
             found += [] if part == "drop" else list(part.get_feature_names_out(columns))
         return found
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
-
-
-def _label_names(model: Any, count: int) -> list[str]:
-    return label_names_of(model) or [str(number) for number in range(count)]
 
 
 def _rename(found: Explanation, row: Any, vectorizers: dict[str, Any], is_frame: bool) -> Any:
