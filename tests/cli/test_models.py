@@ -648,14 +648,16 @@ def test_another_device(here, monkeypatch):
     strict = pytest.importorskip("array_api_strict")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
-    from labelkin import rows as _array
+    from labelkin import rows
+    from labelkin.tabular import _device
 
     def move(X, Y, device):
         assert device == "cuda"
         parts = (part.toarray() if hasattr(part, "toarray") else part for part in (X, Y))
         return tuple(None if part is None else strict.asarray(part) for part in parts)
 
-    monkeypatch.setattr(_array, "move_to_device", move)
+    for module in (rows, _device):
+        monkeypatch.setattr(module, "move_to_device", move)
     cuda = ["--device", "cuda"]
     for name, where in (("here", []), ("there", cuda)):
         ok("fit", "movies.csv", *FILMS, *FAST, *where, "-o", f"{name}.skops")
