@@ -13,6 +13,7 @@ pytest.importorskip("skops.io")
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._options import ReadingOptions
+from labelkin.cli._output import Notes
 from support.damaged import cpu_limit
 from support.mutations import inputs, mutate_details, with_details
 
@@ -45,11 +46,11 @@ def test_details(tmp_path):
         try:
             with cpu_limit(20):
                 found = load_saved_model(path)
-                table = found.read(rows, ReadingOptions())
+                _, X = found.read(rows, ReadingOptions(), Notes(quiet=True))
                 json.dumps([found.method, found.info.label_names], ensure_ascii=False).encode()
-                found.count_training_rows(table.data)
+                found.count_training_rows(X)
                 with contextlib.suppress(ValueError):  # the file may name other labels
-                    found.predict(table)
+                    found.predict(X)
         except ValueError as error:
             message = str(error)
             assert message.startswith(str(path))
