@@ -12,8 +12,7 @@ pytest.importorskip("skops.io")
 
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
-from labelkin.cli._options import ReadingOptions
-from labelkin.cli._output import Notes
+from labelkin.datasets import read_table
 from support.damaged import cpu_limit
 from support.mutations import inputs, mutate_details, with_details
 
@@ -46,11 +45,11 @@ def test_details(tmp_path):
         try:
             with cpu_limit(20):
                 found = load_saved_model(path)
-                _, X = found.read(rows, ReadingOptions(), Notes(quiet=True))
+                table = read_table(rows, as_strings=found.schema.string_columns)
                 json.dumps([found.method, found.info.label_names], ensure_ascii=False).encode()
-                found.count_training_rows(X)
+                found.count_training_rows(table.data)
                 with contextlib.suppress(ValueError):  # the file may name other labels
-                    found.predict(X)
+                    found.predict(table)
         except ValueError as error:
             message = str(error)
             assert message.startswith(str(path))

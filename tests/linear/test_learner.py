@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from labelkin.linear._learner import LogisticLearner
 from labelkin.metrics import average_precision
+from labelkin.rows import array_api_dispatch, as_rows
 from support.data import make_data
 
 
@@ -60,6 +61,17 @@ def test_sparse_rows_are_in_single_precision():
     scores, _ = _fitted(rows, Y)
     # The log odds of a group left out are those of weights in single precision.
     assert (scores == scores.astype(np.float32)).all()
+
+
+def test_rows_on_a_device_are_fitted_as_on_the_host():
+    strict = pytest.importorskip("array_api_strict")
+    X, Y = make_data(60, 4, 3)
+    expected, coef = _fitted(X, Y)
+    with array_api_dispatch():
+        scores, there = _fitted(as_rows(strict.asarray(X)), Y)
+    assert isinstance(scores, np.ndarray)
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+    np.testing.assert_allclose(there, coef, rtol=1e-3)
 
 
 def _fitted(rows, Y):

@@ -13,7 +13,7 @@ from labelkin.cli._data import (
     check_model_file,
     load_saved_model,
 )
-from labelkin.cli._decisions import Decision, parse_decision
+from labelkin.cli._decisions import parse_decision
 from labelkin.cli._output import Notes, check_output, plural, print_json
 
 if TYPE_CHECKING:
@@ -70,7 +70,18 @@ def command(
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     known = None if training is None else _read_training(saved, training, reading)
-    found = explain_row(saved, X, row - 1, decision, known)
+    one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
+    background = X if type(X).__module__ == "numpy" else None  # a dense matrix
+    found = saved.classifier.explain(one, background=background, training=known)
+    labels, scores, _ = saved.predict(one, decision)
+    found = replace(
+        found,
+        label_names=list(saved.labels.names),
+        predicted=labels[0].astype(bool),
+        probability=scores[0],
+        title=f"row {row} {found.title}".rstrip(),
+        first_row=1,
+    )
     if out is not None:
         _write(found, out)
     if as_json:
@@ -79,32 +90,6 @@ def command(
         typer.echo(str(found))
     elif not quiet:
         typer.echo(f"written: {out}")
-
-
-def explain_row(
-    saved: SavedModel, X: Any, row: int, decision: Decision | None, training: Any = None
-) -> "Explanation":
-    """Explain the prediction of a saved model for a row of X; rows are counted from 1 in print.
-
-    `training` has the rows of training, to show them in words.
-    """
-    import numpy as np
-
-    is_frame = hasattr(X, "iloc")
-    one = X.iloc[[row]] if is_frame else X[[row]]
-    background = None
-    if isinstance(X, np.ndarray):
-        background = X if len(X) > 1 else np.zeros_like(X)
-    found = saved.classifier.explain(one, background=background, training=training)
-    labels, scores, _ = saved.predict(one, decision)
-    return replace(
-        found,
-        label_names=list(saved.labels.names),
-        predicted=labels[0].astype(bool),
-        probability=scores[0],
-        title=f"row {row + 1} {found.title}".rstrip(),
-        first_row=1,
-    )
 
 
 def _write(found: "Explanation", out: Path) -> None:

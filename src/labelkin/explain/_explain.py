@@ -55,9 +55,9 @@ def explain(
     x : array-like of shape (n_features,) or (1, n_features), Series, DataFrame or str
         The sample: one row, or one text for a pipeline that begins with a vectorizer.
     background : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        Samples, such as those of training, whose typical values replace those of `x`. Needed for
-        dense arrays if the classifier has no medians of its own, and for DataFrames if the
-        pipeline refuses missing values.
+        Samples, such as those of training, whose typical values replace those of `x`; of a single
+        sample, 0 does. Needed for dense arrays if the classifier has no medians of its own, and
+        for DataFrames if the pipeline refuses missing values.
     training : array-like, DataFrame or list of str, optional
         The samples of training, to show them in words and not by their numbers.
     feature_names : sequence of str, optional
@@ -102,8 +102,14 @@ def explain(
         tried = 0 if in_words and steps else max_features
         own = classifier.explain(z, names, max_features=tried)
     labels, scores = labels_and_scores(model, row)
-    found = own or Explanation(_label_names(model, labels.shape[1]), labels[0], scores[0])
-    found = replace(found, predicted=labels[0].astype(bool), probability=scores.reshape(-1))
+    numbers = [str(number) for number in range(labels.shape[1])]
+    found = replace(
+        own or Explanation(numbers, labels[0], scores[0]),
+        predicted=labels[0].astype(bool),
+        probability=scores.reshape(-1),
+    )
+    if known := label_names_of(model):
+        found = replace(found, label_names=known)
     vectorizers = find_vectorizers(model)
     if own is not None and own.features:
         if steps:
@@ -191,10 +197,6 @@ def _names_out(step: Any, names: Any) -> Any:
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
 
 
-def _label_names(model: Any, count: int) -> list[str]:
-    return label_names_of(model) or [str(number) for number in range(count)]
-
-
 def _rename(found: Explanation, row: Any, vectorizers: dict[str, Any], is_frame: bool) -> Any:
     """Return an explanation with words as they are written, and the values of columns."""
     columns = set(row.columns) - set(vectorizers) if is_frame else set()
@@ -241,7 +243,10 @@ def _occlude(
         row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
         if background is None and not sparse.issparse(row):
             return None
-        medians = typical_values(row if background is None else background)
+        known_rows = row if background is None else background
+        medians = typical_values(known_rows)
+        if known_rows.shape[0] == 1:  # not typical
+            medians = np.zeros_like(medians)
         used, effects = occlude_features(log_odds, row, medians, max_features)
         known = getattr(model, "feature_names_in_", None) if names is None else names
         features = [f"x{j}" if known is None else str(known[j]) for j in used]

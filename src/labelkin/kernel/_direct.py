@@ -80,6 +80,7 @@ class DirectKernelRidge(KernelRidge):
         """
         rows, labels = as_rows(rows), as_labels(labels).dense()
         rng, place = check_random_state(random_state), rows.place
+        rows = rows.apply(to_numpy)
         self.landmarks_ = None
         self._search(rows, labels, rng, counted, place)
         self.rows_: Any = _shortened(self._prepare(rows.gather(), self.scale_))

@@ -72,7 +72,7 @@ class LogisticLearner:
         is_sparse = rows.is_sparse() or rows.n_stored() < SPARSE_SHARE * n * k
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
-        centre = np.zeros(k) if is_sparse else to_numpy(rows.cross(np.ones(n))) / n
+        centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
         prepared = rows.apply(_prepare, [centre, is_sparse], dtype=dtype)
         size = squared_spread(prepared.moments(labels.weight))
@@ -134,6 +134,7 @@ class LogisticLearner:
 
 def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
     """Return centred dense rows, or sparse rows in single precision."""
+    block = to_numpy(block)
     return sparse.csr_array(block).astype(np.float32) if is_sparse else block - centre
 
 

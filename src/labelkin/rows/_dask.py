@@ -112,11 +112,6 @@ class DaskRows(DaskBlocks, Rows):
         return cls([constant(part) for part in parts], sizes, X.shape[1], X.dtype)
 
     @property
-    def row_blocks(self) -> list[Any]:
-        """The blocks, not projected."""
-        return self.blocks
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return int(self.sizes.sum()), self.n_features if self.W is None else self.W.shape[1]

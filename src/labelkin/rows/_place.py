@@ -126,22 +126,10 @@ def ascontiguousarray(array: Any) -> Any:
     return array if is_device_array(array) else np.ascontiguousarray(array)
 
 
-def matrix_transpose(array: Any) -> Any:
-    """Transpose matrices, (..., n, m); NumPy has no function for that before version 2."""
-    xp, _ = namespace_and_device(array)
-    return np.swapaxes(array, -1, -2) if is_numpy(xp) else xp.matrix_transpose(array)
-
-
 def asinh(array: Any) -> Any:
     """Return the inverse hyperbolic sine; NumPy has it under another name before version 2."""
     xp, _ = namespace_and_device(array)
     return np.arcsinh(array) if is_numpy(xp) else xp.asinh(array)
-
-
-def clip(array: Any, low: Any, high: Any) -> Any:
-    """Return an array within bounds; NumPy's arrays by its own function, which takes one pass."""
-    xp, _ = namespace_and_device(array)
-    return np.clip(array, low, high) if is_numpy(xp) else xp.clip(array, low, high)
 
 
 def take_rows(array: Any, rows: Any) -> Any:

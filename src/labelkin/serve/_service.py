@@ -132,9 +132,7 @@ class Service:
     def explain(self, rows: Any, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row, counted from 0."""
         one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
-        background = None
-        if isinstance(rows, np.ndarray):
-            background = rows if len(rows) > 1 else np.zeros_like(rows)
+        background = rows if isinstance(rows, np.ndarray) else None
         found = self.model.explain(one, background=background)
         if self.decide is not None:
             found = replace(found, predicted=self._predict(one)[0][0].astype(bool))
