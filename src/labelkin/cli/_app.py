@@ -90,7 +90,7 @@ _add(_PAPER, "merge", merge.command)
 def run(argv: list[str], interrupted: list[int]) -> int:
     """Run one command line and return its exit code; `interrupted` are the signals received."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name that is no text in this locale is shown with escapes, as on stderr.
+        # A name that cannot be encoded is shown with escapes, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
     quiet = "-q" in argv or "--quiet" in argv
     with warnings_as_notes(quiet):
@@ -111,6 +111,6 @@ def run(argv: list[str], interrupted: list[int]) -> int:
                 command = getattr(command, "commands", {}).get(word, command)
             options = {one.name: one.opts[0] for one in command.params if one.opts[0][0] == "-"}
             return report_error(error, options)
-        if code == 130:  # Typer turns KeyboardInterrupt into this code, without a word
+        if code == 130:  # Typer turns KeyboardInterrupt into this code silently
             return report_interrupt()
     return code if isinstance(code, int) else 0

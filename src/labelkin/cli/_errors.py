@@ -100,7 +100,7 @@ def _name_options(error: Exception, options: Mapping[str, str]) -> str:
 
 
 def _print_error(text: str, code: int) -> int:
-    # A path that is no text in this locale is shown with escapes.
+    # A path that cannot be encoded is shown with escapes.
     shown = " ".join(text.split()).encode("utf-8", "backslashreplace").decode("utf-8")
     print(f"error: {shown}", file=sys.stderr)
     return code

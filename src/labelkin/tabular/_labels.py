@@ -242,7 +242,7 @@ def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:
 
 
 def _list_items(cell: str) -> list[str] | None:
-    """Return the items of a list in square brackets; None for a cell that is none."""
+    """Return the items of a list in square brackets; None for any other cell."""
     written = _LIST.fullmatch(cell)
     if written is None:
         return None

@@ -257,7 +257,7 @@ def _feature_names(
 
 
 def _check_dates(table: RawTable, name: str, cells: np.ndarray, day_first: bool) -> None:
-    """Refuse a column of dates with a value that is none."""
+    """Refuse a column of dates with a value that is not a date."""
     for row, cell in enumerate(cells):
         if cell is not None and parse_date(cell, day_first) is None:
             raise FormatError(

@@ -54,7 +54,8 @@ def source_revision() -> str:
     package = str(here.parents[1])
 
     def git(*words: str) -> str:
-        command = ["git", "-C", str(here), *words]
+        # Without the lock of the index, which an interrupted run would leave behind.
+        command = ["git", "--no-optional-locks", "-C", str(here), *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
         return done.stdout.strip()
 
