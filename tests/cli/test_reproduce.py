@@ -105,12 +105,14 @@ def test_ones_own_data_and_method_join(capsys):
 
 def test_the_readmes_own_table(capsys):
     """Words, gaps and two labels are prepared as `labelkin fit` does."""
-    rows = ["97,1999,US,1,0", "121,,FR,0,1", ",2011,,1,1", "88,1960,US,0,0"] * 8
+    rows = ["97;1999;US;1;0", "121;;FR;0;1", ";2011;;1;1", "88;1960;US;0;0"] * 8
     with open("films.csv", "w") as file:
-        file.write("\n".join(["length,year,country,drama,comedy", *rows]))
+        file.write("\n".join(["length;year;country;drama;comedy", *rows]))
     words = ["--repeats", "1", "--data", "films.csv", "--labels", "drama,comedy", "--jobs", "1"]
     assert main(["reproduce", "table3", *words]) == 0
-    assert "1 dataset × 6 methods × 1 × 5 folds = 30 cells" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "1 dataset × 6 methods × 1 × 5 folds = 30 cells" in shown.out
+    assert "reading films.csv: ';' between columns\n" in shown.err
     with Store("results.db") as store:
         chains = [row["f1"] for row in store.rows() if row["method"] == "cchains"]
     assert chains == [1.0] * 5

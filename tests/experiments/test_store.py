@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 
-from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 from support.resources import full_disk
@@ -223,61 +222,6 @@ def test_a_link_and_its_target_have_one_lock(tmp_path):
         Store(link, write=True)
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("hamming_loss", "much"), ("status", "fine"), ("fold", -1)]
-)
-def test_odd_values_name_their_row(column, value, tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        store._db.execute("INSERT INTO runs VALUES (1, '', '', '{}')")
-        store._db.execute(
-            "INSERT INTO cells (dataset, method, repeat, fold, status, run) "
-            "VALUES ('yeast', 'mlknn', 0, 3, 'ok', 1)"
-        )
-        store._db.execute(f"UPDATE cells SET {column} = ?", (value,))
-    with pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
-        Store(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE protocol SET folds = 'many'",
-        "UPDATE datasets SET name = x'00'",
-        "UPDATE methods SET title = CAST(x'ff' AS TEXT)",
-        "UPDATE cells SET hamming_loss = 'much'",
-        "UPDATE runs SET command = x'ff'",
-        "ALTER TABLE methods RENAME COLUMN settings TO other",
-        "DROP TABLE datasets",
-        "ALTER TABLE runs ADD COLUMN computed AS (zeroblob(1000000000))",
-        "CREATE TRIGGER t AFTER INSERT ON cells BEGIN DELETE FROM runs; END",
-    ],
-)
-def test_altered_tables_are_refused_by_name(change, tmp_path):
-    path = tmp_path / "r.db"
-    data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
-    method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
-    with Store(path, write=True) as store:
-        begin(store, datasets=[data], methods=[method])
-        store.add([row()])
-        store._db.execute(change)
-    with pytest.raises((ValueError, OSError), match=r"r\.db"):
-        merge(tmp_path / "target.db", [path])
-
-
-def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        begin(store)
-        store._db.executescript(
-            "DROP TABLE protocol; CREATE VIEW protocol AS WITH RECURSIVE endless (folds) AS "
-            "(SELECT 1 UNION ALL SELECT folds + 1 FROM endless) "
-            "SELECT folds, 0 AS stratified, 0 AS seed, folds AS rowid FROM endless"
-        )
-    with pytest.raises(ValueError, match=r"r\.db: its tables are not labelkin's"):
-        Store(path)
-
-
 def test_a_damaged_structure_is_refused_by_name(tmp_path):
     path = tmp_path / "r.db"
     with Store(path, write=True) as store:
@@ -287,14 +231,6 @@ def test_a_damaged_structure_is_refused_by_name(tmp_path):
     path.write_bytes(raw.replace(b"sqlite_autoindex_cells", b"sqlite_autoindex_cell\xec"))
     with pytest.raises(ValueError, match=r"r\.db: this is not a store"):
         Store(path)
-
-
-def test_a_damaged_environment_names_its_run(tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        store._db.execute("INSERT INTO runs VALUES (7, '', '', 'no JSON')")
-    with Store(path) as store, pytest.raises(ValueError, match="run 7 has a damaged environment"):
-        store.runs()
 
 
 def test_a_full_disk_names_the_store(tmp_path):
