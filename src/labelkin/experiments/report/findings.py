@@ -1,5 +1,6 @@
 """What results show, in sentences, and what was run."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -8,9 +9,11 @@ import pandas as pd
 from labelkin._utils.names import plural
 from labelkin.experiments.report.comparison import (
     COMPONENTS,
+    PAPER_DATASETS,
     TESTS,
     Comparison,
     count_marks,
+    in_order,
     method_title,
     split_method,
 )
@@ -291,6 +294,24 @@ def count_repeats(frame: pd.DataFrame) -> str:
         if name in repeats
     ]
     return f"Repeats of the cross-validation, 20 in the paper: {listing(parts)}." if parts else ""
+
+
+def find_commands(frame: pd.DataFrame) -> list[str]:
+    """Return commands that compute these cells again, for results without recorded commands."""
+    commands = []
+    for name, rows in frame.groupby(_groups(frame)):
+        datasets = in_order(rows["dataset"], PAPER_DATASETS)
+        words = ["labelkin", "reproduce", str(name), "--datasets", shlex.quote(",".join(datasets))]
+        if name in ("table3", "frontier", "holdout"):
+            methods = in_order(rows["method"], COMPARED)
+            known = [method for method in methods if method in COMPARED]
+            words += ["--methods", ",".join(known)] if known else []
+            for method in methods[len(known) :]:
+                words += ["--method", shlex.quote(f"{method}=module:factory")]
+        words += ["--repeats", str(rows["repeat"].max() + 1)]
+        words += ["--folds", str(rows["fold"].nunique()), "--store", "results.db"]
+        commands.append((list(GROUPS).index(str(name)), " ".join(words)))
+    return [command for _, command in sorted(commands)]
 
 
 def _groups(frame: pd.DataFrame) -> pd.Series:

@@ -82,7 +82,7 @@ def _make_texts(
         "settings": _settings(frame, recorded.settings),
         "environment": list(_flatten(recorded.environment)),
         "commands": [
-            *recorded.commands,
+            *(recorded.commands or findings.find_commands(frame)),
             f"labelkin report {shlex.quote(source)} --out report",
         ],
     }
