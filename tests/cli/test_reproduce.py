@@ -94,7 +94,7 @@ def test_ones_own_data_and_method_join(capsys):
     shown = capsys.readouterr().out
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
-        found = {(c.dataset, c.method) for c in store.done(failed=False)}
+        found = {(c.dataset, c.method) for c, row in store.cells().items() if row["status"] == "ok"}
         assert store.named("methods")["plain"]["settings"] == "own_methods:ready"
     assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
@@ -177,7 +177,7 @@ def test_an_interrupted_run_tells_how_to_resume(number, jobs, folder):
     _, error = process.communicate(timeout=300)
     assert process.returncode == 130, error
     with Store("results.db") as store:
-        stored = len(store.done())
+        stored = len(store.cells())
     [line] = error.splitlines()
     assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
     assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", jobs]))
@@ -251,8 +251,8 @@ def test_a_range_of_repeats_in_shards_merged(capsys):
     assert main(["merge", "all.db", "1.db", "2.db"]) == 0
     assert "2.db: 5 cells added\nstore: all.db" in capsys.readouterr().out
     with Store("all.db") as store:
-        assert sorted({cell.repeat for cell in store.done()}) == [1, 2]
-        assert len(store.done()) == 10
+        assert sorted({cell.repeat for cell in store.cells()}) == [1, 2]
+        assert len(store.cells()) == 10
     assert main([*QUICK, "--repeats", "1-2", "--jobs", "1", "--store", "all.db"]) == 0
     assert "(10 already stored)" in capsys.readouterr().out
 

@@ -35,7 +35,7 @@ def test_shards_become_one_store(tmp_path):
     [merged] = merge(first, [second])
     assert (merged.added, merged.equal, merged.different) == (2, 0, 0)
     with Store(first) as store:
-        assert {cell.fold for cell in store.done()} == {0, 1, 2, 3}
+        assert {cell.fold for cell in store.cells()} == {0, 1, 2, 3}
         assert [r["revision"] for r in store.rows()] == ["first", "first", "second", "second"]
         assert [r["run"] for r in store.rows()] == [1, 1, 2, 2]
 

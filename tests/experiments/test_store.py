@@ -51,8 +51,12 @@ def test_a_closed_store_is_one_file_beside_its_lock(path):
 
 def test_what_else_is_told(path):
     with Store(path) as store:
-        assert store.done() == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1), Cell("d", "a", 0, 0)}
-        assert store.done(failed=False) == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1)}
+        assert store.cells().keys() == {
+            Cell("d", "m", 0, 0),
+            Cell("d", "m", 0, 1),
+            Cell("d", "a", 0, 0),
+        }
+        assert [r["status"] for r in store.rows()] == ["failed", "ok", "ok"]
         assert next((r["error"], r["traceback"]) for r in store.rows()) == ("E", "Traceback …")
         assert store.runs()[-1]["environment"] == {"python": "3"}
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
@@ -63,16 +67,16 @@ def test_a_job_is_stored_whole_or_not_at_all(path):
         begin(store)
         with pytest.raises(ValueError, match="NOT NULL"):
             store.add([row("late", 0), {**row("late", 1), "status": None}])
-        assert not any(cell.method == "late" for cell in store.done())
+        assert not any(cell.method == "late" for cell in store.cells())
         store.add([row("late", 0)])  # and the store goes on working
-        assert Cell("d", "late", 0, 0) in store.done()
+        assert Cell("d", "late", 0, 0) in store.cells()
 
 
 def test_a_retry_replaces(path):
     with Store(path, write=True) as store:
         begin(store)
         store.add([row("a")])
-        assert len(store.done(failed=False)) == 3
+        assert [r["status"] for r in store.rows()].count("ok") == 3
 
 
 def test_two_writers_are_refused_and_readers_are_not(path):
@@ -82,7 +86,7 @@ def test_two_writers_are_refused_and_readers_are_not(path):
             Store(path, write=True)
         first.add([row("new")])
         with Store(path) as reader:
-            assert Cell("d", "new", 0, 0) in reader.done()
+            assert Cell("d", "new", 0, 0) in reader.cells()
     Store(path, write=True).close()
 
 
@@ -102,9 +106,9 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(path), *folders], check=False)
     assert done.returncode == -9
     with Store(path) as store:
-        assert store.done() == {Cell("d", "m", 0, 0)}
+        assert store.cells().keys() == {Cell("d", "m", 0, 0)}
     with Store(path, write=True) as store:
-        assert store.done() == {Cell("d", "m", 0, 0)}
+        assert store.cells().keys() == {Cell("d", "m", 0, 0)}
 
 
 def test_a_run_killed_amid_a_transaction_is_undone_by_readers(path):
@@ -122,7 +126,7 @@ def test_a_run_killed_amid_a_transaction_is_undone_by_readers(path):
     path.write_bytes(half)
     path.with_name("results.db-journal").write_bytes(journal)
     with Store(path) as store:
-        assert len(store.done()) == 3
+        assert len(store.cells()) == 3
 
 
 def test_reading_changes_nothing(path):
@@ -139,7 +143,7 @@ def test_readable_in_a_folder_that_is_not_writable(path):
     os.chmod(path.parent, 0o555)
     try:
         with Store(path) as store:
-            assert len(store.done()) == 3
+            assert len(store.cells()) == 3
     finally:
         os.chmod(path.parent, 0o755)
 

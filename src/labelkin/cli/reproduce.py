@@ -209,13 +209,12 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
 
 def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
     """Return what a store holds, by cell."""
-    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.store import Store
 
     if not path.is_file():
         return {}
     with Store(path) as store:
-        return {Cell.of(row): row for row in store.rows()}
+        return store.cells()
 
 
 def _confirm_revision(plan: "Plan", path: Path) -> None:

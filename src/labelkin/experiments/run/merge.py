@@ -51,7 +51,7 @@ def merge(
 
 
 def _merge_one(store: Store, source: Path, runs: list[_Run]) -> Merged:
-    known = {Cell.of(row): row for row in store.rows()}
+    known = store.cells()
     counts: Counter[str] = Counter()
     for run, rows in runs:
         kinds = [_compare(known.get(Cell.of(row)), row) for row in rows]

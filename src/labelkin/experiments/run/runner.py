@@ -11,7 +11,6 @@ from joblib import effective_n_jobs
 
 from labelkin.experiments.run.environment import describe_environment
 from labelkin.experiments.run.plan import Plan
-from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.variants import parse_variant
@@ -38,7 +37,7 @@ def run(
     """
     cells, view = plan.cells(), view or RunView()
     with Store(path, write=True) as store:
-        rows = {Cell.of(row): row for row in store.rows()}
+        rows = store.cells()
         done = {c for c, row in rows.items() if row["status"] == "ok" or not retry}
         stored = {cell: rows[cell] for cell in cells if cell in done}
         missing = set(cells) - stored.keys()
@@ -63,7 +62,7 @@ def run(
             for outcome in outcomes:
                 store.add(outcome)
                 view.finish(outcome)
-        rows = {Cell.of(row): row for row in store.rows()}
+        rows = store.cells()
         return [rows[cell] for cell in cells]
 
 

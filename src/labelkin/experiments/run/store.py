@@ -177,9 +177,9 @@ class Store:
         frame = pd.DataFrame(self.rows(), columns=list(COLUMNS))
         return frame.astype(dict.fromkeys(FIGURES, float))
 
-    def done(self, *, failed: bool = True) -> set[Cell]:
-        """Return the cells that are stored, with or without those that failed."""
-        return {Cell.of(row) for row in self.rows() if failed or row["status"] == "ok"}
+    def cells(self) -> dict[Cell, dict[str, Any]]:
+        """Return the rows by cell."""
+        return {Cell.of(row): row for row in self.rows()}
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command and environment."""
