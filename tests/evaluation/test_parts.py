@@ -91,13 +91,14 @@ def test_growth_is_drawn_inside_its_frame():
 
 
 def test_worst_rows_are_confident_and_wrong():
-    y = np.array([[1, 0], [0, 1], [1, 0], [0, 0]])
-    scores = np.array([[0.9, 0.2], [0.6, 0.9], [0.1, 0.1], [0.2, 0.99]])
+    y = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    scores = np.array([[0.9, 0.2], [0.6, 0.9], [0.1, 0.1], [0.995, 0.99]])
     labels = (scores > 0.5).astype(int)
-    rows, sizes = worst_rows(y, labels, scores, np.array([0.5, 0.5]), 10)
-    assert rows.tolist() == [3, 2, 1]  # the first row is right
-    np.testing.assert_allclose(sizes, [99, 9, 1.5])
-    assert worst_rows(y, y, scores, y.mean(axis=0), 10)[0].size == 0
+    found = OutOfSample(("a", "b"), np.arange(4), y, labels, scores, np.full(2, 0.5))
+    assert worst_rows(found, 10).tolist() == [3, 2, 1]  # the first row is right
+    assert worst_rows(found, 2).tolist() == [3, 2]
+    perfect = OutOfSample(("a", "b"), np.arange(4), y, y, scores, np.full(2, 0.5))
+    assert worst_rows(perfect, 10).size == 0
 
 
 def test_a_missed_rare_label_is_no_surprise():

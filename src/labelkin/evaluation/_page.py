@@ -102,7 +102,7 @@ def render_report(
         names=names,
         growth=growth,
         growth_note=growth_note,
-        mistakes=explain_mistakes(found),
+        mistakes=explain_mistakes(found, once, describe),
         suspects=[
             {**one, "label": names[one["label"]], "words": describe(one["row"] - 1).strip('"')}
             for one in suspects
