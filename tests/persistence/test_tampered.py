@@ -192,7 +192,7 @@ def test_texts_are_not_names_of_files(tmp_path):
     def change(vectorizer):
         vectorizer.input = "filename"
 
-    refused_after(TfidfVectorizer().fit(["a bb", "cc"]), change, tmp_path, "would read files")
+    refused_after(TfidfVectorizer().fit(["a bb", "cc"]), change, tmp_path, "is set to read files")
 
 
 def test_categories_beyond_the_columns(tmp_path):

@@ -192,11 +192,6 @@ def describe(
 
 def as_label_matrix(y: ArrayLike) -> sp.csr_array:
     """Return y, validated, as a canonical CSR matrix of ones."""
-    shape = _shape(y)
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(
-            f"y must be a matrix with at least one row and one label; its shape is {shape}."
-        )
     labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
     labels.eliminate_zeros()
     labels.sort_indices()

@@ -149,7 +149,7 @@ def _check_packed(trees: PackedTrees) -> None:
 def _check_words(vectorizer: Any) -> None:
     """Check that words have the numbers of columns: they become indices of a sparse matrix."""
     if vectorizer.input != "content":
-        raise ValueError("a vectoriser of texts would read files")
+        raise ValueError("a text vectoriser is set to read files")
     words = getattr(vectorizer, "vocabulary_", {})
     numbers = sorted(words.values(), key=int)
     _check_equal(vectorizer, numbers, list(range(len(words))))
@@ -177,7 +177,7 @@ def _check_rows(counts: Any) -> None:
     else:
         _check_equal(counts, search.n_rows, counts.Y.shape[0])
     if not 0 <= search.n_neighbors <= counts.Y.shape[0]:
-        raise ValueError("a search finds more rows than there are")
+        raise ValueError("a neighbour search has more neighbours than rows")
 
 
 def _check_row_space(search: Any) -> None:

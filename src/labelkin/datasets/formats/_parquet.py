@@ -173,7 +173,7 @@ def write_parquet(
         list(zip(names, types, strict=True)), metadata={_KEY: _metadata_of(content)}
     )
     with open_for_writing(path) as file, parquet.ParquetWriter(file, schema) as writer:
-        for first in range(0, max(content.target.shape[0], 1), _ROWS):
+        for first in range(0, content.target.shape[0], _ROWS):
             features, labels = content.rows(first, first + _ROWS)
             columns = [pyarrow.array(column) for part in (features, labels) for column in part.T]
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
