@@ -241,17 +241,12 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
         number, version = head["format"], head["labelkin"]
     except (ValueError, KeyError, RecursionError) as error:
         raise FormatError(path, f"the model's {_HEAD} is damaged") from error
-    if number > FORMAT:
+    if number != FORMAT:
+        cure = "upgrade labelkin" if number > FORMAT else "fit the model again"
         raise FormatError(
             path,
-            f"written by labelkin {version} in a format newer than labelkin "
-            f"{labelkin.__version__} reads; upgrade labelkin",
-        )
-    if number < FORMAT:
-        raise FormatError(
-            path,
-            "written before the first release of labelkin in a format that is no longer read; "
-            "fit the model again",
+            f"written by labelkin {version} in a format that labelkin {labelkin.__version__} does "
+            f"not read; {cure}",
         )
     digest = hashlib.sha256(raw).hexdigest()
     return ModelInfo(

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
@@ -142,7 +141,8 @@ def _parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
     """Return the metadata that `write_parquet` wrote; empty for other files."""
     found = json.loads((metadata or {}).get(_KEY, b"{}"))
     check_json(found, _METADATA)
-    np.array(list(found.get("feature_n_values", {}).values()), dtype=np.int32)  # must fit
+    if not all(0 <= count < 2**31 for count in found.get("feature_n_values", {}).values()):
+        raise ValueError("damaged labelkin metadata")
     return found
 
 
