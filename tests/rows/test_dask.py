@@ -157,8 +157,8 @@ def test_a_worker_that_dies_costs_time_not_results(client):
 @pytest.mark.parametrize(
     ("limits", "member"),
     [
-        (Limits(seconds=0).for_blocks(), "raw_rbf"),
-        (Limits(large_entries=0, held_out_rows=50), "linear"),
+        (Limits(seconds=0, exact_rows=0, part_work=0.1), "raw_rbf"),
+        (Limits(large_entries=0, sample_rows=50), "linear"),
     ],
     ids=["landmarks", "linear"],
 )

@@ -19,7 +19,6 @@ from labelkin.rows import (
     itemsize,
     namespace_and_device,
     rows_per_block,
-    take_rows,
 )
 
 # A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
@@ -187,7 +186,7 @@ def _sum_of_squares(X: Array, pairs: Array) -> Array:
     total = xp.zeros((k, k), dtype=X.dtype, device=device)
     for start in range(0, n_pairs, size):
         some = pairs[start : min(start + size, n_pairs), :]
-        differences = take_rows(X, some[:, 0]) - take_rows(X, some[:, 1])
+        differences = xp.take(X, some[:, 0], axis=0) - xp.take(X, some[:, 1], axis=0)
         total = total + differences.T @ differences
     return total
 
