@@ -96,7 +96,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "prior_"
-    _needs = None
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
