@@ -15,7 +15,7 @@ from scipy import sparse
 from labelkin.base import Array, Matrix
 from labelkin.constraints import LabelSets
 from labelkin.constraints._label_sets import labels_of_sets
-from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up
+from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up, sum_labels
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import DaskBlocks, DaskRows, as_dense, constant
 
@@ -47,8 +47,8 @@ class BlockCounts:
 
     def histogram(self, counts: DaskBlocks) -> Array:
         """Return the `label_histogram` of the counts around the training rows."""
-        shared = [self.labels.distinct, self.n_neighbors + 1]
-        return counts.total(_histogram, [_sets_of_blocks(self.labels, self.rows)], shared)
+        shared = [self.labels.distinct, label_histogram, self.n_neighbors + 1]
+        return counts.total(_apply, [_sets_of_blocks(self.labels, self.rows)], shared)
 
     def apply(self, function: Callable, counts: DaskBlocks, *shared: Any) -> Any:
         """Return ``function(counts, labels, *shared)`` of each block, a lazy Dask array."""
@@ -158,16 +158,7 @@ def _merge(parts: list[list[Neighbors]], k: int) -> list[Neighbors]:
 
 def _count_labels(found: list[Neighbors], distinct: Any, space: int = 0) -> Array:
     """Add up the label sets of the neighbours in one space."""
-    sets = found[space][2]
-    m, k = sets.shape
-    ones = np.ones(m * k, dtype=np.int32)
-    shape = (m, distinct.shape[0])
-    chosen = sparse.csr_array((ones, sets.ravel(), np.arange(m + 1) * k), shape=shape)
-    return (chosen @ distinct).toarray()
-
-
-def _histogram(counts: Array, sets: Array, distinct: Any, n_counts: int) -> Array:
-    return label_histogram(counts, labels_of_sets(sets, distinct), n_counts)
+    return as_dense(sum_labels(distinct, found[space][2]))
 
 
 def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *shared: Any) -> Array:

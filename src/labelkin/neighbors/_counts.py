@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
+    as_dense,
     concatenate,
     convert_arrays,
     is_device_array,
@@ -53,8 +54,7 @@ class NeighborCounts:
 
     def labels_of(self, rows: Any) -> Array:
         """Return the labels of some training samples as a dense array."""
-        labels = self.Y[rows]
-        return labels.toarray() if sparse.issparse(labels) else labels
+        return as_dense(self.Y[rows])
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)

@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
+    as_dense,
     ascontiguousarray,
     astype,
     is_device_array,
@@ -197,9 +198,7 @@ def _row_space(X: Matrix) -> tuple[Array, Array | None]:
     With it, for sparse rows, F such that B = Fᵀ X, (n, rank); None if there are only zeros.
     """
     xp, device = namespace_and_device(X)
-    gram = X @ X.T
-    gram = gram.toarray() if sparse.issparse(gram) else gram
-    values, vectors = xp.linalg.eigh(astype(gram, "float64"))
+    values, vectors = xp.linalg.eigh(astype(as_dense(X @ X.T), "float64"))
     n = values.shape[0]
     tolerance = n * float(xp.finfo(X.dtype).eps) * values[-1]
     rank = int(xp.count_nonzero(values > tolerance))
