@@ -75,7 +75,7 @@ def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
     if dtype.kind == "U" and size:
         codes = np.frombuffer(raw, f"{dtype.byteorder}u4", offset=stream.tell())
         if codes.max() > sys.maxunicode:
-            raise ValueError("an array holds characters that do not exist")
+            raise ValueError("an array of strings holds invalid Unicode code points")
     stream.seek(0)
     return np.load(stream, allow_pickle=False)
 
