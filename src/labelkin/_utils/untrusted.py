@@ -1,4 +1,4 @@
-"""Arrays and JSON values from files of strangers, validated before other code uses them.
+"""Arrays and JSON values from untrusted files, validated before other code uses them.
 
 SciPy, scikit-learn and numba follow the indices in an array without a check. Whatever reads
 arrays from a file checks them here.

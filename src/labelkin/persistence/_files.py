@@ -237,7 +237,7 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
     try:
         head = json.loads(text)
         check_json(head, _HEAD_FORM)
-        json.dumps(head, ensure_ascii=False).encode()  # fails for halves of characters
+        json.dumps(head, ensure_ascii=False).encode()  # fails for lone surrogates
         number, version = head["format"], head["labelkin"]
     except (ValueError, KeyError, RecursionError) as error:
         raise FormatError(path, f"the model's {_HEAD} is damaged") from error
