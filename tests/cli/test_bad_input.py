@@ -419,7 +419,7 @@ def test_without_an_extra(missing, untouched, monkeypatch, capsys):
 
 
 def test_no_exporter(untouched, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "labelkin.onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     assert main(["export", "n.skops", "m.onnx"]) == 2
     assert capsys.readouterr().err.count("error:") == 1
 

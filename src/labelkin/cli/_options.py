@@ -142,7 +142,8 @@ class TableOptions:
         Scale,
         column_option(
             help="Scaling of numeric columns: robust uses medians and quartiles, so that extreme "
-            "values do little harm. auto: robust if there are texts or categories too, else none."
+            "values have little influence. auto: robust if there are texts or categories too, else "
+            "none."
         ),
     ] = Scale.auto
     max_words: Annotated[
@@ -193,7 +194,8 @@ class MethodOptions:
             "--model",
             "-m",
             help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
-            "rakel, clr, cchains, br, …; auto compares a few within --time and takes the best.",
+            "rakel, clr, cchains, br, …; auto compares several methods within "
+            "--time seconds and uses the best.",
             autocompletion=_methods.complete,
         ),
     ] = _methods.DEFAULT

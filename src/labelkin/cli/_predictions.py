@@ -48,7 +48,7 @@ class Predictions:
         return [[self.names[j] for j in row.nonzero()[0]] for row in self.labels]
 
     def _confidence(self) -> list[float]:
-        """Return how sure the model is of the label it is least sure of, predicted or not."""
+        """Return the probability that the decision on each row's least certain label is right."""
         present = self.labels.astype(bool)
         sure = (self.scores * present + (1 - self.scores) * ~present).min(axis=1)
         return [round(float(p), 4) for p in sure]

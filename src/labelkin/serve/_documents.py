@@ -13,12 +13,11 @@ _TYPES = {
     "any": ["number", "string", "null"],
 }
 _ERRORS = {
-    "408": "The body did not arrive within the time limit.",
     "413": "The body or the number of rows is over the limit.",
     "415": "The body is neither JSON nor CSV.",
     "422": "The rows do not fit the model.",
     "503": "Too many requests wait; try again later.",
-    "504": "The prediction took longer than the time limit.",
+    "504": "The request took longer than the time limit.",
 }
 _NUMBER, _STRING, _OBJECT = {"type": "number"}, {"type": "string"}, {"type": "object"}
 

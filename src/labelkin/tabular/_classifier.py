@@ -60,8 +60,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether missing values are replaced, or an error.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
-        Scaling of numbers: "robust" uses medians and quartiles, so that extreme values do little
-        harm. "auto" is "robust" if there are columns of several kinds, else "none".
+        Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
+        little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
     device : str, default=None
