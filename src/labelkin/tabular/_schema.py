@@ -69,7 +69,7 @@ class Schema:
         cls,
         table: RawTable,
         label_columns: Iterable[str] = (),
-        columns: Mapping[str, str] | None = None,
+        columns: "Mapping[str, str] | Schema | None" = None,
         *,
         missing: Missing = "impute",
         scale: Scale = "auto",
@@ -78,8 +78,10 @@ class Schema:
     ) -> "Schema":
         """Find the kind of each column but the labels; remarks are added to `notes`.
 
-        `columns` are kinds that the user chose, by name.
+        `columns` are kinds that the user chose, by name; a schema is returned as it is.
         """
+        if isinstance(columns, Schema):
+            return columns
         columns = columns or {}
         check_kinds(columns)
         names = _feature_names(table, set(label_columns), columns)
@@ -275,16 +277,7 @@ def _check_present(table: RawTable, names: list[str]) -> None:
             table.source,
             f"it has no column names, and the model needs the columns {join_names(names)}",
         )
-    known = set(table.names)
-    absent = [name for name in names if name not in known]
-    if absent:
-        try:
-            find_columns(absent[:1], table.names, table.source)
-        except FormatError as error:
-            more = f" {len(absent)} of the model's columns are missing."
-            raise FormatError(
-                table.source, error.message + (more if len(absent) > 1 else "")
-            ) from None
+    find_columns(names, table.names, table.source)
 
 
 def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> None:
