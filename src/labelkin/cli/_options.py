@@ -42,17 +42,6 @@ Labels = Annotated[
         "count (3: the first three columns, -3: the last three), or one column of tags.",
     ),
 ]
-Delimiter = Annotated[
-    str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
-]
-Encoding = Annotated[
-    str | None,
-    column_option(help="Text encoding of a CSV or ARFF file; guessed if not given."),
-]
-Decimal = Annotated[
-    str | None,
-    column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
-]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
 Json = Annotated[bool, output_option("--json", help="Print the results as JSON.")]
 Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print only results and errors.")]
@@ -155,9 +144,17 @@ class TableOptions:
 class ReadingOptions:
     """How a CSV file is written."""
 
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-    decimal: Decimal = None
+    delimiter: Annotated[
+        str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
+    ] = None
+    encoding: Annotated[
+        str | None,
+        column_option(help="Text encoding of a CSV or ARFF file; guessed if not given."),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from labelkin.serve._service import BadRows, Limits, Service
 _CHUNK = 500  # rows predicted between two checks of the time limit
 
 
-class _Refused(Exception):
-    """A request that is answered by an error."""
+class _Refused(BadRows):
+    """A request that is answered by an error of another status."""
 
     def __init__(self, status: int, error: str) -> None:
         super().__init__(error)
@@ -87,11 +87,12 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         return JSONResponse({"model": model["name"], "rows": rows})
 
     async def answer(_: Request, error: Any) -> Response:
-        status = getattr(error, "status", getattr(error, "status_code", 500))
-        texts = {404: "There is nothing at this address.", 405: "Use another method here."}
-        text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
-        if isinstance(error, BadRows | _Refused):
-            status, text = getattr(error, "status", 422), str(error)
+        if isinstance(error, BadRows):
+            status, text = error.status, str(error)
+        else:
+            status = getattr(error, "status_code", 500)
+            texts = {404: "There is nothing at this address.", 405: "Use another method here."}
+            text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
         headers = {"retry-after": "5"} if status == 503 else None
         return JSONResponse({"error": text}, status, headers)
 
@@ -101,7 +102,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         computing.pool.shutdown(wait=False, cancel_futures=True)
 
     # A client that is gone gets no answer, but an error without a handler would be printed.
-    kinds = (_Refused, BadRows, HTTPException, ClientDisconnect, Exception)
+    kinds = (BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
             *(Route(path, document) for path in documents),
