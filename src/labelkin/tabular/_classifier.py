@@ -359,7 +359,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
-            return getattr(self.pipeline_, method)(self._read(X))
+            features = self._read(X)
+            return getattr(self.pipeline_, method)(features)
         labels, scores = self.predict_with_scores(X)
         return labels if method == "predict" else scores
 
