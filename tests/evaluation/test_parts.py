@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from labelkin.evaluation._growth import fit_growth
+from labelkin.evaluation._growth import Growth
 from labelkin.evaluation._mistakes import find_suspects, odds_against, worst_rows
 from labelkin.evaluation._predictions import (
     OutOfSample,
     calibration_bins,
-    counts_above,
     find_together,
     label_curves,
-    pooled_curves,
-    precision_recall,
     threshold_grid,
 )
 
@@ -30,8 +27,8 @@ def make_predictions(n=400, q=3, seed=0):
 def test_counts_above_are_those_of_the_definition():
     found = make_predictions()
     grid = threshold_grid(found)
-    curves = label_curves(found, 1, grid)
     y, p = found.y[:, 1], found.scores[:, 1]
+    curves = label_curves(y, p, grid, are_probabilities=True)
     for place in (0, 17, 53, 80):
         labels = (p > grid[place]).astype(int)
         hits, wrong = curves["hits"][place], curves["wrong"][place]
@@ -40,28 +37,8 @@ def test_counts_above_are_those_of_the_definition():
 
 
 def test_a_score_at_the_threshold_is_not_above_it():
-    hits, wrong = counts_above(np.array([1, 1, 0]), np.array([0.5, 0.6, 0.5]), np.array([0.5]))
-    assert (hits.tolist(), wrong.tolist()) == ([1], [0])
-
-
-def test_pooled_curves_are_the_sums_of_the_labels():
-    found = make_predictions()
-    grid = threshold_grid(found)
-    labels = [label_curves(found, j, grid) for j in range(3)]
-    pooled = pooled_curves(found, grid)
-    for key in ("hits", "wrong"):
-        np.testing.assert_array_equal(pooled[key], np.sum([one[key] for one in labels], axis=0))
-    assert pooled["rows"] == found.y.sum()
-
-
-def test_precision_recall_keeps_its_ends_and_is_short():
-    found = make_predictions(3000)
-    recall, precision = precision_recall(found.y[:, 0], found.scores[:, 0], 60)
-    assert len(recall) <= 60
-    assert (np.diff(recall) > 0).all()
-    assert recall[-1] == 1
-    assert precision[-1] >= found.y[:, 0].mean()
-    assert precision_recall(np.zeros(5), np.arange(5.0), 60)[0].size == 0  # a label without rows
+    curves = label_curves(np.array([1, 1, 0]), np.array([0.5, 0.6, 0.5]), np.array([0.5]), True)
+    assert (curves["hits"], curves["wrong"]) == ([1], [0])
 
 
 def test_calibration_bins_hold_all_rows():
@@ -79,78 +56,49 @@ def test_scores_that_are_no_probabilities_have_their_own_thresholds():
                         scores=10 * found.scores - 5, thresholds=np.zeros(3))  # fmt: skip
     grid = threshold_grid(other)
     assert grid[0] == other.scores.min()
-    assert label_curves(other, 0, grid)["bins"] == []
+    assert label_curves(other.y[:, 0], other.scores[:, 0], grid, False)["bins"] == []
     assert find_suspects(other, 5) == ([], 0)
 
 
 # -------------------------------------------------------------------------- learning curve
 
 
-def rows_of_curve(values, n=3000, folds=5, seed=0):
-    """Return counts of one label per row, of which a model finds the share that F1 asks for."""
-    rng = np.random.default_rng(seed)
-    found = rng.random((n, 1)) < np.array(values)
-    # One of a found label, or one missed and one wrong: F1 is the share found.
-    counts = np.stack([found, ~found, ~found], axis=-1).astype(int)
-    return counts, np.arange(n) % folds
+@pytest.mark.parametrize(
+    ("last", "sentence"),
+    [
+        ([0.62, 0.63, 0.61], "More rows would help: from 100 to 200 training rows, micro F1"),
+        ([0.501, 0.499, 0.5], "More rows would hardly help: from 100 to 200"),
+        ([0.7, 0.4, 0.5], "More rows may help: from 100 to 200"),
+    ],
+)
+def test_growth_is_judged_by_the_last_doubling(last, sentence):
+    values = np.column_stack([[0.4, 0.4, 0.4], [0.5, 0.5, 0.5], last])
+    growth = Growth([50, 100, 200], values)
+    assert growth.sentence().startswith(sentence)
+    assert f"changed by {100 * (np.mean(last) - 0.5):+.1f} points" in growth.sentence()
 
 
-def test_growth_finds_the_gain_of_a_power_law():
-    sizes = [250, 500, 1000, 2000]
-    law = 0.9 - 3 * np.array([*sizes, 4000]) ** -0.5
-    counts, folds = rows_of_curve(law[:-1], n=20_000)
-    growth = fit_growth(sizes, counts, folds)
-    np.testing.assert_allclose(growth.values, law[:-1], atol=0.01)
-    assert growth.gain == pytest.approx(law[-1] - law[-2], abs=0.01)
-    assert growth.gain_low < law[-1] - law[-2] < growth.gain_high
-    assert growth.sentence().startswith("More rows would help: twice as many should add +")
-
-
-def test_growth_of_a_flat_curve_is_nothing():
-    counts, folds = rows_of_curve([0.8] * 4, n=20_000)
-    growth = fit_growth([100, 200, 400, 800], counts, folds)
-    assert growth.gain < 0.01
-    assert "would help:" not in growth.sentence()
-
-
-def test_a_curve_of_another_form_has_a_wide_interval():
-    sizes = [50, 100, 200, 400]
-    smooth, rising = ([0.2, 0.3, 0.36, 0.4], [0.1, 0.12, 0.14, 0.34])
-    widths = []
-    for values in (smooth, rising):
-        growth = fit_growth(sizes, *rows_of_curve(values, n=4000))
-        widths.append(growth.gain_high - growth.gain_low)
-    assert widths[1] > 2 * widths[0]
-
-
-def test_growth_of_few_sizes_makes_no_forecast():
-    counts, folds = rows_of_curve([0.5, 0.6])
-    growth = fit_growth([20, 40], counts, folds)
-    assert growth.gain is None
-    assert "too few rows" in growth.sentence()
-    assert fit_growth([40], counts[:, 1:], folds) is None
-
-
-def test_interval_of_few_rows_is_wider():
-    def width(n):
-        counts, folds = rows_of_curve([0.5, 0.6, 0.65, 0.68], n=n)
-        growth = fit_growth([100, 200, 400, 800], counts, folds)
-        return growth.gain_high - growth.gain_low
-
-    assert width(200) > 2 * width(4000)
+def test_growth_is_drawn_inside_its_frame():
+    drawing = Growth([50, 100, 200], np.array([[0.1, 0.5, 0.99], [0.2, 0.6, 1.0]])).draw()
+    assert [point["x"] for point in drawing["points"]] == [56, 320, 584]
+    places = [place for point in drawing["points"] for place in (point["low"], point["high"])]
+    assert min(places) >= 14
+    assert max(places) <= 218
+    assert [tick for _, tick in drawing["ticks"]] == [0, 20, 40, 60, 80, 100]
 
 
 # -------------------------------------------------------- mistakes and labelling errors
 
 
 def test_worst_rows_are_confident_and_wrong():
-    y = np.array([[1, 0], [0, 1], [1, 0], [0, 0]])
-    scores = np.array([[0.9, 0.2], [0.6, 0.9], [0.1, 0.1], [0.2, 0.99]])
+    y = np.array([[1, 0], [0, 1], [1, 0], [0, 1]])
+    scores = np.array([[0.9, 0.2], [0.6, 0.9], [0.1, 0.1], [0.995, 0.99]])
     labels = (scores > 0.5).astype(int)
-    rows, sizes = worst_rows(y, labels, scores, np.array([0.5, 0.5]), 10)
-    assert rows.tolist() == [3, 2, 1]  # the first row is right
-    np.testing.assert_allclose(sizes, [99, 9, 1.5])
-    assert worst_rows(y, y, scores, y.mean(axis=0), 10)[0].size == 0
+    found = OutOfSample(("a", "b"), np.arange(4), y, labels, scores, np.full(2, 0.5))
+    assert worst_rows(found, 10).tolist() == [3, 2, 1]  # the first row is right
+    assert worst_rows(found, 2).tolist() == [3, 2]
+    perfect = OutOfSample(("a", "b"), np.arange(4), y, y, scores, np.full(2, 0.5))
+    assert worst_rows(perfect, 10).size == 0
 
 
 def test_a_missed_rare_label_is_no_surprise():

@@ -73,12 +73,19 @@ def test_a_table_is_explained_in_its_own_words(classifier, tickets):
     assert {"App", "Größe"} <= set(why.features)
     if not isinstance(classifier, MLkNNClassifier):  # one word changes no neighbours
         assert why.strongest_features(0, 1)[0][0] in ("App", "crashes", "after", "Größe")
-    assert "country" in why.strongest_features(1, 1)[0][0]
+    assert why.strongest_features(1, 1)[0][0] == f"country={X['country'][0]}"
     np.testing.assert_array_equal(why.predicted, model.predict(X.iloc[[0]])[0])
     shown = str(why)
     has_rows = isinstance(classifier, MLkNNClassifier | DecisionClassifier)
     assert ('training row 0 "App crashes' in shown) == has_rows
     assert str(explain(model, X.iloc[0], training=X)) == shown  # a row instead of a table
+
+
+def test_a_linear_model_of_a_table_names_columns_and_values(tickets):
+    X, Y = tickets
+    why = TableClassifier(MultiLabelLogisticRegression()).fit(X, Y).explain(X.iloc[0])
+    parts = {name for name, _ in why.strongest_features("us", 10)}
+    assert {f"country={X['country'][0]}", f"size={X['size'][0]:g}", "Größe"} <= parts
 
 
 def test_effects_are_differences_of_log_odds(tickets):

@@ -9,8 +9,8 @@ from labelkin.kin import Limits
 from labelkin.rows import array_api_dispatch, is_device_array
 from support.data import make_data
 
-# All kinds of learners for few rows: exact kernels by one factorisation, refined ones, topics.
-LIMITS = {"exact_rows": 40, "refined_labels": 3, "topics": 6}
+# All kinds of learners for few rows: exact kernels by one factorisation, topics.
+LIMITS = {"exact_rows": 40, "topics": 6}
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])

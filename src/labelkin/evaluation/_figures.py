@@ -96,75 +96,44 @@ def print_figures(
 ) -> None:
     """Print the methods' means and what the metrics mean, on the terminal or a console of rich.
 
-    The best value of each metric and the name of the method `best` are bold. The meanings are
-    beside the figures if the terminal is wide enough, else below them. Methods that do not fit
-    side by side are in several tables.
+    The best value of each metric and the name of the method `best` are bold. Methods that do not
+    fit side by side are in several tables; the meanings stand below.
     """
     console = console or import_optional("rich.console", "cli").Console(highlight=False)
+    Text = import_optional("rich.text", "cli").Text
+    Table = import_optional("rich.table", "cli").Table
+    rows = [["", *(Text(name, "bold" if name == best else "") for name in runs)]]
+    for key in metrics:
+        metric = METRICS[key]
+        found = [summarise(figures[key]) for figures in runs.values()]
+        means = [metric.sign * one["mean"] for one in found if one["mean"] is not None]
+        unit = "" if metric.percent else " (not in %)"
+        rows.append([f"{metric.title}{unit} {metric.arrow}"])
+        for one in found:
+            is_top = one["mean"] is not None and metric.sign * one["mean"] == max(means)
+            style = "bold" if is_top and len(runs) > 1 else ""
+            rows[-1].append(Text(format_summary(one, metric), style))
+    for key in ("fit", "predict"):
+        if all(f"{key}_s" in figures for figures in runs.values()):
+            seconds = [np.mean(figures[f"{key}_s"]) for figures in runs.values()]
+            rows.append([Text(f"{key} time", "dim"), *(Text(f"{s:.2f} s", "dim") for s in seconds)])
     console.print(f"{heading}, in %", markup=False, soft_wrap=True)
-    rows = _figure_rows(runs, metrics)
-    first = max(len(title) for title, _, _ in rows)
-    widths = {
-        name: 2 + max(len(name), *(len(cells[name][0]) for _, cells, _ in rows)) for name in runs
-    }
-    longest = 2 + max(len(meaning) for _, _, meaning in rows)
-    if meanings and first + sum(widths.values()) + longest <= console.width:
-        console.print(_figures_table(rows, list(runs), best, meanings=True))
-        return
-    beside: list[list[str]] = [[]]
-    for name in runs:
-        taken = first + sum(widths[one] for one in [*beside[-1], name])
-        if beside[-1] and taken > console.width:
-            beside.append([])
-        beside[-1].append(name)
-    for names in beside:
-        console.print(_figures_table(rows, names, best))
+    titles, *columns = zip(*rows, strict=True)
+    while columns:
+        width = max(map(len, titles))
+        shown: list[Any] = []
+        while columns and (not shown or width + 2 + max(map(len, columns[0])) <= console.width):
+            width += 2 + max(map(len, columns[0]))
+            shown.append(columns.pop(0))
+        table = Table(**_STYLE, show_header=False)
+        for place in range(1 + len(shown)):
+            table.add_column(justify="right" if place else "left", no_wrap=True)
+        for cells in zip(titles, *shown, strict=True):
+            table.add_row(*cells)
+        console.print(table)
     for key in metrics if meanings else ():
         if key in MEANINGS:
             console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
-
-
-def _figure_rows(
-    runs: Mapping[str, Figures], metrics: Sequence[str]
-) -> list[tuple[str, dict[str, tuple[str, bool]], str]]:
-    """Return the title of each metric, its means with whether they are best, and its meaning."""
-    rows = []
-    for key in metrics:
-        metric = METRICS[key]
-        found = {name: summarise(figures[key]) for name, figures in runs.items()}
-        means = [one["mean"] for one in found.values() if one["mean"] is not None]
-        top = (max if metric.greater_is_better else min)(means, default=None)
-        cells = {
-            name: (format_summary(one, metric), one["mean"] == top and len(runs) > 1)
-            for name, one in found.items()
-        }
-        unit = "" if metric.percent else " (not in %)"
-        rows.append((f"{metric.title}{unit} {metric.arrow}", cells, MEANINGS.get(key, "")))
-    for key in ("fit", "predict"):
-        if all(f"{key}_s" in figures for figures in runs.values()):
-            seconds = {name: np.mean(figures[f"{key}_s"]) for name, figures in runs.items()}
-            cells = {name: (f"{mean:.2f} s", False) for name, mean in seconds.items()}
-            rows.append((f"{key} time", cells, ""))
-    return rows
-
-
-def _figures_table(
-    rows: list[Any], methods: Sequence[str], best: str | None, meanings: bool = False
-) -> Any:
-    """Return a table of some methods."""
-    Text = import_optional("rich.text", "cli").Text
-    table = import_optional("rich.table", "cli").Table(**_STYLE)
-    table.add_column("", no_wrap=True)
-    for name in methods:
-        style = "bold" if name == best else ""
-        table.add_column(Text(name, style), justify="right", no_wrap=True)
-    if meanings:
-        table.add_column("", style="dim", no_wrap=True)
-    for title, cells, meaning in rows:
-        shown = [Text(cells[n][0], style="bold" if cells[n][1] else "") for n in methods]
-        style = "dim" if title.endswith(" time") else ""
-        table.add_row(title, *shown, *([meaning] if meanings else []), style=style)
-    return table
 
 
 def label_figures(found: OutOfSample) -> list[dict[str, Any]]:

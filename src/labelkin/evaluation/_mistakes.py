@@ -1,16 +1,16 @@
 """The rows whose labels were predicted worst, and given labels that are probably wrong."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 from labelkin._utils.names import abbreviate
 from labelkin.base import Array
 from labelkin.evaluation._predictions import OutOfSample
-from labelkin.explain._explain import describe_row, explain, find_vectorizers
+from labelkin.explain._explain import explain
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation
@@ -43,78 +43,71 @@ def odds_against(y: Array, probability: Array, share: Array) -> Array:
     return np.where(y.astype(bool), (1 - p) / p * s / (1 - s), p / (1 - p))
 
 
-def worst_rows(
-    y: Array, labels: Array, scores: Array, share: Array, most: int
-) -> tuple[Array, Array]:
-    """Return positions and sizes of the worst mistakes, the largest first.
+def worst_rows(found: OutOfSample, most: int) -> Array:
+    """Return the positions of the worst mistakes, the largest first.
 
     The size of a row's mistake is the largest `odds_against` among its labels that were decided
     wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
-    mistake are left out. `share` has the shape (q,), the others (n, q).
+    mistake are left out.
     """
-    is_wrong = labels.astype(bool) != y.astype(bool)
-    are_probabilities = scores.min() >= 0 and scores.max() <= 1
-    against = odds_against(y, scores, share) if are_probabilities else np.abs(scores)
+    against = np.abs(found.scores)
+    if found.are_probabilities:
+        against = odds_against(found.y, found.scores, found.y.mean(axis=0))
+    is_wrong = found.labels.astype(bool) != found.y.astype(bool)
     sizes = np.where(is_wrong, against, -np.inf).max(axis=1)
     order = np.argsort(-sizes, kind="stable")[:most]
-    order = order[np.isfinite(sizes[order])]
-    return order, sizes[order]
+    return order[np.isfinite(sizes[order])]
 
 
-def explain_mistakes(found: "Evaluation") -> list[dict[str, Any]]:
+def explain_mistakes(
+    found: "Evaluation", once: OutOfSample, describe: Callable[[int], str]
+) -> list[dict[str, Any]]:
     """Return the worst mistakes of the best method, explained by the models that made them.
 
     A mistake has its row, counted from 1, in words, verdicts on wrongly decided labels (kind,
     label, score and reasons, the most confident errors first), how many more there are, the labels
-    that are right, and how the reasons were found.
+    that are right, and how the reasons were found. `once` are the predictions of the first folds.
     """
-    best = found.results[found.best]
-    models = best.models[: found.folds]
-    mistakes: list[tuple[float, dict[str, Any]]] = []
-    for number, model in enumerate(models):
-        test, labels, scores = found.splits[number][1], best.labels[number], best.scores[number]
-        y = found.y[test]
-        worst = worst_rows(y, labels, scores, y.mean(axis=0), -(-_MISTAKES // len(models)))
-        for row, size in zip(*worst, strict=True):
-            predicted = labels[row].astype(bool)
-            mistakes.append((size, _explain(found, model, int(test[row]), predicted, scores[row])))
-    return [one for _, one in sorted(mistakes, key=lambda pair: -pair[0])][:_MISTAKES]
-
-
-def _explain(
-    found: "Evaluation", model: Any, row: int, predicted: Array, scores: Array
-) -> dict[str, Any]:
-    given, names = found.y[row].astype(bool), found.label_names
-    one = _safe_indexing(found.X, [row])
-    why = None
-    if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
-        is_matrix = not (hasattr(one, "iloc") or isinstance(one, list) or sparse.issparse(one))
-        why = explain(model, one, background=found.X if is_matrix else None)
-    missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
-    errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
-    errors += [("wrong", j) for j in wrong[np.argsort(-scores[wrong])][:_VERDICTS].tolist()]
-    verdicts = [
-        {
-            "kind": kind,
-            "label": abbreviate(names[j], NAME),
-            "score": float(scores[j]),
-            "reasons": [
-                (abbreviate(part, _PART), value)
-                for part, value in ([] if why is None else why.strongest_features(j))
-                if abs(value) >= _SMALLEST_REASON
-            ],
-        }
-        for kind, j in errors
-    ]
-    right = ", ".join(names[j] for j in np.flatnonzero(given & predicted))
-    return {
-        "row": row + 1,
-        "words": describe_row(one, find_vectorizers(model), WORDS)(0).strip('"'),
-        "verdicts": verdicts,
-        "more": int((given != predicted).sum()) - len(verdicts),
-        "right": abbreviate(right, WORDS),
-        "method": "" if why is None else why.method,
-    }
+    models = found.results[found.best].models
+    if not models:
+        return []
+    model_of = [model for model, (_, test) in zip(models, found.splits, strict=False) for _ in test]
+    mistakes = []
+    for i in worst_rows(once, _MISTAKES):
+        row, model, scores = int(once.rows[i]), model_of[i], once.scores[i]
+        given, predicted = once.y[i].astype(bool), once.labels[i].astype(bool)
+        why = None
+        if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+            background = found.X if isinstance(found.X, np.ndarray) else None
+            why = explain(model, _safe_indexing(found.X, [row]), background=background)
+        missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
+        errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
+        errors += [("wrong", j) for j in wrong[np.argsort(-scores[wrong])][:_VERDICTS].tolist()]
+        verdicts = [
+            {
+                "kind": kind,
+                "label": abbreviate(once.label_names[j], NAME),
+                "score": float(scores[j]),
+                "reasons": [
+                    (abbreviate(part, _PART), value)
+                    for part, value in ([] if why is None else why.strongest_features(j))
+                    if abs(value) >= _SMALLEST_REASON
+                ],
+            }
+            for kind, j in errors
+        ]
+        right = ", ".join(once.label_names[j] for j in np.flatnonzero(given & predicted))
+        mistakes.append(
+            {
+                "row": row + 1,
+                "words": describe(row).strip('"'),
+                "verdicts": verdicts,
+                "more": len(missed) + len(wrong) - len(verdicts),
+                "right": abbreviate(right, WORDS),
+                "method": "" if why is None else why.method,
+            }
+        )
+    return mistakes
 
 
 def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:

@@ -19,13 +19,12 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._fingerprint import fingerprint
-from labelkin.evaluation._growth import draw_growth, measure_growth
+from labelkin.evaluation._growth import measure_growth
 from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
 from labelkin.evaluation._predictions import (
     OutOfSample,
     find_together,
     label_curves,
-    pooled_curves,
     sparkline,
     threshold_grid,
 )
@@ -60,7 +59,7 @@ def render_report(
     best = found.results[found.best]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
     describe = describe_row(found.X, vectorizers, WORDS)
-    labels = _shown_labels(once)
+    labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
     names = [abbreviate(name, NAME) for name in once.label_names]
     cross_validated = found.fit_part is not None
@@ -98,13 +97,12 @@ def render_report(
         best=next(one for one in methods if one["is_best"]),
         n_labels=len(names),
         labels=labels,
-        curves=_curves(once, labels),
+        curves=curves,
         together=find_together(once, _TOGETHER),
         names=names,
         growth=growth,
         growth_note=growth_note,
-        growth_drawing=None if growth is None else draw_growth(growth),
-        mistakes=explain_mistakes(found),
+        mistakes=explain_mistakes(found, once, describe),
         suspects=[
             {**one, "label": names[one["label"]], "words": describe(one["row"] - 1).strip('"')}
             for one in suspects
@@ -150,39 +148,26 @@ def _remarks(found: "Evaluation", once: OutOfSample) -> list[str]:
     return remarks
 
 
-def _shown_labels(once: OutOfSample) -> list[dict[str, Any]]:
-    """Return the labels of the table, each with its short name, curves and sparkline."""
+def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the rows of the table of labels, and what the script draws of them."""
+    grid, are_probabilities = threshold_grid(once), once.are_probabilities
     position = {name: j for j, name in enumerate(once.label_names)}
     figures = label_figures(once)
-    frequent = sorted(figures, key=lambda row: -row["rows"])[:_LABELS]
-    kept = {row["label"] for row in frequent}
-    grid = threshold_grid(once)
-    shown = []
+    frequent = {row["label"] for row in sorted(figures, key=lambda row: -row["rows"])[:_LABELS]}
+    table, drawn = [], []
     for row in figures:
-        if row["label"] not in kept:
-            continue
-        curves = label_curves(once, position[row["label"]], grid)
-        name = {"label": abbreviate(row["label"], NAME), "option": row["label"]}
-        shown.append({**row, **name, "curves": curves, "spark": sparkline(curves)})
-    return shown
-
-
-def _curves(once: OutOfSample, labels: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the script draws: the labels in the order of the table, and all together."""
-    grid = threshold_grid(once)
-    return {
+        if row["label"] in frequent:
+            j, name = position[row["label"]], abbreviate(row["label"], NAME)
+            curves = label_curves(once.y[:, j], once.scores[:, j], grid, are_probabilities)
+            table.append({**row, "label": name, "spark": sparkline(curves)})
+            names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
+            drawn.append({**names, **curves})
+    pooled = label_curves(once.y.ravel(), once.scores.ravel(), grid, are_probabilities)
+    return table, {
         "thresholds": grid.tolist(),
-        "labels": [
-            {
-                "name": row["label"],
-                "option": row["option"],
-                "threshold": row["threshold"],
-                **row["curves"],
-            }
-            for row in labels
-        ],
-        "all": {"name": "all labels together", **pooled_curves(once, grid)},
-        "are_probabilities": once.are_probabilities,
+        "labels": drawn,
+        "all": {"name": "all labels together", **pooled},
+        "are_probabilities": are_probabilities,
         "rows": len(once.y),
     }
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from labelkin.base import Array
 
-_POINTS = 60  # of a precision-recall curve
 _BINS = 10
 # Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie.
 _TAIL = [0.001, 0.002, 0.005]
@@ -63,55 +62,21 @@ def threshold_grid(found: OutOfSample) -> Array:
     return np.unique(np.quantile(found.scores, np.linspace(0, 1, len(_STEPS))))
 
 
-def counts_above(y: Array, scores: Array, grid: Array) -> tuple[Array, Array]:
-    """Return how many rows with and without a label have a score above each threshold.
+def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
+    """Return what the curves of a label are drawn from, as values that JSON can hold.
 
-    `y` and `scores` have the shape (n,); the results have one entry per threshold.
-    """
-    parts = [np.sort(scores[y.astype(bool) == has]) for has in (True, False)]
-    with_label, without = (len(p) - np.searchsorted(p, grid, side="right") for p in parts)
-    return with_label, without
-
-
-def label_curves(found: OutOfSample, label: int, grid: Array) -> dict[str, Any]:
-    """Return all curves of one label, as values that JSON can hold.
-
-    ``hits`` and ``wrong`` count the rows above each threshold that have the label and that do
-    not; ``recall`` and ``precision`` are thousandths; ``bins`` holds mean probability in
+    `y` and `scores` have one entry per row. ``hits`` and ``wrong`` count the rows above each
+    threshold of `grid` that have the label and that do not; ``bins`` holds mean probability in
     thousandths, rows with the label, and rows.
     """
-    y, scores = found.y[:, label], found.scores[:, label]
-    hits, wrong = counts_above(y, scores, grid)
-    recall, precision = precision_recall(y, scores, _POINTS)
+    parts = [np.sort(scores[y.astype(bool) == has]) for has in (True, False)]
+    hits, wrong = (len(p) - np.searchsorted(p, grid, side="right") for p in parts)
     return {
-        "rows": int(found.support[label]),
+        "rows": len(parts[0]),
         "hits": hits.tolist(),
         "wrong": wrong.tolist(),
-        "recall": np.round(1000 * recall).astype(int).tolist(),
-        "precision": np.round(1000 * precision).astype(int).tolist(),
-        "bins": calibration_bins(y, scores) if found.are_probabilities else [],
+        "bins": calibration_bins(y, scores) if are_probabilities else [],
     }
-
-
-def pooled_curves(found: OutOfSample, grid: Array) -> dict[str, Any]:
-    """Return the curves of all labels together, one threshold for all."""
-    y, scores = found.y.reshape(-1, 1), found.scores.reshape(-1, 1)
-    names = ("all labels",)
-    return label_curves(OutOfSample(names, found.rows, y, y, scores, np.zeros(1)), 0, grid)
-
-
-def precision_recall(y: Array, scores: Array, most: int) -> tuple[Array, Array]:
-    """Return a precision-recall curve by increasing recall, thinned to at most `most` points."""
-    from sklearn.metrics import precision_recall_curve
-
-    if not y.any():
-        return np.zeros(0), np.zeros(0)
-    precision, recall, _ = precision_recall_curve(y, scores)
-    precision, recall = precision[::-1][1:], recall[::-1][1:]  # the first point is a convention
-    if len(recall) > most:
-        kept = np.unique(np.searchsorted(recall, np.linspace(recall[0], recall[-1], most)))
-        recall, precision = recall[kept], precision[kept]
-    return recall, precision
 
 
 def calibration_bins(y: Array, scores: Array) -> list[list[int]]:
@@ -128,10 +93,14 @@ def calibration_bins(y: Array, scores: Array) -> list[list[int]]:
 
 
 def sparkline(curves: dict[str, Any], width: int = 72, height: int = 24) -> str:
-    """Return the points of the precision-recall curve of `label_curves` in a small drawing."""
-    pairs = zip(curves["recall"], curves["precision"], strict=True)
-    points = ((1 + (width - 2) * r / 1000, 1 + (height - 2) * (1 - p / 1000)) for r, p in pairs)
-    return " ".join(dict.fromkeys(f"{x:.0f},{y:.0f}" for x, y in points))
+    """Return the points of a label's precision-recall curve in a small drawing."""
+    points = [
+        f"{1 + (width - 2) * hits / curves['rows']:.0f},"
+        f"{1 + (height - 2) * wrong / (hits + wrong):.0f}"
+        for hits, wrong in zip(curves["hits"], curves["wrong"], strict=True)
+        if hits
+    ]
+    return " ".join(dict.fromkeys(points))
 
 
 def find_together(found: OutOfSample, most: int) -> dict[str, Any]:

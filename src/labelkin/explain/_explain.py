@@ -1,18 +1,21 @@
-"""Explanations of any fitted classifier, through pipelines and transformers of columns."""
+"""Explanations of classifiers, by themselves and through pipelines and transformers of columns."""
 
+from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from labelkin._utils.labels import label_names_of
+from labelkin._utils.labels import label_names, label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
+from labelkin.base import Matrix
 from labelkin.explain._explanation import Explanation
-from labelkin.explain._mixin import as_one_row
 from labelkin.explain._occlusion import (
     CHANGED,
     as_log_odds,
@@ -22,8 +25,65 @@ from labelkin.explain._occlusion import (
     words_as_written,
 )
 from labelkin.metrics._estimators import estimator_scores, labels_and_scores
+from labelkin.rows import ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
+
+
+class ExplainMixin:
+    """Adds `explain` to a classifier."""
+
+    _typical: Any = None
+    """Median and standard deviation of each feature in training, for occlusion; None: none."""
+
+    @abstractmethod
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        """Return the fields of `Explanation` that the classifier knows, for one validated row.
+
+        Names of `features` are their numbers here.
+        """
+
+    def explain(
+        self, x: ArrayLike, feature_names: Any = None, *, max_features: int = 400
+    ) -> Explanation:
+        """Explain the prediction for one sample.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The sample.
+        feature_names : sequence of str, optional
+            Names to show, such as a vectorizer's ``get_feature_names_out()``; None: those seen in
+            ``fit``, else x0, x1, and so on.
+        max_features : int, default=400
+            Where the effect of a feature is found by replacing it: features that are tried, those
+            furthest from their medians. The time is that of as many predictions. 0: none.
+
+        Returns
+        -------
+        Explanation
+            What speaks for and against each label: features, members, training samples. Print it,
+            plot it, or read its arrays. `labelkin.explain.explain` explains pipelines too.
+        """
+        check_is_fitted(self)
+        if (model := ensure_on_host(self)) is not self:
+            x = to_host(x)
+        row = model._validate_predict(_as_one_row(x))
+        names = _feature_names(model, feature_names)
+        found = model._explain_row(row)
+        if "features" not in found and model._typical is not None and max_features:
+            features, effects = occlude_features(
+                lambda rows: as_log_odds(model._proba(rows)), row, model._typical, max_features
+            )
+            found |= {"features": features, "feature_effects": effects, "method": CHANGED}
+        used = found.get("features", ())
+        values = [None] * len(used) if sparse.issparse(row) else [float(row[0, i]) for i in used]
+        return Explanation(
+            label_names=label_names(model),
+            predicted=np.asarray(model._labels(row))[0].astype(bool),
+            probability=np.asarray(model._proba(row))[0],
+            **{**found, "features": [names[i] for i in used], "feature_values": values},
+        )
 
 
 def explain(
@@ -85,21 +145,18 @@ def explain(
     """
     check_is_fitted(model)
     is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
-    row = [str(np.asarray(x).item())] if is_text else as_one_row(x)
+    row = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
     if hasattr(model, "schema_"):  # a TableClassifier
         row = model.schema_.read(row)
     is_frame = hasattr(row, "iloc")
-    if (count := row.shape[0] if hasattr(row, "shape") else len(row)) != 1:
-        raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
     steps, classifier = _split(model)
     z, names = row, feature_names
     for step in steps:
         z, names = step.transform(z), _names_out(step, names)
-    in_words = is_text or is_frame
     own = None
     if hasattr(classifier, "explain"):
         # Columns and words are removed by themselves: each may be several features.
-        tried = 0 if in_words and steps else max_features
+        tried = 0 if steps and (is_text or is_frame) else max_features
         own = classifier.explain(z, names, max_features=tried)
     labels, scores = labels_and_scores(model, row)
     numbers = [str(number) for number in range(labels.shape[1])]
@@ -182,19 +239,51 @@ def _split(model: Any) -> tuple[list[Any], Any]:
         model = getattr(model, inner[0])
 
 
+def _as_one_row(x: Any) -> Any:
+    """Return one sample as a table of one row; a row of a DataFrame keeps its names."""
+    if hasattr(x, "to_frame") and np.ndim(x) == 1:
+        return x.to_frame().T.infer_objects()
+    row = np.reshape(x, (1, -1)) if not sparse.issparse(x) and np.ndim(x) == 1 else x
+    if (count := _num_samples(row)) != 1:
+        raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
+    return row
+
+
+def _feature_names(model: Any, names: Any) -> list[str]:
+    if names is None:
+        numbered = [f"x{number}" for number in range(model.n_features_in_)]
+        names = getattr(model, "feature_names_in_", numbered)
+    if len(names) != model.n_features_in_:
+        raise ValueError(
+            f"feature_names must hold one name for each of the {model.n_features_in_} features, "
+            f"got {len(names)}."
+        )
+    return [str(name) for name in names]
+
+
 def _names_out(step: Any, names: Any) -> Any:
     """Return the names of a fitted step's features, None where it has none.
 
     Those of a `ColumnTransformer` are put together here: it refuses a word of a text that is
-    also the name of a column.
+    also the name of a column. The features of a category are written as ``column=value``.
     """
     if hasattr(step, "transformers_"):
         found: list[str] = []
         for _, part, columns in step.transformers_:
             columns = [columns] if isinstance(columns, str) else columns
-            found += [] if part == "drop" else list(part.get_feature_names_out(columns))
+            found += [] if part == "drop" else list(_names_out(part, columns))
         return found
+    if hasattr(step, "steps"):
+        for _, one in step.steps:
+            names = names if one in (None, "passthrough") else _names_out(one, names)
+        return names
+    if hasattr(step, "feature_name_combiner"):  # an encoder of categories
+        step = copy(step).set_params(feature_name_combiner=_name_category)
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
+
+
+def _name_category(column: Any, value: Any) -> str:
+    return f"{column}={value}"
 
 
 def _rename(found: Explanation, row: Any, vectorizers: dict[str, Any], is_frame: bool) -> Any:
@@ -248,8 +337,8 @@ def _occlude(
         if known_rows.shape[0] == 1:  # not typical
             medians = np.zeros_like(medians)
         used, effects = occlude_features(log_odds, row, medians, max_features)
-        known = getattr(model, "feature_names_in_", None) if names is None else names
-        features = [f"x{j}" if known is None else str(known[j]) for j in used]
+        known = _feature_names(model, names)
+        features = [known[j] for j in used]
         values = [float(row[0, j]) for j in used]
     return {
         "features": features,

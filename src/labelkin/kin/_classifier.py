@@ -25,9 +25,6 @@ from labelkin.kin._views import View, apply_view, as_float_rows, learn_views
 from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
-# Queries scored at a time, which bounds the memory of ``predict``.
-_QUERY_ROWS = 4_096
-
 
 class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     """An ensemble of kernels, constraint projections, trees and a linear model, without tuning.
@@ -84,7 +81,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
         together. None are grown if their leaves would take more than a third of a gigabyte.
     effort : {"low", "medium", "high"} or Limits, default="medium"
-        How much training may cost. "medium": the members take at most about 60 seconds of one
+        How much training may cost. "medium": the members take at most about 70 seconds of one
         processor; "low": a tenth of that, "high": ten times. On small data every value gives all
         members. The first member is always fitted. A `labelkin.kin.Limits` sets single limits, as
         in ``Limits(seconds=600)``.
@@ -127,7 +124,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         and the slope that labels share are those of the whole training set.
     oob_indices_ : ndarray of int
         The training samples whose probabilities these are: those of positive weight, at most
-        20,000 of them.
+        10,000 of them.
     oob_score_ : float
         `oob_metric` of these: an estimate of its value on new samples.
     combination_ : Combination
@@ -153,7 +150,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     errors of the leave-one-out error; with more, there is one ridge for all labels and one
     factorisation of all rows; beyond 10,600 rows kernels are means over parts of the rows, and
     beyond about 49,000 they are approximated from landmarks (Nyström). Out-of-sample scores exist
-    for at most 20,000 rows (`oob_indices_`). If the label matrix has more than 10⁸ entries, as for
+    for at most 10,000 rows (`oob_indices_`). If the label matrix has more than 10⁸ entries, as for
     a million rows and a thousand labels, logistic regression is the only member. Small sparse
     matrices are made dense; large ones never are. A label that is constant in training keeps its
     prior, (1 + samples with it) / (2 + samples).
@@ -381,7 +378,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         rows = as_rows(to_numpy(X))
-        batches = gen_batches(len(rows), _QUERY_ROWS)
+        batches = gen_batches(len(rows), 4_096)  # which bounds the memory
         found = [self._batch_proba(rows.take(np.arange(b.start, b.stop))) for b in batches]
         return to_device_of(np.concatenate(found), X)
 

@@ -22,9 +22,6 @@ from labelkin.calibration._means import restore_means
 from labelkin.kin._limits import Limits
 from labelkin.rows import Labels
 
-# Newton's method for the weights of a label begins next to the optimum.
-_STEPS = 4
-
 
 class Combination:
     """Curves of the members, their weights, and curves of the weighted mean.
@@ -306,7 +303,7 @@ def fit_label_weights(
         mean = shared @ odds
         odds -= mean[:, None, :]
         y, coef = labels.columns(some).T, np.zeros((len(some), m))
-        for _ in range(_STEPS):
+        for _ in range(4):  # Newton's method begins next to the optimum
             p = expit(mean + (coef[:, None, :] @ odds)[:, 0])
             residual, curvature = labels.weights * (p - y), labels.weights * p * (1 - p)
             gradient = (odds @ residual[:, :, None])[:, :, 0] + penalty * coef

@@ -33,9 +33,6 @@ from labelkin.rows import (
     to_numpy,
 )
 
-# Ratio that counts as zero, as a share of the largest.
-_ZERO_RATIO = 1e-10
-
 
 @dataclass
 class Member:
@@ -183,7 +180,7 @@ def ratio_directions(
         return to_device_of(np.eye(k), training.rows)
     ratios, directions = _generalised_eigh(between, add_to_diagonal(within, ridge))
     # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
-    zeros = int(xp.sum(xp.astype(ratios <= _ZERO_RATIO * ratios[-1], xp.int64)))
+    zeros = int(xp.sum(xp.astype(ratios <= 1e-10 * ratios[-1], xp.int64)))
     first = max(int(dropped * k), zeros)
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
 

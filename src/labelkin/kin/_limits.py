@@ -23,13 +23,13 @@ class Limits:
 
     # What training may cost. Members are planned in the order of their worth, and one that does
     # not fit into the time that is left is left out; the first is always planned.
-    seconds: float = 60.0
+    seconds: float = 70.0
     """Seconds of one processor for all members together."""
     fit_memory: float = 1.4e9
     """Bytes that the learners fitted at the same time may take. Also of the leaves of trees, of
     which a quarter of it is allowed, and of the kernel values of landmarks."""
-    flops: float = 4e10
-    """Operations per second of a product of matrices, on one core of a server of 2023."""
+    flops: float = 2.5e10
+    """Operations per second of the members' products and factorisations, on one core."""
     tree_tests: float = 1e7
     """Rows times features tried times trees per second, on the same core."""
 
@@ -39,14 +39,10 @@ class Limits:
     all labels is as good, by a factorisation that takes a twentieth of the time."""
     part_work: float = 1.2e12
     """At most n · m² for parts of m rows, each with a kernel of its own, so that the time does not
-    grow with the number of parts: all rows are one part up to 10,626."""
-    max_parts: int = 10
-    """Parts, at most: of more, each learns too little. Beyond about 49,000 rows, landmarks."""
+    grow with the number of parts: all rows are one part up to 10,626. A part has a fold at least;
+    beyond about 49,000 rows, with more parts than folds, each would learn too little: landmarks."""
     landmark_work: float = 8e10
     """At most n · m² for m landmarks of n rows, so that the time does not grow with n."""
-    refined_labels: int = 100
-    """Labels from which on width and ridge of Laplacian kernels are refined by the log loss: of
-    many rare labels, the squared error hardly depends on them."""
 
     # Views.
     dense_entries: int = 2**22
@@ -78,7 +74,7 @@ class Limits:
     n_folds: int = 10
     """Folds of the training rows, the same for all members. The second stage is fitted again
     without two of them at a time."""
-    sample_rows: int = 20_000
+    sample_rows: int = 10_000
     """Rows that have out-of-sample scores, and from which ranks are learned, at most."""
     large_entries: float = 1e8
     """Rows times labels beyond which there is logistic regression alone."""
@@ -93,7 +89,7 @@ class Limits:
     least_proba: float = 1e-4
     """Probabilities of a member are bounded here before they are averaged, so that one
     overconfident member does not outweigh the others."""
-    member_ridge: float = 0.01
+    member_ridge: float = 0.003
     """Of the differences of the members' weights from equal ones, per prediction."""
     label_ridge: float = 0.03
     """Of the differences of a label's weights from those of all labels, per row."""
@@ -112,8 +108,10 @@ class Limits:
     def n_parts(self, n_samples: int) -> int:
         """Return in how many parts the rows have a kernel each; 0: landmarks."""
         part_rows = max(1, int((self.part_work / n_samples) ** 0.5))
-        n_parts = -(-n_samples // part_rows)
-        return n_parts if n_parts <= self.max_parts else 0
+        least = -(-n_samples // part_rows)
+        # Parts of equal numbers of folds.
+        found = [k for k in range(least, self.n_folds + 1) if self.n_folds % k == 0]
+        return found[0] if found else 0
 
     def n_landmarks(self, n_samples: int) -> int:
         """Return how many landmarks a kernel has; a fourth of the rows would be as dear as all."""

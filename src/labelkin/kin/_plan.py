@@ -128,7 +128,6 @@ class Planner:
         n_parts = 0 if self.in_blocks else limits.n_parts(n)
         if n_parts < 2:
             return [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
-        n_parts = min(n_parts, limits.n_folds)
         # Rows without a fold are in the part of their number.
         group = np.where(self.fold_of >= 0, self.fold_of, np.arange(n)) % n_parts
         parts = [np.flatnonzero(group == part) for part in range(n_parts)]
@@ -141,9 +140,7 @@ class Planner:
         if n <= limits.exact_rows and not self.in_blocks:
             return KernelRidge(kernel, clear_ridges=True, search_rows=search, refine_rows=0)
         if n_samples or (limits.n_parts(n) == 1 and not self.in_blocks):
-            refine = kernel != "rbf" and self.shape.n_labels >= limits.refined_labels
-            refine_rows = limits.exact_rows if refine else 0
-            return DirectKernelRidge(kernel, search_rows=search, refine_rows=refine_rows)
+            return DirectKernelRidge(kernel, search_rows=search, refine_rows=0)
         m = limits.n_landmarks(n)
         return KernelRidge(kernel, n_landmarks=m, landmark_means=True, refine_rows=0)
 

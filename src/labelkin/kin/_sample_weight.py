@@ -5,9 +5,6 @@ import numpy as np
 from labelkin.base import Array
 from labelkin.rows import Labels
 
-# Rows that stand for weights that are no small integers, per sample.
-_REPEATS = 10
-
 
 def repeat_rows(labels: Labels) -> Array | slice:
     """Return row indices in which each row occurs in proportion to its weight.
@@ -18,7 +15,7 @@ def repeat_rows(labels: Labels) -> Array | slice:
     weight = labels.weight
     if weight is None:
         return slice(None)
-    most = _REPEATS * len(weight)
+    most = 10 * len(weight)
     if weight.sum() > most or (weight != np.rint(weight)).any():
         ends = np.rint(np.cumsum(weight) * (most / weight.sum()))
         weight = np.diff(ends, prepend=0)

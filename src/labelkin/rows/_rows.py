@@ -16,8 +16,9 @@ from labelkin.rows._tasks import add
 Array = Any
 Matrix = Any
 
-# Numbers of an array that is computed for some rows at a time: 32 MB in double precision.
-_BATCH_VALUES = 2**22
+# Numbers of an array that is computed for some rows at a time: 8 MB in double precision. Larger
+# arrays take fresh memory from the system each time, which takes a third longer.
+_BATCH_VALUES = 2**20
 
 
 class Blocks:
@@ -216,7 +217,7 @@ class MemoryRows(Rows):
         return type(rows_in_memory(found[0]))(found)
 
     def batches(self, width: int) -> "MemoryRows":
-        """Return the rows in blocks for which arrays of `width` columns take 32 MB."""
+        """Return the rows in blocks for which arrays of `width` columns take 8 MB."""
         return type(self)(list(self._batches(_BATCH_VALUES // max(1, width))), self.place)
 
     def _batches(self, size: int) -> Iterator[Matrix]:

@@ -74,7 +74,10 @@
   function drawPrecisionRecall(curve, now) {
     const svg = one("pr");
     axes(svg, "recall, %", "precision, %");
-    const points = curve.recall.map((r, i) => `${x(r / 1000)},${y(curve.precision[i] / 1000)}`);
+    const points = data.thresholds
+      .map((_, place) => at(curve, place))
+      .filter((figure) => figure.hits)
+      .map((figure) => `${x(figure.recall)},${y(figure.precision)}`);
     add(svg, "polyline", { class: "curve", points: points.join(" ") });
     if (now.precision !== null && now.recall !== null)
       add(svg, "circle", { class: "now", cx: x(now.recall), cy: y(now.precision), r: 7 });
