@@ -94,7 +94,7 @@ def test_ones_own_data_and_method_join(capsys):
     shown = capsys.readouterr().out
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
-        found = {(c.dataset, c.method) for c in store.done(failed=False)}
+        found = {(c.dataset, c.method) for c, row in store.cells().items() if row["status"] == "ok"}
         assert store.named("methods")["plain"]["settings"] == "own_methods:ready"
     assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
@@ -105,12 +105,14 @@ def test_ones_own_data_and_method_join(capsys):
 
 def test_the_readmes_own_table(capsys):
     """Words, gaps and two labels are prepared as `labelkin fit` does."""
-    rows = ["97,1999,US,1,0", "121,,FR,0,1", ",2011,,1,1", "88,1960,US,0,0"] * 8
+    rows = ["97;1999;US;1;0", "121;;FR;0;1", ";2011;;1;1", "88;1960;US;0;0"] * 8
     with open("films.csv", "w") as file:
-        file.write("\n".join(["length,year,country,drama,comedy", *rows]))
+        file.write("\n".join(["length;year;country;drama;comedy", *rows]))
     words = ["--repeats", "1", "--data", "films.csv", "--labels", "drama,comedy", "--jobs", "1"]
     assert main(["reproduce", "table3", *words]) == 0
-    assert "1 dataset × 6 methods × 1 × 5 folds = 30 cells" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "1 dataset × 6 methods × 1 × 5 folds = 30 cells" in shown.out
+    assert "reading films.csv: ';' between columns\n" in shown.err
     with Store("results.db") as store:
         chains = [row["f1"] for row in store.rows() if row["method"] == "cchains"]
     assert chains == [1.0] * 5
@@ -175,7 +177,7 @@ def test_an_interrupted_run_tells_how_to_resume(number, jobs, folder):
     _, error = process.communicate(timeout=300)
     assert process.returncode == 130, error
     with Store("results.db") as store:
-        stored = len(store.done())
+        stored = len(store.cells())
     [line] = error.splitlines()
     assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
     assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", jobs]))
@@ -249,8 +251,8 @@ def test_a_range_of_repeats_in_shards_merged(capsys):
     assert main(["merge", "all.db", "1.db", "2.db"]) == 0
     assert "2.db: 5 cells added\nstore: all.db" in capsys.readouterr().out
     with Store("all.db") as store:
-        assert sorted({cell.repeat for cell in store.done()}) == [1, 2]
-        assert len(store.done()) == 10
+        assert sorted({cell.repeat for cell in store.cells()}) == [1, 2]
+        assert len(store.cells()) == 10
     assert main([*QUICK, "--repeats", "1-2", "--jobs", "1", "--store", "all.db"]) == 0
     assert "(10 already stored)" in capsys.readouterr().out
 

@@ -196,12 +196,12 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("{0 1\n", "line 6: the row has no closing brace"),
         ("{\n", "line 6: the row has no closing brace"),
         ("{0 1}\n{3 1}\n", "line 7: index 3 is out of range: 3 attributes"),
-        ("{99999999999 1}\n", "line 6: 'index value' expected at '99999999999 1'"),
-        ("{-1 1}\n", "line 6: 'index value' expected at '-1 1'"),
+        ("{99999999999 1}\n", "line 6: 'index value' expected at '99999999999'"),
+        ("{-1 1}\n", "line 6: 'index value' expected at '-1'"),
         ("{0 1,0 2}\n", "line 6: index 0 occurs twice"),
         ("{1 1,0 2,1 0}\n", "line 6: index 1 occurs twice"),
-        ("{0 1 1 2}\n", "line 6: 'index value' expected at '0 1 1 2'"),
-        ("{0 1,}\n", "line 6: 'index value' expected at ''"),
+        ("{0 1,1}\n", "line 6: 'index value' expected at '1'"),
+        ("{0 1,}\n", "line 6: no value can be read at ''"),
         ("{0 1,2 ?}\n", "line 6: label 'y' is missing"),
         ("{0 x}\n", "line 6: attribute 'a': 'x' is not a number"),
         (b"1,\xff,1\n", "line 6: attribute 'b': 'ÿ' is not a number"),
@@ -384,7 +384,7 @@ def test_write_takes_dataframes(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"data": [[1.0]], "target": [[2]]}, "target holds values other than 0 and 1"),
+        ({"data": [[1.0]], "target": [[2]]}, "target must hold only 0 and 1, but holds 2"),
         ({"data": [[1.0]], "target": [[1], [0]]}, "data has 1 rows but target has 2"),
         ({"data": [[1.0]], "target": [[1]], "feature_names": ["a", "b"]}, "2 names for 1 columns"),
         ({"data": [[1.0]], "target": [[1]], "feature_names": ["y1"]}, "two columns are named 'y1'"),
@@ -393,8 +393,8 @@ def test_write_takes_dataframes(tmp_path):
             {"data": [[3.0]], "target": [[1]], "feature_n_values": [2]},
             "nominal with 2 values.*holds 3",
         ),
-        ({"data": [[1.0]], "target": [["a"]]}, "target must be a matrix of 0 and 1"),
-        ({"data": [[1.0]], "target": np.empty((1, 0))}, "target has no column"),
+        ({"data": [[1.0]], "target": [["a"]]}, "target must hold only 0 and 1, but holds a"),
+        ({"data": [[1.0]], "target": np.empty((1, 0))}, "target is empty"),
     ],
 )
 def test_nothing_is_written_for_bad_content(tmp_path, arguments, message):

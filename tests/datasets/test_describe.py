@@ -92,9 +92,9 @@ def test_features_of_a_sparse_X():
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ([0, 1, 1], "matrix with at least one row"),
-        (np.zeros((0, 3)), "matrix with at least one row"),
-        (np.zeros((3, 0)), "matrix with at least one row"),
+        ([[[0, 1]]], "one column per label"),
+        (np.zeros((0, 3)), "y is empty"),
+        (np.zeros((3, 0)), "y is empty"),
         ([[0, 2]], "only 0 and 1"),
         ([[-1, 1]], "only 0 and 1"),
         ([[0, np.nan]], "holds nan"),

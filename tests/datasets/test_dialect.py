@@ -23,8 +23,6 @@ def read(tmp_path, text, written="utf-8", **options):
         ("cp1252", "cp1252"),
         ("latin-1", "cp1252"),
         ("utf-16", "utf-16"),
-        ("utf-16-le", "utf-16-le"),
-        ("utf-16-be", "utf-16-be"),
     ],
 )
 def test_encodings_are_found(tmp_path, encoding, found):
@@ -34,6 +32,10 @@ def test_encodings_are_found(tmp_path, encoding, found):
 
 
 def test_a_given_encoding_is_kept(tmp_path):
+    with pytest.raises(ValueError, match=r"NUL characters.*encoding=utf-16-le"):
+        read(tmp_path, "a,b\n1,2\n", "utf-16-le")
+    columns, _ = read(tmp_path, "a,b\n1,2\n", "utf-16-le", encoding="utf-16-le")
+    assert columns == {"a": [1], "b": [2]}
     with pytest.raises(ValueError, match="the text is not utf-8"):
         read(tmp_path, "größe\n1\n", "cp1252", encoding="utf-8")
 

@@ -79,7 +79,7 @@ def test_minimal_file(tmp_path):
         ({"label_names": np.array([1])}, "label_names is not a vector of 1"),
         ({"feature_names": np.array(["a", "a"])}, "two feature names are named 'a'"),
         ({"label_names": np.array(["\ud800"])}, "'\\ud800' is not valid Unicode text"),
-        ({"label_names": np.array([2**21]).view("U2")[:1]}, "characters that do not exist"),
+        ({"label_names": np.array([2**21]).view("U2")[:1]}, "invalid Unicode code points"),
         ({"split": np.array([0])}, "split is not a vector of 2"),
         ({"feature_n_values": np.array([0.5, 1])}, "feature_n_values is not a vector"),
     ],

@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 
-from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Cell, Protocol
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 from support.resources import full_disk
@@ -52,8 +51,12 @@ def test_a_closed_store_is_one_file_beside_its_lock(path):
 
 def test_what_else_is_told(path):
     with Store(path) as store:
-        assert store.done() == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1), Cell("d", "a", 0, 0)}
-        assert store.done(failed=False) == {Cell("d", "m", 0, 0), Cell("d", "m", 0, 1)}
+        assert store.cells().keys() == {
+            Cell("d", "m", 0, 0),
+            Cell("d", "m", 0, 1),
+            Cell("d", "a", 0, 0),
+        }
+        assert [r["status"] for r in store.rows()] == ["failed", "ok", "ok"]
         assert next((r["error"], r["traceback"]) for r in store.rows()) == ("E", "Traceback …")
         assert store.runs()[-1]["environment"] == {"python": "3"}
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
@@ -64,16 +67,16 @@ def test_a_job_is_stored_whole_or_not_at_all(path):
         begin(store)
         with pytest.raises(ValueError, match="NOT NULL"):
             store.add([row("late", 0), {**row("late", 1), "status": None}])
-        assert not any(cell.method == "late" for cell in store.done())
+        assert not any(cell.method == "late" for cell in store.cells())
         store.add([row("late", 0)])  # and the store goes on working
-        assert Cell("d", "late", 0, 0) in store.done()
+        assert Cell("d", "late", 0, 0) in store.cells()
 
 
 def test_a_retry_replaces(path):
     with Store(path, write=True) as store:
         begin(store)
         store.add([row("a")])
-        assert len(store.done(failed=False)) == 3
+        assert [r["status"] for r in store.rows()].count("ok") == 3
 
 
 def test_two_writers_are_refused_and_readers_are_not(path):
@@ -83,7 +86,7 @@ def test_two_writers_are_refused_and_readers_are_not(path):
             Store(path, write=True)
         first.add([row("new")])
         with Store(path) as reader:
-            assert Cell("d", "new", 0, 0) in reader.done()
+            assert Cell("d", "new", 0, 0) in reader.cells()
     Store(path, write=True).close()
 
 
@@ -103,9 +106,9 @@ def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, str(path), *folders], check=False)
     assert done.returncode == -9
     with Store(path) as store:
-        assert store.done() == {Cell("d", "m", 0, 0)}
+        assert store.cells().keys() == {Cell("d", "m", 0, 0)}
     with Store(path, write=True) as store:
-        assert store.done() == {Cell("d", "m", 0, 0)}
+        assert store.cells().keys() == {Cell("d", "m", 0, 0)}
 
 
 def test_a_run_killed_amid_a_transaction_is_undone_by_readers(path):
@@ -123,7 +126,7 @@ def test_a_run_killed_amid_a_transaction_is_undone_by_readers(path):
     path.write_bytes(half)
     path.with_name("results.db-journal").write_bytes(journal)
     with Store(path) as store:
-        assert len(store.done()) == 3
+        assert len(store.cells()) == 3
 
 
 def test_reading_changes_nothing(path):
@@ -140,7 +143,7 @@ def test_readable_in_a_folder_that_is_not_writable(path):
     os.chmod(path.parent, 0o555)
     try:
         with Store(path) as store:
-            assert len(store.done()) == 3
+            assert len(store.cells()) == 3
     finally:
         os.chmod(path.parent, 0o755)
 
@@ -223,61 +226,6 @@ def test_a_link_and_its_target_have_one_lock(tmp_path):
         Store(link, write=True)
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("hamming_loss", "much"), ("status", "fine"), ("fold", -1)]
-)
-def test_odd_values_name_their_row(column, value, tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        store._db.execute("INSERT INTO runs VALUES (1, '', '', '{}')")
-        store._db.execute(
-            "INSERT INTO cells (dataset, method, repeat, fold, status, run) "
-            "VALUES ('yeast', 'mlknn', 0, 3, 'ok', 1)"
-        )
-        store._db.execute(f"UPDATE cells SET {column} = ?", (value,))
-    with pytest.raises(ValueError, match=f"'yeast'.*'mlknn'.* as {column}"):
-        Store(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE protocol SET folds = 'many'",
-        "UPDATE datasets SET name = x'00'",
-        "UPDATE methods SET title = CAST(x'ff' AS TEXT)",
-        "UPDATE cells SET hamming_loss = 'much'",
-        "UPDATE runs SET command = x'ff'",
-        "ALTER TABLE methods RENAME COLUMN settings TO other",
-        "DROP TABLE datasets",
-        "ALTER TABLE runs ADD COLUMN computed AS (zeroblob(1000000000))",
-        "CREATE TRIGGER t AFTER INSERT ON cells BEGIN DELETE FROM runs; END",
-    ],
-)
-def test_altered_tables_are_refused_by_name(change, tmp_path):
-    path = tmp_path / "r.db"
-    data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
-    method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
-    with Store(path, write=True) as store:
-        begin(store, datasets=[data], methods=[method])
-        store.add([row()])
-        store._db.execute(change)
-    with pytest.raises((ValueError, OSError), match=r"r\.db"):
-        merge(tmp_path / "target.db", [path])
-
-
-def test_a_view_in_the_place_of_a_table_is_not_read(tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        begin(store)
-        store._db.executescript(
-            "DROP TABLE protocol; CREATE VIEW protocol AS WITH RECURSIVE endless (folds) AS "
-            "(SELECT 1 UNION ALL SELECT folds + 1 FROM endless) "
-            "SELECT folds, 0 AS stratified, 0 AS seed, folds AS rowid FROM endless"
-        )
-    with pytest.raises(ValueError, match=r"r\.db: its tables are not labelkin's"):
-        Store(path)
-
-
 def test_a_damaged_structure_is_refused_by_name(tmp_path):
     path = tmp_path / "r.db"
     with Store(path, write=True) as store:
@@ -287,14 +235,6 @@ def test_a_damaged_structure_is_refused_by_name(tmp_path):
     path.write_bytes(raw.replace(b"sqlite_autoindex_cells", b"sqlite_autoindex_cell\xec"))
     with pytest.raises(ValueError, match=r"r\.db: this is not a store"):
         Store(path)
-
-
-def test_a_damaged_environment_names_its_run(tmp_path):
-    path = tmp_path / "r.db"
-    with Store(path, write=True) as store:
-        store._db.execute("INSERT INTO runs VALUES (7, '', '', 'no JSON')")
-    with Store(path) as store, pytest.raises(ValueError, match="run 7 has a damaged environment"):
-        store.runs()
 
 
 def test_a_full_disk_names_the_store(tmp_path):

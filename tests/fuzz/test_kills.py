@@ -74,7 +74,7 @@ def test_results(processes, tmp_path):
     for _ in range(KILLS):
         killed(processes, write_results, path, rng)
         with Store(path) as store:
-            after = len(store.done())
+            after = len(store.cells())
         assert after >= before
         assert after % BATCH == 0
         before = after

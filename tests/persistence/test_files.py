@@ -82,7 +82,7 @@ def test_truncated(saved, share):
 
 
 HEADS = {
-    "older": ({"format": 1}, "before the first release .* fit the model again"),
+    "older": ({"format": 1}, "in a format that labelkin .* does not read; fit the model again"),
     "newer": ({"format": 3, "labelkin": "9.0"}, "written by labelkin 9.0 .* upgrade"),
     "no number": ({"format": "1"}, "damaged"),
     "zero": ({"format": 0}, "damaged"),

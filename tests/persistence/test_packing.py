@@ -95,7 +95,7 @@ def test_a_forest_in_two_places_stays_one(data, tmp_path):
 def test_trees_that_differ_in_more_are_stored_one_by_one(data, tmp_path):
     model = forest(data)
     model.estimators_[2].max_depth = 7
-    assert pack_model(model) is model
+    assert isinstance(pack_model(model).estimators_, list)
     save_model(model, tmp_path / "m.skops")
     back = load_model(tmp_path / "m.skops")
     assert [tree.max_depth for tree in back.estimators_] == [None, None, 7, None, None]

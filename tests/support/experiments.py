@@ -81,7 +81,7 @@ def _count_cells(path):
         return 0
     try:
         with Store(path) as store:
-            return len(store.done())
+            return len(store.cells())
     except (OSError, ValueError):  # the process is creating it
         return 0
 

@@ -37,7 +37,7 @@ def write_results(path, ready):
     figures |= {"fit_s": 1.0, "predict_s": 1.0, "peak_mb": None, "status": "ok", "error": None}
     with Store(path, write=True) as store:
         store.begin(protocol=Protocol(), started="now", command="…", environment={})
-        first = len(store.done())
+        first = len(store.cells())
         for at in count(first, BATCH):
             places = [
                 {"dataset": f"d{i}", "method": "m", "repeat": 0, "fold": 0}

@@ -23,10 +23,8 @@ def places(value):
             yield from places(inner)
 
 
-def rewritten(path, change=None, head=None, drop=(), arrays=None, digest=True):
+def rewritten(path, change=None, head=None, drop=(), arrays=None):
     """Rewrite an archive with its schema, its head or its arrays changed, checksums and all.
-
-    With `digest` the digest of the parts is removed from the head, as an attacker would.
 
     `arrays` is a suffix and a function from the bytes of such members to others.
     """
@@ -35,11 +33,6 @@ def rewritten(path, change=None, head=None, drop=(), arrays=None, digest=True):
     if change is not None:
         schema = json.loads(members["schema.json"])
         members["schema.json"] = json.dumps(change(schema) or schema).encode()
-    if "labelkin.json" in members and digest:
-        before = json.loads(members["labelkin.json"])
-        if "parts_sha256" in before:
-            before.pop("parts_sha256")
-            members["labelkin.json"] = json.dumps(before)
     if head is not None:
         before = json.loads(members["labelkin.json"])
         changed = head if isinstance(head, bytes) else json.dumps({**before, **head})

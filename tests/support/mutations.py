@@ -117,11 +117,10 @@ def mutate_details(raw, rng):
 
 
 def _parts_of(raw):
-    """Return the parts of a model file by name, and its head without their checksum."""
+    """Return the parts of a model file by name, and its head."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     head = json.loads(parts.pop("labelkin.json"))
-    head.pop("parts_sha256", None)
     return parts, head
 
 

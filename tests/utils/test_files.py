@@ -4,7 +4,6 @@ import bz2
 import errno
 import gzip
 import os
-import time
 
 import pytest
 
@@ -74,31 +73,3 @@ def test_flushed_to_disk_before_and_after_the_rename(tmp_path, monkeypatch):
     with open_for_writing(tmp_path / "out") as file:
         file.write(b"content")
     assert calls == ["flush", "rename", "flush"]
-
-
-def test_files_of_killed_processes_are_removed(tmp_path):
-    fcntl = pytest.importorskip("fcntl")
-
-    def unfinished(name, digit, seconds):
-        path = tmp_path / f".{name}.{digit * 32}.tmp"
-        path.write_bytes(b"half")
-        os.utime(path, (time.time() - seconds,) * 2)
-        return path
-
-    abandoned = unfinished("[a].csv", "0", 3600)
-    kept = {
-        unfinished("[a].csv", "1", 0),  # perhaps not locked yet
-        unfinished("a.csv", "2", 3600),  # of another file
-        unfinished("[a].csv.gz", "3", 3600),
-    }
-    being_written = unfinished("[a].csv", "4", 3600)
-    with being_written.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with open_for_writing(tmp_path / "[a].csv") as new:
-            new.write(b"whole")
-            own = set(tmp_path.iterdir()) - kept - {being_written}
-            assert len(own) == 1  # its own; the abandoned one is gone
-            with next(iter(own)).open("rb") as other, pytest.raises(BlockingIOError):
-                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert not abandoned.exists()
-    assert set(tmp_path.iterdir()) == kept | {being_written, tmp_path / "[a].csv"}

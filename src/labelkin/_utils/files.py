@@ -2,15 +2,13 @@
 
 import bz2
 import errno
-import glob
 import gzip
 import os
 import stat
-import time
 import uuid
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -22,7 +20,6 @@ DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 _COMPRESSIONS = (".gz", ".bz2")
 _unfinished: set[Path] = set()
-_LOCKED_WITHIN_SECONDS = 60
 
 
 class FormatError(ValueError):
@@ -96,7 +93,7 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its place only when it is complete, compressed by its suffix.
 
     A link is followed: the file it points to is replaced, not the link. A device or a pipe is
-    written directly. Unfinished files that killed processes left of the same file are removed.
+    written directly.
     """
     real = Path(os.path.realpath(path))
     if real.is_dir():
@@ -105,50 +102,22 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with _named_errors(path, real), open(real, "wb") as raw:
             yield raw
         return
-    _remove_abandoned(real)
     temporary = real.with_name(f".{real.name}.{uuid.uuid4().hex}.tmp")
     _unfinished.add(temporary)
     try:
         with _named_errors(path, temporary):
             with open(temporary, "xb") as raw:
-                _lock(raw.fileno())
                 with _compressor(raw, Path(path).suffix.lower()) as file:
                     yield file
                 raw.flush()
                 os.fsync(raw.fileno())
-                if os.name == "nt":  # which renames no open file
-                    raw.close()
-                os.replace(temporary, real)  # before the lock is released
+            os.replace(temporary, real)
             sync_folder(real.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     finally:
         _unfinished.discard(temporary)
-
-
-def _remove_abandoned(real: Path) -> None:
-    """Remove unfinished files of a target whose processes were killed: nothing locks them.
-
-    A file of the last minute stays: its process may not have locked it yet.
-    """
-    digits = "[0-9a-f]" * len(uuid.uuid4().hex)
-    for file in real.parent.glob(f".{glob.escape(real.name)}.{digits}.tmp"):
-        with suppress(OSError), open(file, "rb+") as raw:
-            old = time.time() - os.fstat(raw.fileno()).st_mtime > _LOCKED_WITHIN_SECONDS
-            if old and _lock(raw.fileno()):
-                file.unlink(missing_ok=True)
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open file until it is closed or the process dies; return whether that is done."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):  # Windows; another process; a file system without locks
-        return False
-    return True
 
 
 def remove_unfinished() -> None:

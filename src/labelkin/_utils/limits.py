@@ -9,8 +9,8 @@ from labelkin._utils.errors import ArgumentError
 SIZE_VARIABLE = "LABELKIN_MAX_UNPACKED"
 """Environment variable with the most bytes that one file may unpack to."""
 
-# What a file of any size may unpack to, and how often its own size beyond that. Deflate reaches
-# a ratio of 1,000 on zeros; real data and models stay below 60.
+# Every file may unpack to this many bytes, a larger one to this multiple of its own size. Deflate
+# reaches a ratio of 1,000 on zeros; real data and models stay below 60.
 _FREE_BYTES = 2**28
 _MAX_RATIO = 100
 

@@ -1,4 +1,4 @@
-"""Arrays and JSON values from files of strangers, validated before other code uses them.
+"""Arrays and JSON values from untrusted files, validated before other code uses them.
 
 SciPy, scikit-learn and numba follow the indices in an array without a check. Whatever reads
 arrays from a file checks them here.
@@ -75,7 +75,7 @@ def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
     if dtype.kind == "U" and size:
         codes = np.frombuffer(raw, f"{dtype.byteorder}u4", offset=stream.tell())
         if codes.max() > sys.maxunicode:
-            raise ValueError("an array holds characters that do not exist")
+            raise ValueError("an array of strings holds invalid Unicode code points")
     stream.seek(0)
     return np.load(stream, allow_pickle=False)
 

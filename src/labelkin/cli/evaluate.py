@@ -280,30 +280,17 @@ def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
 
 def _refuse_training_options(context: typer.Context) -> None:
     """Refuse the options of training, which have no effect on a fitted model."""
-    for parameter in context.command.params:
-        given = context.get_parameter_source(str(parameter.name))
-        is_given = given is not None and given.name == "COMMANDLINE"
-        if is_given and parameter.name not in _FOR_FITTED_MODELS:
-            raise ValueError(
-                f"{parameter.opts[0]} has no effect on a model that is already fitted; leave it "
-                "out."
-            )
+    names = {str(parameter.name) for parameter in context.command.params} - _FOR_FITTED_MODELS
+    if words := given_options(context, names):
+        raise ValueError(
+            f"{words[0]} has no effect on a model that is already fitted; leave it out."
+        )
 
 
 def _parse_metrics(text: str | None) -> list[str]:
-    from labelkin._utils.names import did_you_mean
-    from labelkin.evaluation._figures import PEOPLE_METRICS
+    from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
     from labelkin.metrics import METRICS, PAPER_METRICS
 
     groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}
     words = [""] if text is None else split_names(text)
-    names = list(dict.fromkeys(name for word in words for name in groups.get(word, (word,))))
-    for name in names:
-        if name not in METRICS:
-            raise ValueError(
-                f"--metrics {name}: no such metric.{did_you_mean(name, METRICS)} "
-                f"Known metrics: paper, all, {', '.join(METRICS)}."
-            )
-    if not names:
-        raise ValueError("--metrics names no metric.")
-    return names
+    return check_metrics([name for word in words for name in groups.get(word, (word,))])

@@ -17,8 +17,7 @@ def command(
         list[Path],
         typer.Argument(
             metavar="SOURCE...",
-            help="Stores, results.csv files, or .jsonl files of the same columns, whose cells are "
-            "added.",
+            help="Stores, or results.csv files, whose cells are added.",
         ),
     ],
     stratified: Annotated[

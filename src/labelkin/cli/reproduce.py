@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin._utils.names import plural
+from labelkin.cli._data import print_guesses
 from labelkin.cli._errors import Interrupted
-from labelkin.cli._output import shell_line, split_names
+from labelkin.cli._output import Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.sources import Dataset, Source
     from labelkin.experiments.run.view import RunView
 
 
@@ -160,7 +162,15 @@ def command(
     heading = f"{chosen.title} · {plan} · store {store}"
     view = RunView(heading, console, titles, effective_n_jobs(jobs))
     try:
-        rows = run(plan, store, jobs=jobs, retry=retry, command=command_line, view=view)
+        rows = run(
+            plan,
+            store,
+            jobs=jobs,
+            retry=retry,
+            command=command_line,
+            view=view,
+            loaded=_print_guesses,
+        )
     except KeyboardInterrupt:
         stored = len(_read_stored(store).keys() & set(plan.cells()))
         raise Interrupted(
@@ -168,6 +178,14 @@ def command(
             f"resume with: {command_line}"
         ) from None
     _print_summary(plan, store, rows, view)
+
+
+def _print_guesses(source: "Source", data: "Dataset") -> None:
+    """Print what was guessed about a user's table; no option of this command overrides it."""
+    from labelkin.datasets.formats._raw_table import Guess
+
+    guesses = [Guess(text, ()) for text in data.guesses]
+    print_guesses(str(source.path), guesses, Notes(quiet=False))
 
 
 def _parse_repeats(text: str | None) -> tuple[int, int] | None:
@@ -190,13 +208,12 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
 
 def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
     """Return what a store holds, by cell."""
-    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.store import Store
 
     if not path.is_file():
         return {}
     with Store(path) as store:
-        return {Cell.of(row): row for row in store.rows()}
+        return store.cells()
 
 
 def _check_revision(plan: "Plan", path: Path) -> None:

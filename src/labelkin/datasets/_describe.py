@@ -153,9 +153,9 @@ def describe(
     names = _names(y, label_names)
     labels = as_label_matrix(y)
     n, q = labels.shape
-    if X is not None and _shape(X)[0] != n:
+    if X is not None and np.shape(X)[0] != n:
         raise ValueError(
-            f"X has {_shape(X)[0]} rows and y has {n}; they must have the same number."
+            f"X has {np.shape(X)[0]} rows and y has {n}; they must have the same number."
         )
     names = tuple(str(j) for j in range(q)) if names is None else names
     if len(names) != q:
@@ -172,7 +172,7 @@ def describe(
     spread = finite.std(ddof=1) if finite.size > 1 else 0.0
     return Description(
         instances=n,
-        features=None if X is None else _shape(X)[1],
+        features=None if X is None else np.shape(X)[1],
         labels=q,
         distinct=len(sets),
         cardinality=float(sizes.mean()),
@@ -192,11 +192,6 @@ def describe(
 
 def as_label_matrix(y: ArrayLike) -> sp.csr_array:
     """Return y, validated, as a canonical CSR matrix of ones."""
-    shape = _shape(y)
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(
-            f"y must be a matrix with at least one row and one label; its shape is {shape}."
-        )
     labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
     labels.eliminate_zeros()
     labels.sort_indices()
@@ -217,7 +212,3 @@ def _scumble(labels: sp.csr_array, sizes: np.ndarray, irlbl: np.ndarray) -> floa
 def _names(y: ArrayLike, label_names: ArrayLike | None) -> tuple[str, ...] | None:
     chosen = getattr(y, "columns", None) if label_names is None else label_names
     return None if chosen is None else tuple(str(name) for name in np.asarray(chosen).tolist())
-
-
-def _shape(A: ArrayLike) -> tuple[int, ...]:
-    return tuple(A.shape) if hasattr(A, "shape") else np.shape(A)

@@ -18,11 +18,11 @@ from labelkin._utils.parallel import map_parallel, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.ensemble._explain import explain_ensemble
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
 from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
 from labelkin.explain import ExplainMixin
+from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
@@ -268,7 +268,12 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         for proba, votes in self._stages(self._member_outputs(X)):
             yield self._as_target(to_device_of(self._decide(proba, votes), X))
 
-    _explain_row = explain_ensemble
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        if not all(hasattr(member, "_counts") for member in self.estimators_):
+            return {}
+        projected = [projection._project(row) for projection in self.projections_]
+        members = list(zip(self.estimators_, projected, strict=True))
+        return explain_by_neighbors(members, self.vote_weights_)
 
     @property
     def feature_importances_(self) -> Array:

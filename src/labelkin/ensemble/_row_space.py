@@ -106,7 +106,7 @@ class Frame:
     def expand(self, projected: Array) -> Array:
         """Return projected · Wᵀ, of shape (m, p)."""
         first = _solve(self._root, projected.T, lower=True, trans=1).T.astype(projected.dtype)
-        rows = np.empty((len(first), len(self.order)), dtype=projected.dtype)
+        rows = np.zeros((len(first), len(self.order)), dtype=projected.dtype)
         rows[:, self.order] = np.hstack([first, first @ self.ratios.T])
         return rows
 

@@ -12,8 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from labelkin._utils.labels import as_matrix, label_names_of
 from labelkin.evaluation._evaluation import Evaluation, MethodResults
-from labelkin.evaluation._figures import PEOPLE_METRICS
-from labelkin.metrics import METRICS
+from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
 from labelkin.tabular import TableClassifier, find_training_data
@@ -109,7 +108,7 @@ def compare(
         X=X,
         y=target,
         label_names=names,
-        metrics=_check_metrics(metrics),
+        metrics=check_metrics(metrics),
         splits=list(splits.split(target, target)),
         folds=folds,
         settings={"folds": folds, "repeats": repeats, "stratified": stratified}
@@ -192,7 +191,7 @@ def evaluate_model(
         X=X,
         y=labels,
         label_names=names,
-        metrics=_check_metrics(metrics),
+        metrics=check_metrics(metrics),
         splits=[(everything[:0], everything)],
         folds=1,
     )
@@ -213,9 +212,3 @@ def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[np.ndarray, tup
     numbers = [str(number) for number in range(labels.shape[1])]
     chosen = next(one for one in (names[0], columns, *names[1:], numbers) if one is not None)
     return labels.astype(np.uint8), tuple(map(str, chosen))
-
-
-def _check_metrics(names: Sequence[str]) -> list[str]:
-    if not names or any(name not in METRICS for name in names):
-        raise ValueError(f"metrics must be names in labelkin.metrics.METRICS, got {list(names)}.")
-    return list(names)

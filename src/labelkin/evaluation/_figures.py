@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score
 
+from labelkin._utils.errors import ArgumentError
+from labelkin._utils.names import did_you_mean
 from labelkin._utils.optional import import_optional
 from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, Metric, evaluate
@@ -43,6 +45,20 @@ MEANINGS = {
     "precision": "mean precision of the rows",
     "jaccard": "overlap of true and predicted sets",
 }
+
+
+def check_metrics(names: Sequence[str]) -> list[str]:
+    """Return the names of metrics, each once, if all are known."""
+    for name in names:
+        if name not in METRICS:
+            raise ArgumentError(
+                f"metrics={name}: no such metric.{did_you_mean(name, METRICS)} "
+                f"Known metrics: {', '.join(METRICS)}.",
+                "metrics",
+            )
+    if not names:
+        raise ArgumentError("metrics= names no metric.", "metrics")
+    return list(dict.fromkeys(names))
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:

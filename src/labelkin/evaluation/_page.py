@@ -122,11 +122,8 @@ def _headline(found: "Evaluation", how: str) -> str:
     """Return the result in one sentence."""
     best, metric = found.results[found.best], METRICS[found.metrics[0]]
     mean = summarise(best.figures[found.metrics[0]])["mean"]
-    value = "undefined"
-    if mean is not None:
-        value = f"{100 * mean:.1f} %" if metric.percent else f"{mean:.2f}"
-    n, q = found.y.shape
-    size = f"{plural(n, 'row')}, {plural(q, 'label')}"
+    value = format_summary({"mean": mean}, metric) + " %" * metric.percent
+    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
     return f"{best.title}: {metric.title} {value} {how} ({size})"
 
 

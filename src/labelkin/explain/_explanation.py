@@ -215,8 +215,9 @@ class Explanation:
             ``row``, ``labels``, ``members`` and ``nearest``.
         """
         shown = self._shown()
-        labels: list[dict[str, Any]] = [
-            {
+        labels = []
+        for j in shown:
+            entry: dict[str, Any] = {
                 "label": self.label_names[j],
                 "predicted": bool(self.predicted[j]),
                 "probability": round(float(self.probability[j]), 6),
@@ -226,35 +227,26 @@ class Explanation:
                     if abs(value) >= _SMALLEST
                 ],
             }
-            for j in shown
-        ]
-        if self.row_effects is not None:
-            for j, entry in zip(shown, labels, strict=True):
+            if self.row_effects is not None:
                 entry["rows"] = [
                     {"row": row + self.first_row, "score": round(value, 6)}
                     for sign in (1, -1)
                     for row, value in self.strongest_rows(j, sign, _FOR_AND_AGAINST)
                 ]
-        members: list[dict[str, Any]] = []
-        if self.member_probability is not None and self.member_effects is not None:
-            members = [
-                {
-                    "member": name,
-                    "weight": round(float(self.member_weights[i]), 6),
-                    "labels": [
-                        {
-                            "label": self.label_names[j],
-                            "probability": round(float(self.member_probability[i, j]), 6),
-                            "log_odds": round(float(self.member_effects[i, j]), 4),
-                        }
-                        for j in shown
-                    ],
-                }
-                for i, name in enumerate(self.member_names)
-            ]
-        elif self.n_members > 1:
-            for j, entry in zip(shown, labels, strict=True):
+            if self.member_effects is None and self.n_members > 1:
                 entry["votes"] = int(self.votes[j])
+            labels.append(entry)
+        members = []
+        if self.member_probability is not None and self.member_effects is not None:
+            alone = self.member_probability.astype(float).round(6)
+            added = self.member_effects.astype(float).round(4)
+            for i, name in enumerate(self.member_names):
+                numbers = [
+                    {"label": self.label_names[j], "probability": float(p), "log_odds": float(odds)}
+                    for j, p, odds in zip(shown, alone[i, shown], added[i, shown], strict=True)
+                ]
+                weight = round(float(self.member_weights[i]), 6)
+                members.append({"member": name, "weight": weight, "labels": numbers})
         named = {
             one["row"] - self.first_row
             for entry in labels[:_LABELS_WITH_ROWS]

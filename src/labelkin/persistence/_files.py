@@ -21,7 +21,7 @@ from labelkin._utils.untrusted import check_json
 from labelkin.persistence._build import build
 from labelkin.persistence._invariants import check_model
 from labelkin.persistence._names import to_file_names
-from labelkin.persistence._packing import pack_model, unpack_forests, unpack_words
+from labelkin.persistence._packing import pack_model, unpack_model
 from labelkin.persistence._schema import check_schema
 
 FORMAT = 2
@@ -125,7 +125,6 @@ def save_model(
             f"this {type(model).__name__} holds {unknown}, which load_model would refuse; "
             "if you trust it, name it with trusted= in save_model and load_model."
         )
-    head["parts_sha256"] = _digest(parts)
     parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -199,9 +198,8 @@ def load_model(
     try:
         del parts
         model = build(schema, arrays)
-        unpack_words(model)
         check_model(model, trusted)
-        unpack_forests(model)
+        unpack_model(model)
     except Exception as error:
         raise _damaged(path, error) from error
     if not (hasattr(model, "predict") or hasattr(model, "transform")):
@@ -239,21 +237,16 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
     try:
         head = json.loads(text)
         check_json(head, _HEAD_FORM)
-        json.dumps(head, ensure_ascii=False).encode()  # fails for halves of characters
+        json.dumps(head, ensure_ascii=False).encode()  # fails for lone surrogates
         number, version = head["format"], head["labelkin"]
     except (ValueError, KeyError, RecursionError) as error:
         raise FormatError(path, f"the model's {_HEAD} is damaged") from error
-    if number > FORMAT:
+    if number != FORMAT:
+        cure = "upgrade labelkin" if number > FORMAT else "fit the model again"
         raise FormatError(
             path,
-            f"written by labelkin {version} in a format newer than labelkin "
-            f"{labelkin.__version__} reads; upgrade labelkin",
-        )
-    if number < FORMAT:
-        raise FormatError(
-            path,
-            "written before the first release of labelkin in a format that is no longer read; "
-            "fit the model again",
+            f"written by labelkin {version} in a format that labelkin {labelkin.__version__} does "
+            f"not read; {cure}",
         )
     digest = hashlib.sha256(raw).hexdigest()
     return ModelInfo(
@@ -267,14 +260,10 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
 
 
 def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:
-    """Return the content of an archive by name; a digest of it in the head must be right."""
+    """Return the content of an archive by name."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         check_archive(archive, len(raw), limit)
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    expected = json.loads(parts[_HEAD]).get("parts_sha256") if _HEAD in parts else None
-    if expected is not None and expected != _digest(parts):
-        raise ValueError("its digest is not that of its content")
-    return parts
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def _check_parts(
@@ -290,15 +279,6 @@ def _check_parts(
         schema, parts, trusted=set(trusted), max_bytes=limit, max_depth=max_depth
     )
     return ", ".join(listed[:8]) + (", …" if len(listed) > 8 else ""), schema, arrays
-
-
-def _digest(parts: dict[str, bytes]) -> str:
-    """Return a digest of the names and contents of all parts but the head."""
-    found = hashlib.sha256()
-    for name in sorted(parts.keys() - {_HEAD}):
-        for piece in (name.encode(), parts[name]):
-            found.update(len(piece).to_bytes(8, "big") + piece)
-    return found.hexdigest()
 
 
 def _check_digest(raw: bytes, expected: str, path: Path) -> None:

@@ -7,12 +7,13 @@ take megabytes and seconds, whatever their size.
 import inspect
 import json
 from collections.abc import Iterator
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import hash as hash_content
+from scipy import sparse
 
 
 @dataclass
@@ -25,12 +26,8 @@ class PackedWords:
     """Column of each word."""
 
     def unpack(self) -> dict[str, int]:
-        """Return the vocabulary; ValueError if it is not one of words and columns."""
-        words = json.loads(self.words)
-        strings = isinstance(words, list) and all(isinstance(word, str) for word in words)
-        if not strings or self.columns.dtype.kind != "i" or self.columns.shape != (len(words),):
-            raise ValueError("the words and columns of a vocabulary do not fit together")
-        return dict(zip(words, self.columns.tolist(), strict=True))
+        """Return the vocabulary."""
+        return dict(zip(json.loads(self.words), self.columns.tolist(), strict=True))
 
 
 @dataclass
@@ -77,22 +74,27 @@ class PackedTrees:
 
 
 def pack_model(model: Any) -> Any:
-    """Return a model with its trees and vocabularies packed; the model itself is not changed."""
-    return _Packing().visit(model)
-
-
-def unpack_forests(model: Any) -> None:
-    """Give the forests of a model, packed by `pack_model` and checked, their trees."""
+    """Return a copy of a model with its trees and vocabularies packed; arrays are shared."""
+    replacements: dict[int, Any] = {}  # by the ids of what they stand for, as deepcopy takes them
     for part in iterate_parts(model):
-        if _is_forest(part) and isinstance(part.estimators_, PackedTrees):
-            part.estimators_ = part.estimators_.unpack()
+        if isinstance(part, np.ndarray) or sparse.issparse(part):
+            replacements[id(part)] = part
+        words = vars_of(part).get("vocabulary_")
+        if type(words) is dict and all(map(_is_word, words.items())):
+            columns = np.array([*words.values()], dtype=np.int64)
+            replacements[id(words)] = PackedWords(json.dumps([*words]), columns)
+        if _is_forest(part) and (trees := _pack(part.estimators_)) is not None:
+            replacements[id(part.estimators_)] = trees
+    return deepcopy(model, replacements)
 
 
-def unpack_words(model: Any) -> None:
-    """Give the vectorisers of a model, packed by `pack_model`, their vocabularies."""
+def unpack_model(model: Any) -> None:
+    """Give a model, packed by `pack_model` and checked, its trees and vocabularies."""
     for part in iterate_parts(model):
-        if isinstance(words := vars_of(part).get("vocabulary_"), PackedWords):
-            part.vocabulary_ = words.unpack()
+        state = vars_of(part)
+        for name, value in state.items():
+            if isinstance(value, PackedTrees | PackedWords):
+                state[name] = value.unpack()
 
 
 def iterate_parts(model: Any) -> Iterator[Any]:
@@ -121,42 +123,6 @@ def vars_of(part: Any) -> dict[str, Any]:
     """Return the state of an object; that of a type or a function is its own."""
     state = getattr(part, "__dict__", None)
     return state if state and not (isinstance(part, type) or inspect.isroutine(part)) else {}
-
-
-class _Packing:
-    """One walk through a model, which copies what holds a forest and nothing else."""
-
-    def __init__(self) -> None:
-        self.visited: dict[int, Any] = {}
-
-    def visit(self, part: Any) -> Any:
-        if id(part) not in self.visited:
-            self.visited[id(part)] = part  # until it is known, for an object inside itself
-            self.visited[id(part)] = self._visit_inner(part)
-        return self.visited[id(part)]
-
-    def _visit_inner(self, part: Any) -> Any:
-        if type(part) is dict:
-            found = {key: self.visit(value) for key, value in part.items()}
-            return found if any(found[key] is not part[key] for key in part) else part
-        if type(part) in (list, tuple):
-            items = [self.visit(item) for item in part]
-            same = all(a is b for a, b in zip(items, part, strict=True))
-            return part if same else type(part)(items)
-        if type(part).__module__.partition(".")[0] not in ("labelkin", "sklearn"):
-            return part
-        state = vars_of(part)
-        changed = self._visit_inner(state) if state else state
-        if type(words := state.get("vocabulary_")) is dict and all(map(_is_word, words.items())):
-            columns = np.array([*words.values()], dtype=np.int64)
-            changed = {**changed, "vocabulary_": PackedWords(json.dumps([*words]), columns)}
-        if _is_forest(part) and (trees := _pack(part.estimators_)) is not None:
-            changed = {**changed, "estimators_": trees}
-        if changed is state:
-            return part
-        found = copy(part)
-        found.__dict__.update(changed)
-        return found
 
 
 def _is_word(item: tuple[Any, Any]) -> bool:

@@ -8,7 +8,6 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._content import overflows
 from labelkin.datasets.formats._dialect import is_number, parse_number
 
 # What pandas finds in a column of objects, by the kind that it is here.
@@ -74,22 +73,18 @@ def _parse_numbers(table: RawTable, name: str) -> np.ndarray:
     for row, cell in enumerate(column_strings(table, name)):
         if cell is None:
             continue
-        trouble = "not a number"
         try:
             if "_" in cell or not cell.isascii():  # Python's float takes both
                 raise ValueError
             values[row] = float(cell)
-            if not overflows(cell):
-                continue
-            trouble = "beyond the range of numbers"
         except ValueError:
-            if is_number(cell, table.decimal):
-                values[row] = parse_number(cell, table.decimal)
-                continue
-        raise FormatError(
-            table.source,
-            f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, {trouble}",
-        )
+            if not is_number(cell, table.decimal):
+                raise FormatError(
+                    table.source,
+                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
+                    "number",
+                ) from None
+            values[row] = parse_number(cell, table.decimal)
     return values
 
 

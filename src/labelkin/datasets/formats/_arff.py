@@ -16,13 +16,18 @@ from labelkin._utils.files import (
     strip_compression,
 )
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._arff_header import Header, is_binary, quote, read_header
-from labelkin.datasets.formats._arff_rows import RowReader
+from labelkin.datasets.formats._arff_header import Header, quote, read_header
+from labelkin.datasets.formats._arff_rows import read_rows
 from labelkin.datasets.formats._columns import Labels, find_columns, find_features, find_labels
-from labelkin.datasets.formats._content import Content, check_content, make_bunch, number_text
+from labelkin.datasets.formats._content import (
+    Content,
+    check_content,
+    make_bunch,
+    number_text,
+    sparse_rows,
+)
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._mulan_xml import (
-    check_xml_names,
     find_labels_xml,
     read_labels_xml,
     write_labels_xml,
@@ -88,8 +93,7 @@ def read_arff(
     features = find_features(names, label_columns, drop, path)
     _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
     kept = np.union1d(features, label_columns)
-    reader = RowReader(header.attributes, kept.tolist(), label_columns.tolist(), path)
-    matrix = reader.read(lines)
+    matrix = read_rows(lines, header.attributes, kept.tolist(), label_columns.tolist(), path)
     n_values = [len(header.attributes[column].values) for column in features.tolist()]
     return make_bunch(
         matrix[:, np.searchsorted(kept, features)],
@@ -111,7 +115,7 @@ def read_arff_table(
     if not columns:
         raise FormatError(path, "no attribute is left besides those ignored")
     _check_kinds(header, columns, path, "ignore")
-    matrix = RowReader(header.attributes, columns, [], path).read(lines)
+    matrix = read_rows(lines, header.attributes, columns, [], path)
     xml = find_labels_xml(path)
     label_names = None
     if xml is not None:
@@ -123,7 +127,7 @@ def read_arff_table(
     names = [attribute.name for attribute in attributes]
     # The codes of a no/yes pair mean the same in every file; those of other nominal values
     # depend on the order in which the file declares them, so the values themselves are kept.
-    nominal = [one for one in attributes if one.values and not is_binary(one.values)]
+    nominal = [one for one in attributes if one.values and one.codes != one.binary_codes]
     data = matrix
     if nominal and not sparse.issparse(matrix):
         by_name: dict[str, Any] = dict(zip(names, matrix.T, strict=True))
@@ -225,52 +229,35 @@ def write_arff(
 
     """
     content = check_content(path, data, target, feature_names, label_names, feature_n_values)
-    with_xml = xml and not meka
-    if with_xml:
-        check_xml_names(content.label_names)
     with open_for_writing(path) as file:
-        for piece in _pieces(content, relation, meka, sparse):
-            file.write(piece.encode("utf-8"))
-        if with_xml:  # inside, so that the ARFF file appears only after its XML
+        for line in _lines(content, relation, meka, sparse):
+            file.write(f"{line}\n".encode())
+        if xml and not meka:  # inside, so that the ARFF file appears only after its XML
             xml_path = strip_compression(path).with_suffix(".xml")
             write_labels_xml(xml_path, content.label_names)
 
 
-def _pieces(content: Content, relation: str, meka: bool, as_sparse: bool | None) -> Iterator[str]:
-    q = len(content.label_names)
-    if meka:
-        relation = f"{relation}: -C {q}"
+def _lines(content: Content, relation: str, meka: bool, as_sparse: bool | None) -> Iterator[str]:
     features = [
         f"@attribute {quote(name)} {_type(count)}"
         for name, count in zip(content.feature_names, content.feature_n_values, strict=True)
     ]
     labels = [f"@attribute {quote(name)} {{0,1}}" for name in content.label_names]
+    table = [content.data, content.target]
+    if meka:
+        relation = f"{relation}: -C {len(labels)}"
+        table.reverse()
     head = labels + features if meka else features + labels
-    yield "\n".join([f"@relation {quote(relation)}", "", *head, "", "@data", ""])
-    table = (content.target, content.data) if meka else (content.data, content.target)
+    yield from [f"@relation {quote(relation)}", "", *head, "", "@data"]
     if sparse.issparse(content.data) if as_sparse is None else as_sparse:
-        write = _sparse_rows
+        for row in sparse_rows(sparse.hstack(table, format="csr")):
+            yield "{" + ",".join(f"{column} {number_text(value)}" for column, value in row) + "}"
     else:
-        write = _dense_rows
-    for first in range(0, content.target.shape[0], _ROWS):
-        yield from write(*(part[first : first + _ROWS] for part in table))
+        for first in range(0, content.target.shape[0], _ROWS):
+            blocks = content.rows(first, first + _ROWS)
+            rows = np.hstack(blocks[::-1] if meka else blocks)
+            yield from (",".join(map(number_text, row)) for row in rows.tolist())
 
 
 def _type(n_values: int) -> str:
     return f"{{{','.join(map(str, range(n_values)))}}}" if n_values else "numeric"
-
-
-def _dense_rows(left: Any, right: Any) -> Iterator[str]:
-    parts = [part.toarray() if sparse.issparse(part) else part for part in (left, right)]
-    for row in np.hstack(parts).tolist():
-        yield ",".join(map(number_text, row)) + "\n"
-
-
-def _sparse_rows(left: Any, right: Any) -> Iterator[str]:
-    rows = sparse.hstack([sparse.csr_matrix(left), sparse.csr_matrix(right)], format="csr")
-    rows.eliminate_zeros()
-    rows.sort_indices()
-    columns, values = rows.indices.tolist(), list(map(number_text, rows.data.tolist()))
-    for start, end in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
-        pairs = (f"{columns[at]} {values[at]}" for at in range(start, end))
-        yield "{" + ",".join(pairs) + "}\n"

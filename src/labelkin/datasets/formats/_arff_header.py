@@ -1,19 +1,18 @@
-"""The header of an ARFF file: relation, attributes, and the codes of their values."""
+"""The header of an ARFF file, and the values that are separated by commas or blanks in it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from labelkin._utils.files import FormatError, shorten
 
 # Possessive quantifiers, so that matching takes linear time on any line.
-QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
-_TOKEN = re.compile(rf"""\s*+(?:({QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_VALUE = re.compile(rf"""\s*+(?:({_QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
 _NOT_PLAIN = re.compile(r"""['"\s]""")
-_NAME = rf"""(?:({QUOTED})|([^\s{{'"][^\s{{]*+))"""
+_NAME = rf"""(?:({_QUOTED})|([^\s{{'"][^\s{{]*+))"""
 _RELATION = re.compile(rf"@relation\s++(?:{_NAME}\s*+$|(.*))", re.DOTALL | re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"@attribute\s++{_NAME}\s*+(.*)", re.DOTALL | re.IGNORECASE)
 _NOMINAL = re.compile(r"\{(.*)\}\s*(?:%.*)?", re.DOTALL)
@@ -21,22 +20,39 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-[Cc]\s+(-?[0-9]{1,9})(?![0-9])")
 
-_NUMERIC = {"numeric", "real", "integer"}
-_NEGATIVE = {"0", "-1", "0.0", "-1.0", "no", "n", "false", "f", "off", "absent"}
-_POSITIVE = {"1", "+1", "1.0", "yes", "y", "true", "t", "on", "present"}
+_KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric"}
+_KINDS |= {kind: kind for kind in ("string", "date", "relational")}
+_NO = ("0", "-1", "0.0", "-1.0", "no", "n", "false", "f", "off", "absent")
+_YES = ("1", "+1", "1.0", "yes", "y", "true", "t", "on", "present")
+_MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 
 
 class Attribute(NamedTuple):
     """One declared column, and the line where it is declared.
 
     The kind is ``numeric``, ``nominal`` (with the declared values), or one that cannot be a feature
-    (``string``, ``date``).
+    (``string``, ``date``, ``relational``).
     """
 
     name: str
     kind: str
     values: tuple[str, ...]
     line: int
+
+    @property
+    def binary_codes(self) -> dict[str, float] | None:
+        """0 for no and 1 for yes; None where the values are not one of each."""
+        codes = {value: _MEANINGS.get(value.casefold()) for value in self.values[:3]}
+        known = {value: code for value, code in codes.items() if code is not None}
+        return known if len(set(known.values())) == len(self.values) else None
+
+    @property
+    def codes(self) -> dict[str, float]:
+        """The code of each nominal value: 0 and 1 for a no/yes pair, else its index."""
+        binary = self.binary_codes
+        if binary is not None and len(binary) == 2:
+            return binary
+        return {value: float(index) for index, value in enumerate(self.values)}
 
 
 @dataclass(frozen=True)
@@ -59,13 +75,13 @@ class Header:
         return int(found[1]) if found else None
 
 
-def unquote(quoted: str) -> str:
-    """Text of a quoted token, escapes resolved."""
+def _unquote(quoted: str) -> str:
+    """Return the text of a quoted value, escapes resolved."""
     inner = quoted[1:-1]
     if "\\" not in inner:
         return inner
     text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), inner)
-    text.encode("utf-8")  # half a surrogate pair is no character
+    text.encode("utf-8")  # fails for half a surrogate pair
     return text
 
 
@@ -79,25 +95,25 @@ def quote(name: str) -> str:
     return f"'{escaped}'"
 
 
-def split_values(text: str) -> Iterator[str | None]:
-    """Yield the values of a comma-separated text, None for a question mark without quotes."""
+def split_values(text: str) -> list[str | None]:
+    """Return the values of a line, None for a question mark without quotes."""
     plain = text.split(",")
     if "" not in plain and not _NOT_PLAIN.search(text):  # in a fifth of the time
-        yield from (None if value == "?" else value for value in plain)
-        return
+        return [None if value == "?" else value for value in plain]
+    values: list[str | None] = []
     position, more = 0, bool(text.strip())
     while more:
-        found = _TOKEN.match(text, position)
+        found = _VALUE.match(text, position)
         if found is None:
             raise ValueError(f"no value can be read at {shorten(text[position:].strip())}")
-        yield unquote(found[1]) if found[1] else None if found[2] == "?" else found[2]
+        values.append(_unquote(found[1]) if found[1] else None if found[2] == "?" else found[2])
         position = found.end()
         more = bool(found[3]) or position < len(text)
+    return values
 
 
-@lru_cache(maxsize=512)
 def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return kind and values of an attribute's type; cached, since thousands share one."""
+    """Return the kind and the values that an attribute declares."""
     if text.startswith("{"):
         found = _NOMINAL.fullmatch(text)
         if found is None:
@@ -108,32 +124,34 @@ def _parse_type(text: str) -> tuple[str, tuple[str, ...]]:
         if len(set(values)) < len(values):
             raise ValueError(f"a nominal value occurs twice in {shorten(text)}")
         return "nominal", values
-    words = text.split("%", 1)[0].lower().split()
-    kind = words[0] if words else ""
-    if kind in _NUMERIC and len(words) == 1:
-        return "numeric", ()
-    if kind in {"string", "date", "relational"}:
-        return kind, ()
-    raise ValueError(
-        f"unknown attribute type {shorten(text)}; numeric or {{value, value, …}} expected"
-    )
+    word = text.partition("%")[0].strip().lower()
+    if word.startswith("date"):  # a format may follow
+        word = "date"
+    if word not in _KINDS:
+        raise ValueError(
+            f"unknown attribute type {shorten(text)}; numeric or {{value, value, …}} expected"
+        )
+    return _KINDS[word], ()
 
 
 def read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> Header:
     """Read up to and with the ``@data`` line; errors name the line that is not ARFF."""
-    relation, attributes, comments = "", [], []
+    relation, comments = "", []
+    attributes: dict[str, Attribute] = {}
     line = 0
     for line, text in lines:
         try:
             if found := _ATTRIBUTE.match(text):
-                name = unquote(found[1]) if found[1] else found[2]
-                attributes.append(Attribute(name, *_parse_type(found[3]), line))
+                name = _unquote(found[1]) if found[1] else found[2]
+                if name in attributes:
+                    raise ValueError(f"two attributes are named {shorten(name)}")
+                attributes[name] = Attribute(name, *_parse_type(found[3]), line)
             elif not text or text.startswith("%"):
                 comments.append(text[1:].strip())
             elif text.lower() == "@data":
                 break
             elif found := _RELATION.match(text):
-                relation = unquote(found[1]) if found[1] else found[2] or found[3]
+                relation = _unquote(found[1]) if found[1] else found[2] or found[3]
             else:
                 raise ValueError(
                     f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
@@ -144,48 +162,4 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | Path) -> Header:
         raise FormatError(path, "the file ends before @data", line or None)
     if not attributes:
         raise FormatError(path, "@data comes before any @attribute", line)
-    seen: set[str] = set()
-    for attribute in attributes:
-        if attribute.name in seen:
-            message = f"two attributes are named {shorten(attribute.name)}"
-            raise FormatError(path, message, attribute.line)
-        seen.add(attribute.name)
-    return Header(relation, attributes, "\n".join(comments).strip())
-
-
-@lru_cache(maxsize=512)
-def feature_codes(values: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
-    """Return the code of each nominal value: its index, or 0 and 1 for a no/yes pair."""
-    if is_binary(values):
-        return binary_codes(values) or ()
-    return tuple((value, float(index)) for index, value in enumerate(values))
-
-
-def label_codes(attribute: Attribute, path: str | Path) -> tuple[tuple[str, float], ...]:
-    """Return 0 or 1 for each value of a label; a label with other values is refused."""
-    codes = binary_codes(attribute.values)
-    if codes is None:
-        shown = ", ".join(attribute.values[:6])
-        raise FormatError(
-            path,
-            f"label {shorten(attribute.name)} takes the values {shorten(shown)}: labelkin is for "
-            "binary labels (0/1), not multi-target data",
-            attribute.line,
-        )
-    return codes
-
-
-def is_binary(values: tuple[str, ...]) -> bool:
-    """Return whether nominal values are a no/yes pair."""
-    return len(values) == 2 and binary_codes(values) is not None
-
-
-@lru_cache(maxsize=512)
-def binary_codes(values: tuple[str, ...]) -> tuple[tuple[str, float], ...] | None:
-    """Return 0 or 1 for each value by its meaning; None if two have the same, or one has none."""
-    codes = []
-    for value in values[:3]:
-        folded = value.casefold()
-        if folded in _NEGATIVE or folded in _POSITIVE:
-            codes.append((value, float(folded in _POSITIVE)))
-    return tuple(codes) if len({code for _, code in codes}) == len(values) else None
+    return Header(relation, list(attributes.values()), "\n".join(comments).strip())

@@ -3,10 +3,8 @@
 import math
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from itertools import islice
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,158 +12,137 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.files import FormatError, shorten
-from labelkin.datasets.formats._arff_header import (
-    QUOTED,
-    Attribute,
-    feature_codes,
-    label_codes,
-    split_values,
-    unquote,
-)
-from labelkin.datasets.formats._content import overflows
+from labelkin.datasets.formats._arff_header import Attribute, split_values
 
-# A pair of a sparse row; possessive quantifiers, so that matching takes linear time on any line.
-_PAIR = re.compile(rf"""\s*+([0-9]{{1,9}})\s++(?:({QUOTED})|([^\s,'"][^\s,]*+))\s*+(,|\Z)""")
+_INDEX = re.compile("[0-9]{1,9}")
 
 
-class RowReader:
-    """Decode the rows below ``@data``.
+def read_rows(
+    lines: Iterable[tuple[int, str]],
+    attributes: list[Attribute],
+    columns: Iterable[int],
+    labels: Iterable[int],
+    path: str | Path,
+) -> Any:
+    """Return the rows below ``@data``, given with their line numbers, as an array or CSR matrix.
 
     `columns` are the positions of the columns to keep, ascending; the values of others are not
     decoded. `labels` are those of them whose values must be 0 or 1.
     """
-
-    def __init__(
-        self,
-        attributes: list[Attribute],
-        columns: Sequence[int],
-        labels: Sequence[int],
-        path: str | Path,
-    ) -> None:
-        self.attributes, self.path = attributes, path
-        self.labels = set(labels)
-        self.place = {column: place for place, column in enumerate(columns)}
-        self.codes: dict[int, _Codes] = {}  # of the nominal columns
-        for column in columns:
-            attribute = attributes[column]
-            if attribute.kind == "nominal" and column in self.labels:
-                self.codes[column] = _Codes(label_codes(attribute, path))
-            elif attribute.kind == "nominal":
-                self.codes[column] = _Codes(feature_codes(attribute.values))
-        # What a sparse row means by leaving out a nominal column: its first value.
-        first = {column: next(iter(codes.values())) for column, codes in self.codes.items()}
-        self.defaults = {column: value for column, value in first.items() if value}
-
-    def read(self, lines: Iterable[tuple[int, str]]) -> Any:
-        """Return all rows, given with their line numbers, as an array or as a CSR matrix."""
-        values, places, ends = array("d"), array("q"), array("q", [0])
-        is_sparse = False
-        for at, row in lines:
-            if not row or row.startswith("%"):
-                continue
-            if len(ends) == 1:
-                is_sparse = row.startswith("{")
-            try:
-                if row.startswith("{") != is_sparse:
-                    kinds = ("a dense row among sparse ones", "a sparse row among dense ones")
-                    raise ValueError(kinds[not is_sparse])
-                if is_sparse:
-                    entries = self._sparse_row(row)
-                    places.extend(entries.keys())
-                    values.extend(entries.values())
-                else:
-                    values.extend(self._dense_row(row))
-            except ValueError as error:
-                raise FormatError(self.path, str(error), at) from None
-            ends.append(len(values))
-        shape = len(ends) - 1, len(self.place)
-        if not is_sparse:
-            return np.array(values).reshape(shape)
-        return sparse.csr_matrix((np.array(values), np.array(places), np.array(ends)), shape=shape)
-
-    def _dense_row(self, text: str) -> list[float]:
-        tokens = list(split_values(text))
-        if len(tokens) != len(self.attributes):
-            raise ValueError(f"{len(tokens)} values for {len(self.attributes)} attributes")
-        return [self._decode(column, tokens[column]) for column in self.place]
-
-    def _sparse_row(self, text: str) -> dict[int, float]:
-        """Return the values that are not 0 by their places, in order."""
-        if not text.endswith("}") or len(text) == 1:
-            raise ValueError("the row has no closing brace")
-        text = text[1:-1].strip()
-        entries = dict(self.defaults)
-        seen = set()
-        position, more = 0, bool(text)
-        while more:
-            found = _PAIR.match(text, position)
-            if found is None:
-                raise ValueError(f"'index value' expected at {shorten(text[position:].strip())}")
-            column = int(found[1])
-            if column >= len(self.attributes):
-                raise ValueError(
-                    f"index {column} is out of range: {len(self.attributes)} attributes are "
-                    "declared, counted from 0"
-                )
-            if column in seen:
-                raise ValueError(f"index {column} occurs twice")
-            seen.add(column)
-            token = unquote(found[2]) if found[2] else None if found[3] == "?" else found[3]
-            entries[column] = self._decode(column, token) if column in self.place else 0.0
-            position, more = found.end(), found[4] == ","
-        return {self.place[column]: value for column, value in sorted(entries.items()) if value}
-
-    def _decode(self, column: int, token: str | None) -> float:
-        name = shorten(self.attributes[column].name)
+    label_columns = set(labels)
+    decoders = {i: _decoder(attributes[i], i in label_columns, path) for i in columns}
+    places = {column: place for place, column in enumerate(decoders)}
+    # What a sparse row means by leaving out a nominal column: its first value.
+    firsts = {
+        i: decode(attributes[i].values[0]) for i, decode in decoders.items() if attributes[i].values
+    }
+    values, indices, ends = array("d"), array("q"), array("q", [0])
+    is_sparse = False
+    for at, row in lines:
+        if not row or row.startswith("%"):
+            continue
+        if len(ends) == 1:
+            is_sparse = row.startswith("{")
         try:
-            if token is None:
-                value = math.nan
-            elif column in self.codes:
-                value = self.codes[column].find(token)
+            if row.startswith("{") != is_sparse:
+                kinds = ("a dense row among sparse ones", "a sparse row among dense ones")
+                raise ValueError(kinds[not is_sparse])
+            if is_sparse:
+                given = _sparse_values(row, len(attributes))
+                decoded = {i: decoders[i](value) for i, value in given.items() if i in decoders}
+                entries = sorted((firsts | decoded).items())
+                indices.extend(places[i] for i, value in entries if value)
+                values.extend(value for _, value in entries if value)
             else:
-                value = _number(token)
+                texts = split_values(row)
+                if len(texts) != len(attributes):
+                    raise ValueError(f"{len(texts)} values for {len(attributes)} attributes")
+                values.extend([decode(texts[i]) for i, decode in decoders.items()])
+        except ValueError as error:
+            raise FormatError(path, str(error), at) from None
+        ends.append(len(values))
+    shape = len(ends) - 1, len(places)
+    if not is_sparse:
+        return np.array(values).reshape(shape)
+    return sparse.csr_matrix((np.array(values), np.array(indices), np.array(ends)), shape=shape)
+
+
+def _sparse_values(row: str, n_attributes: int) -> dict[int, str | None]:
+    """Return the values of a row ``{index value, index value, …}`` by their columns."""
+    if not row.endswith("}") or len(row) == 1:
+        raise ValueError("the row has no closing brace")
+    texts = split_values(row[1:-1].strip())
+    values: dict[int, str | None] = {}
+    for at in range(0, len(texts), 2):
+        index = texts[at] or "?"
+        if len(texts) == at + 1 or not _INDEX.fullmatch(index):
+            raise ValueError(f"'index value' expected at {shorten(index)}")
+        column = int(index)
+        if column >= n_attributes:
+            raise ValueError(
+                f"index {column} is out of range: {n_attributes} attributes are declared, "
+                "counted from 0"
+            )
+        if column in values:
+            raise ValueError(f"index {column} occurs twice")
+        values[column] = texts[at + 1]
+    return values
+
+
+def _decoder(
+    attribute: Attribute, is_label: bool, path: str | Path
+) -> Callable[[str | None], float]:
+    """Return the function that turns the text of a value into a number."""
+    name = shorten(attribute.name)
+    parse: Callable[[str], float] = parse_number
+    if attribute.kind == "nominal":
+        codes = attribute.binary_codes if is_label else attribute.codes
+        if codes is None:
+            shown = shorten(", ".join(attribute.values[:6]))
+            raise FormatError(
+                path,
+                f"label {name} takes the values {shown}: labelkin is for binary labels (0/1), "
+                "not multi-target data",
+                attribute.line,
+            )
+        parse = _nominal_parser(codes)
+
+    def decode(text: str | None) -> float:
+        try:
+            value = math.nan if text is None else parse(text)
         except ValueError as error:
             raise ValueError(f"attribute {name}: {error}") from None
-        if column in self.labels and value not in (0, 1):
+        if is_label and value not in (0, 1):
             found = "is missing (?)" if math.isnan(value) else f"holds {value:g}"
             raise ValueError(f"label {name} {found}; it must be 0 or 1")
         return value
 
+    return decode
 
-def _number(token: str) -> float:
+
+def parse_number(text: str) -> float:
+    """Return the number that a text is."""
     try:
-        if not token.isascii() or "_" in token:  # Python's float takes both
+        if not text.isascii() or "_" in text:  # Python's float takes both
             raise ValueError
-        value = float(token)
+        return float(text)
     except ValueError:
-        raise ValueError(f"{shorten(token)} is not a number") from None
-    if math.isinf(value) and overflows(token):
-        raise ValueError(f"{shorten(token)} is beyond the range of numbers")
-    return value
+        raise ValueError(f"{shorten(text)} is not a number") from None
 
 
-class _Codes(dict[str, float]):
-    """The code of each value of a nominal attribute, as it is declared."""
+def _nominal_parser(codes: dict[str, float]) -> Callable[[str], float]:
+    """Return the function that finds a value's code, also written as 1.0 and declared as 1."""
+    by_number: dict[float, float] = {}
+    for value, code in codes.items():
+        with suppress(ValueError):
+            by_number.setdefault(parse_number(value), code)
 
-    @cached_property
-    def by_number(self) -> dict[float, float]:
-        """The codes of values that are one number each, if all are numbers."""
-        try:
-            numbers = [_number(value) for value in self]
-        except ValueError:
-            return {}
-        counts = Counter(numbers)
-        pairs = zip(numbers, self.values(), strict=True)
-        return {number: code for number, code in pairs if counts[number] == 1}
+    def parse(text: str) -> float:
+        if text in codes:
+            return codes[text]
+        with suppress(ValueError, KeyError):
+            return by_number[parse_number(text)]
+        declared = shorten(", ".join([*codes][:6]))
+        raise ValueError(f"{shorten(text)} is not one of its declared values {declared}")
 
-    def find(self, token: str) -> float:
-        """Return the code of a value, also where it is written as 1.0 and declared as 1."""
-        if token in self:
-            return self[token]
-        try:
-            return self.by_number[_number(token)]
-        except (KeyError, ValueError):
-            declared = shorten(", ".join(islice(self, 6)))
-            raise ValueError(
-                f"{shorten(token)} is not one of its declared values {declared}"
-            ) from None
+    return parse

@@ -87,12 +87,12 @@ def find_features(
 def check_unique(
     names: Sequence[str], what: str, path: str | Path, line: int | None = None
 ) -> None:
-    """Refuse names that stand twice, or that are no text."""
+    """Refuse names that occur twice or are not valid Unicode text."""
     seen: set[str] = set()
     for name in names:
         try:
             name.encode()
-        except UnicodeEncodeError:  # NumPy and JSON can hold halves of characters
+        except UnicodeEncodeError:  # NumPy and JSON can hold lone surrogates
             message = f"{what} name {shorten(name)} is not valid Unicode text"
             raise FormatError(path, message, line) from None
         if name in seen:

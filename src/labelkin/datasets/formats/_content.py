@@ -1,8 +1,9 @@
 """What readers return and writers write, validated once for all formats."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import Bunch, check_array
 
 from labelkin._utils.files import FormatError
+from labelkin._utils.labels import check_labels
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin.datasets.formats._columns import check_unique
 
@@ -96,15 +98,12 @@ def check_content(
         accept_sparse="csr",
         dtype=np.float64,
         ensure_all_finite=False,
-        ensure_min_samples=0,
         input_name="data",
     )
     if sparse.issparse(data):
-        data = sparse.csr_matrix(data)
-        if not data.has_canonical_format:
-            data = data.copy()
-            data.sum_duplicates()
-    labels = _check_target(target)
+        data = sparse.csr_matrix(data, copy=True)
+        data.sum_duplicates()
+    labels = sparse.csr_matrix(check_labels(target, "target"), dtype=np.uint8)
     if labels.shape[0] != data.shape[0]:
         raise ValueError(
             f"data has {data.shape[0]} rows but target has {labels.shape[0]}; they must agree"
@@ -128,23 +127,6 @@ def _names_of(table: Any, names: Iterable[str] | None) -> list[str] | None:
     return [str(name) for name in table.columns] if hasattr(table, "columns") else None
 
 
-def _check_target(target: Any) -> sparse.csr_matrix:
-    if not sparse.issparse(target):
-        target = np.asarray(target)
-        target = target[:, None] if target.ndim == 1 else target
-        if target.ndim != 2 or target.dtype.kind not in "biuf":
-            raise ValueError("target must be a matrix of 0 and 1, one column per label")
-    values = target.data if sparse.issparse(target) else target
-    if not np.isin(values, (0, 1)).all():
-        raise ValueError("target holds values other than 0 and 1; labels must be binary")
-    if target.shape[1] == 0:
-        raise ValueError("target has no column; there must be at least one label")
-    labels = sparse.csr_matrix(target, dtype=np.uint8)
-    labels.eliminate_zeros()
-    labels.sort_indices()
-    return labels
-
-
 def _check_names(names: list[str] | None, count: int, what: str, path: str | Path) -> list[str]:
     if names is None:
         return [f"{'x' if what == 'feature' else 'y'}{index + 1}" for index in range(count)]
@@ -156,22 +138,25 @@ def _check_names(names: list[str] | None, count: int, what: str, path: str | Pat
 
 def _check_codes(data: Any, n_values: np.ndarray, names: list[str]) -> None:
     """Refuse nominal features that hold anything but codes 0..k-1 or NaN."""
-    nominal = np.flatnonzero(n_values)
-    if not nominal.size:
-        return
-    if sparse.issparse(data):
-        keep = n_values[data.indices] > 0
-        column, values = data.indices[keep], data.data[keep]
-    else:
-        column, values = np.tile(nominal, data.shape[0]), data[:, nominal].ravel()
-    code = (values >= 0) & (values < n_values[column]) & (values == np.floor(values))
-    bad = ~(np.isnan(values) | code)
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"feature {names[column[at]]!r} is nominal with {n_values[column[at]]} values, "
-            f"coded from 0, but holds {values[at]:g}"
-        )
+    columns = data.tocsc() if sparse.issparse(data) else data
+    for j in np.flatnonzero(n_values):
+        values = columns[:, [j]].data if sparse.issparse(data) else columns[:, j]
+        wrong = values[~np.isnan(values) & ~np.isin(values, np.arange(n_values[j]))]
+        if wrong.size:
+            raise ValueError(
+                f"feature {names[j]!r} is nominal with {n_values[j]} values, coded from 0, but "
+                f"holds {wrong[0]:g}"
+            )
+
+
+def sparse_rows(matrix: sparse.csr_matrix) -> Iterator[list[tuple[int, float]]]:
+    """Yield the columns and values of each row's entries that are not 0, in order."""
+    matrix = matrix.copy()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    for start, end in pairwise(matrix.indptr.tolist()):
+        columns, values = matrix.indices[start:end], matrix.data[start:end]
+        yield list(zip(columns.tolist(), values.tolist(), strict=True))
 
 
 def number_text(value: float, missing: str = "?") -> str:
@@ -186,12 +171,3 @@ def number_text(value: float, missing: str = "?") -> str:
     if math.isfinite(value):
         return text
     return missing if math.isnan(value) else text.replace("inf", "Infinity")
-
-
-def overflows(text: str) -> bool:
-    """Return whether a number as written, such as 1e400, is beyond the range of doubles.
-
-    >>> overflows("1e400"), overflows("1e40"), overflows("-inf")
-    (True, False, False)
-    """
-    return math.isinf(float(text)) and "i" not in text.lower()

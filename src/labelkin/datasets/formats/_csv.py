@@ -18,13 +18,12 @@ from labelkin._utils.files import (
     open_for_writing,
     read_unpacked,
     reason,
-    shorten,
     strip_compression,
 )
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import Labels, check_unique
-from labelkin.datasets.formats._content import check_content, number_text, overflows
+from labelkin.datasets.formats._content import check_content, number_text
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     decode,
@@ -124,7 +123,7 @@ def parse_table(
     columns = dict(cells)
     names = [name for name in columns if name not in set(as_strings)]
     for name in names:
-        columns[name] = _plain_values(cells[name], name, source)
+        columns[name] = _plain_values(cells[name])
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
     mark = decimal or guess_decimal(texts.values(), delimiter)
@@ -224,7 +223,7 @@ def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
             raise FormatError(path, "a quote opens here and is not closed", line)
 
 
-def _plain_values(cells: Any, name: str, path: str | Path) -> Any:
+def _plain_values(cells: Any) -> Any:
     """Return a column of strings as numbers or truth values, if all of it are such."""
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
@@ -239,13 +238,6 @@ def _plain_values(cells: Any, name: str, path: str | Path) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    for row in np.flatnonzero(compute.is_inf(numbers).fill_null(False).to_numpy()).tolist():
-        if overflows(cells[row].as_py()):
-            raise FormatError(
-                path,
-                f"column {shorten(name)} holds {shorten(cells[row].as_py(), 30)} in data row "
-                f"{row + 1}, which is beyond the range of numbers",
-            )
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
 
@@ -286,7 +278,7 @@ def write_csv(
     # csv leaves a carriage return unquoted, which readers take for the end of a line.
     quoting = csv.QUOTE_ALL if any("\r" in name for name in names) else csv.QUOTE_MINIMAL
     with open_for_writing(path) as file:
-        for first in range(0, max(content.target.shape[0], 1), _ROWS):
+        for first in range(0, content.target.shape[0], _ROWS):
             features, labels = content.rows(first, first + _ROWS)
             pandas.DataFrame(np.hstack([features, labels]), columns=names).to_csv(
                 file,

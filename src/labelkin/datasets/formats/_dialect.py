@@ -27,12 +27,12 @@ _MARKS = {
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
     """Return the text and its encoding, guessed if None.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, UTF-16 if half of them
-    are zero, else cp1252, the encoding of Windows that differs little from latin-1.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
+    of Windows that differs little from latin-1.
     """
     if encoding is None:
         mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-        for candidate in [mark] if mark else ["utf-8", *_guess_utf16(raw), "cp1252"]:
+        for candidate in [mark] if mark else ["utf-8", "cp1252"]:
             try:
                 text = raw.decode(candidate)
             except UnicodeError:
@@ -53,15 +53,14 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             "encoding",
         ) from None
     if "\0" in text:
-        raise FormatError(path, "this is not text (it holds NUL characters)")
+        raise FormatError(
+            path,
+            "this is not text (it holds NUL characters); if it is in another encoding, pass it, as "
+            "in encoding=utf-16-le",
+            None,
+            "encoding",
+        )
     return text.removeprefix("\ufeff"), encoding
-
-
-def _guess_utf16(raw: bytes) -> list[str]:
-    sample = raw[:2000]
-    if len(sample) < 4 or b"\0" not in sample:
-        return []
-    return ["utf-16-be"] if sample[::2].count(0) > sample[1::2].count(0) else ["utf-16-le"]
 
 
 def find_delimiter(text: str) -> str:

@@ -27,18 +27,14 @@ def read_labels_xml(path: str | Path) -> list[str]:
     A document type or entity declaration is refused where it stands: nothing is read or fetched
     for it, nothing is expanded.
     """
-    text = read_unpacked(path)
     names: list[str] = []
     depth = 0
     parser = expat.ParserCreate()
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
 
     def refuse(*_: object) -> NoReturn:
-        raise FormatError(
-            path,
+        raise ValueError(
             "the XML declares a document type or an entity, which labelkin refuses for safety; "
-            "remove the declaration",
-            parser.CurrentLineNumber,
+            "remove the declaration"
         )
 
     def start(tag: str, attributes: dict[str, str]) -> None:
@@ -46,29 +42,23 @@ def read_labels_xml(path: str | Path) -> list[str]:
         expected = "labels" if depth == 0 else "label"
         depth += 1
         if tag.rpartition(":")[2] != expected:
-            raise FormatError(
-                path,
-                f"not a Mulan list of labels: <{expected}> expected, found <{tag[:40]}>",
-                parser.CurrentLineNumber,
+            raise ValueError(
+                f"not a Mulan list of labels: <{expected}> expected, found <{tag[:40]}>"
             )
         if depth > 1:
             if "name" not in attributes:
-                raise FormatError(path, "a <label> has no name", parser.CurrentLineNumber)
+                raise ValueError("a <label> has no name")
             names.append(attributes["name"])
 
-    parser.StartDoctypeDeclHandler = refuse
-    parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse
+    parser.StartDoctypeDeclHandler = refuse  # entities are declared in a document type
     parser.StartElementHandler = start
     try:
-        parser.Parse(text, True)
-    except FormatError:
-        raise
+        parser.Parse(read_unpacked(path), True)
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
         raise FormatError(path, f"not well-formed XML ({message})", error.lineno) from None
-    except (LookupError, ValueError) as error:  # an encoding unknown to Python
-        raise FormatError(path, f"unreadable XML ({reason(error)})") from None
+    except (LookupError, ValueError) as error:  # an unknown encoding is a LookupError
+        raise FormatError(path, reason(error), parser.CurrentLineNumber) from None
     if not names:
         raise FormatError(path, "the XML lists no label")
     check_unique(names, "label", path)
@@ -87,21 +77,16 @@ def find_labels_xml(path: str | Path) -> Path | None:
 
 
 def write_labels_xml(path: str | Path, names: list[str]) -> None:
-    """Write a Mulan XML list of labels."""
+    """Write a Mulan XML list of labels; names with control characters are refused."""
     from xml.sax.saxutils import quoteattr  # imports urllib.request
 
-    check_xml_names(names)
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
-    lines += [f"<label name={quoteattr(name)}></label>" for name in names]
-    with open_for_writing(path) as file:
-        file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))
-
-
-def check_xml_names(names: list[str]) -> None:
-    """Refuse label names with control characters, which XML cannot hold."""
     for name in names:
         if _NOT_IN_XML.search(name):
             raise ValueError(
                 f"label name {shorten(name)} holds a control character, which XML cannot hold; "
                 "rename the label or write the MEKA form (meka=True)"
             )
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
+    lines += [f"<label name={quoteattr(name)}></label>" for name in names]
+    with open_for_writing(path) as file:
+        file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))

@@ -124,8 +124,8 @@ def write_npz(
     features.eliminate_zeros()
     arrays = {
         "X_data": features.data,
-        "X_indices": features.indices.astype(np.int32),
-        "X_indptr": _smallest(features.indptr),
+        "X_indices": features.indices,
+        "X_indptr": features.indptr,
         "X_shape": np.array(features.shape, dtype=np.int64),
         "Y": content.target.toarray(),
         "feature_n_values": content.feature_n_values,
@@ -148,7 +148,3 @@ def write_npz(
     np.savez_compressed(buffer, **arrays)
     with open_for_writing(path) as file:
         file.write(buffer.getbuffer())
-
-
-def _smallest(indptr: np.ndarray) -> np.ndarray:
-    return indptr.astype(np.int32) if indptr[-1] <= np.iinfo(np.int32).max else indptr

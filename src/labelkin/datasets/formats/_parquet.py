@@ -12,11 +12,13 @@ from sklearn.utils import Bunch
 from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason
 from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import check_json
 from labelkin.datasets.formats._columns import Labels, check_unique
 from labelkin.datasets.formats._content import Content, check_content
 from labelkin.datasets.formats._raw_table import RawTable, bunch_of_table
 
 _KEY = b"labelkin"  # of our metadata in the schema
+_METADATA = {"label_names": [str], "feature_n_values": {str: int}, "sparse": bool}
 _ROWS = 10_000  # read and written at once
 
 
@@ -138,11 +140,8 @@ def _decode_texts(table: Any) -> Any:
 def _parse_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
     """Return the metadata that `write_parquet` wrote; empty for other files."""
     found = json.loads((metadata or {}).get(_KEY, b"{}"))
-    names = found.get("label_names")
-    counts = found.get("feature_n_values", {})
-    if names is not None and not all(isinstance(name, str) for name in names):
-        raise ValueError("damaged labelkin metadata")
-    if not all(isinstance(count, int) and 0 <= count < 2**31 for count in counts.values()):
+    check_json(found, _METADATA)
+    if not all(0 <= count < 2**31 for count in found.get("feature_n_values", {}).values()):
         raise ValueError("damaged labelkin metadata")
     return found
 
@@ -173,7 +172,7 @@ def write_parquet(
         list(zip(names, types, strict=True)), metadata={_KEY: _metadata_of(content)}
     )
     with open_for_writing(path) as file, parquet.ParquetWriter(file, schema) as writer:
-        for first in range(0, max(content.target.shape[0], 1), _ROWS):
+        for first in range(0, content.target.shape[0], _ROWS):
             features, labels = content.rows(first, first + _ROWS)
             columns = [pyarrow.array(column) for part in (features, labels) for column in part.T]
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))

@@ -66,7 +66,7 @@ class DatasetInfo:
     def unverified(self) -> list[str]:
         """Names of the files without a checksum of ours: what is downloaded for them may differ.
 
-        OpenML states checksums itself, on the same way as the files.
+        OpenML sends its checksums over the same connection as the files: they prove nothing.
         """
         if not self.files:
             return [f"number {self.openml} of OpenML"]

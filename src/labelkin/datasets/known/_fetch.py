@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets.formats._arff import read_arff
@@ -217,10 +218,17 @@ def recover_split(full: Bunch, train: Bunch, test: Bunch) -> np.ndarray:
     training row: each part then holds the right rows, whichever copy it is. A row in neither
     part (genbase has one) is marked as a test row.
     """
-    in_train, in_test = Counter(_row_keys(train)), Counter(_row_keys(test))
-    split = np.ones(len(full.target), dtype=np.uint8)
+    parts = full, train, test
+    rows = [sp.hstack([sp.csr_array(part.data), sp.csr_array(part.target)]) for part in parts]
+    matrix = sp.vstack(rows, format="csr", dtype=np.float64)
+    matrix.sort_indices()
+    first = first_of_equals(matrix)
+    keys = np.arange(matrix.shape[0]) if first is None else first
+    n, end = len(full.target), len(full.target) + len(train.target)
+    in_train, in_test = Counter(keys[n:end].tolist()), Counter(keys[end:].tolist())
+    split = np.ones(n, dtype=np.uint8)
     unmatched = 0
-    for i, key in enumerate(_row_keys(full)):
+    for i, key in enumerate(keys[:n].tolist()):
         if in_train[key]:
             in_train[key] -= 1
             split[i] = 0
@@ -234,11 +242,3 @@ def recover_split(full: Bunch, train: Bunch, test: Bunch) -> np.ndarray:
             "the test file; nothing was kept."
         )
     return split
-
-
-def _row_keys(bunch: Bunch) -> list[bytes]:
-    X = sp.csr_array(bunch.data)
-    X.sort_indices()
-    bounds = X.indptr[1:-1]
-    rows = zip(np.split(X.indices, bounds), np.split(X.data, bounds), bunch.target, strict=True)
-    return [i.tobytes() + x.tobytes() + np.asarray(y, np.uint8).tobytes() for i, x, y in rows]

@@ -28,7 +28,6 @@ from labelkin.experiments.report.published import TIE_RULES, read_data
 from labelkin.experiments.report.table import Entry, Table
 from labelkin.experiments.report.tables import dataset_table
 
-_READINGS = {"settings of the text": False, "settings of the published columns": True}
 _BASES = ("cchains", "clr")  # the methods whose base learners the paper compares
 
 
@@ -40,10 +39,10 @@ class Evidence:
     components: Comparison
     sweeps: list[Sweep]
 
-    def over(self, what: str, as_published: bool) -> list[Comparison]:
-        """Return the comparisons that a claim is about."""
+    def over(self, what: str, reading: str = "") -> list[Comparison]:
+        """Return the comparisons that a claim is about; `reading` is one of Table 3's settings."""
         if what == "table3":
-            return [self.main.in_paper_columns(as_published=as_published)]
+            return [self.main.in_paper_columns(reading)]
         if what == "components":
             return [self.components]
         methods = _BASES if what == "estimator" else ("vpcme",)
@@ -66,20 +65,15 @@ class Claim(NamedTuple):
 
 def find_claims(evidence: dict[str, Evidence]) -> list[Claim]:
     """Return all claims, judged by results under each rule for ties, ``"against"`` first."""
-    columns = [
-        next(iter(evidence.values())).main.paper_columns(as_published=a) for a in _READINGS.values()
-    ]
-    readings = dict(list(_READINGS.items())[: 1 if columns[0] == columns[1] else 2])
+    readings = next(iter(evidence.values())).main.readings
     claims = []
     for over, rows in groupby(read_data("claims.csv"), key=lambda row: row["over"]):
         about = list(rows)
-        for words, as_published in (readings if over == "table3" else {"": False}).items():
+        for reading in readings if over == "table3" else [""]:
             for row in about:
-                claim = f"{row['claim']} ({words})" if words else row["claim"]
-                parts = zip(
-                    *(_count(_judge(found, row, as_published)) for found in evidence.values()),
-                    strict=True,
-                )
+                claim = f"{row['claim']} ({reading})" if reading else row["claim"]
+                judged = [_count(_judge(found, row, reading)) for found in evidence.values()]
+                parts = zip(*judged, strict=True)
                 told = (_by_rule(evidence, part) for part in parts)
                 claims.append(Claim(row["section"], claim, row["tables"], *told))
     return claims
@@ -134,14 +128,12 @@ class _Question:
         return self.measure.number(float(means.get(method, math.nan)) * self.measure.scale)
 
 
-def _judge(evidence: Evidence, row: dict[str, str], as_published: bool) -> Iterator[Finding]:
+def _judge(evidence: Evidence, row: dict[str, str], reading: str) -> Iterator[Finding]:
     if row["judge"] == "statistics":
         if table := dataset_table(evidence.main.datasets):
             yield from (entry.text == entry.published for entry in table.entries.values())
         return
-    for comparison, metric in product(
-        evidence.over(row["over"], as_published), row["metrics"].split()
-    ):
+    for comparison, metric in product(evidence.over(row["over"], reading), row["metrics"].split()):
         words = (row[key].split() for key in ("better", "worse", "datasets"))
         yield from _JUDGES[row["judge"]](_Question(evidence, comparison, MEASURES[metric], *words))
 
@@ -183,7 +175,7 @@ def _narrower(asked: _Question) -> Iterator[Finding]:
 
 def _steeper(asked: _Question) -> Iterator[Finding]:
     """Compare the range on yeast with that on business, once both are there."""
-    sweeps = {c.datasets[0]: c for c in asked.evidence.over("threshold", False)}
+    sweeps = {c.datasets[0]: c for c in asked.evidence.over("threshold")}
     if asked.comparison.datasets == ["yeast"] and "business" in sweeps:
         means = [sweeps[d].means(asked.measure).loc[d] for d in ("yeast", "business")]
         yeast, business = (found.max() - found.min() for found in means)

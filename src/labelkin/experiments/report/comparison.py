@@ -233,23 +233,28 @@ class Comparison:
             if name == column(name) or column(name) not in self.methods
         )
 
-    def paper_columns(self, *, as_published: bool) -> dict[str, str]:
-        """Return the methods of the paper's Table 3 among those compared, by its columns.
+    @property
+    def readings(self) -> dict[str, dict[str, str]]:
+        """The methods of the paper's Table 3 by its columns, for each reading of their settings.
 
-        With `as_published` those with the settings that the printed columns match (RAkEL with
-        k = 3, features scaled as in WEKA) instead of those that the text states.
+        The second reading has the settings that the printed columns match (RAkEL with k = 3,
+        features scaled as in WEKA); it is left out where no method has them.
         """
-        chosen = {}
+        stated, matching = {}, {}
         for name in COLUMNS:
-            variants = [m for m in self.methods if column(m) == name and m != name]
-            pick = variants[0] if as_published and variants else name
-            if pick in self.methods:
-                chosen[name] = pick
-        return chosen
+            found = [m for m in self.methods if column(m) == name]
+            if name in found:
+                stated[name] = name
+            if found:
+                matching[name] = next((m for m in found if m != name), name)
+        readings = {"settings of the text": stated, "settings of the published columns": matching}
+        return readings if matching != stated else {"settings of the text": stated}
 
-    def in_paper_columns(self, *, as_published: bool) -> "Comparison":
-        """Return the comparison of :meth:`paper_columns`, under the names of the columns."""
-        names = {m: name for name, m in self.paper_columns(as_published=as_published).items()}
+    def in_paper_columns(self, reading: str) -> "Comparison":
+        """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
+        readings = self.readings
+        columns = readings.get(reading, readings["settings of the text"])
+        names = {method: name for name, method in columns.items()}
         chosen = self.among(names)
         frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
         return replace(chosen, frame=frame, methods=list(names.values()), reference=None)

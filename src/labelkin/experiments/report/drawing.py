@@ -55,15 +55,6 @@ def shorten(name: str, most: int = 26) -> str:
 
 def save(figure: "Figure", folder: Path, name: str) -> str:
     """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
-    svg = to_svg(figure)
-    with figure_style():
-        figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
-    (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-    return svg
-
-
-def to_svg(figure: "Figure") -> str:
-    """Return a figure as SVG, whose text is text."""
     out = io.StringIO()
     with figure_style():
         # Laid out once: `savefig` would do it for each file, and draw the figure twice.
@@ -71,6 +62,8 @@ def to_svg(figure: "Figure") -> str:
             layout.execute(figure)
             figure.set_layout_engine(None)
         figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
+    (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
     return out.getvalue()
 
 

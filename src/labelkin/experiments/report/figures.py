@@ -1,10 +1,6 @@
-"""The paper's figures, drawn from what was measured.
-
-Each is drawn wide, for files and screens, or ``narrow``, so that it fits on a phone.
-"""
+"""The paper's figures, drawn from what was measured."""
 
 from collections.abc import Callable, Iterable
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PHONE = 3.8  # inches: 365 pixels
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _FIGURE1 = (
     "average_precision", "f1", "recall", "hamming_loss", "ranking_loss", "one_error",
@@ -37,21 +32,17 @@ _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
 # -------------------------------------------------------------------------- critical difference
 
 
-def draw_critical_difference(
-    comparison: Comparison, measure: Measure, *, narrow: bool = False
-) -> "Figure | None":
+def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figure | None":
     """Draw average ranks over datasets; bars join methods that Nemenyi's test cannot tell apart.
 
     None for fewer than two methods or two datasets.
     """
     block = comparison.complete_means(measure)
     title = f"{measure.directed_title}: average rank over {len(block)} datasets"
-    return _draw_ranks(block, title, measure.greater_is_better, narrow)
+    return _draw_ranks(block, title, measure.greater_is_better)
 
 
-def draw_overall(
-    comparison: Comparison, by_dataset: bool = False, *, narrow: bool = False
-) -> "Figure | None":
+def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | None":
     """Draw the average ranks over datasets and the paper's five metrics together.
 
     With `by_dataset`, a dataset counts once, with its mean ranks, instead of once for each metric.
@@ -61,23 +52,19 @@ def draw_overall(
         return None
     if not by_dataset:
         title = f"Average rank over {len(overall.block)} dataset–metric pairs"
-        return _draw_ranks(overall.block, title, narrow=narrow)
+        return _draw_ranks(overall.block, title)
     ranks = overall.dataset_ranks
     title = f"Average rank over {len(ranks)} datasets, each with its mean rank in five metrics"
-    return _draw_ranks(ranks, title, greater_is_better=False, narrow=narrow)
+    return _draw_ranks(ranks, title, greater_is_better=False)
 
 
-def _draw_ranks(
-    block: pd.DataFrame, title: str, greater_is_better: bool = True, narrow: bool = False
-) -> "Figure | None":
+def _draw_ranks(block: pd.DataFrame, title: str, greater_is_better: bool = True) -> "Figure | None":
     if min(block.shape) < 2:
         return None
     posthocs = import_optional("scikit_posthocs", "report")
     result = friedman(block, greater_is_better=greater_is_better)
     # Two methods whose short names are equal must stay two.
     titles = dict(zip(block, _distinct(shorten(method_title(m)) for m in block), strict=True))
-    if narrow:
-        return _draw_intervals(result.ranks.rename(titles), result.cd, title)
     p_values = nemenyi(block).rename(index=titles, columns=titles)
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
@@ -99,31 +86,6 @@ def _draw_ranks(
             bar.set_xdata(sorted(bar.get_xdata()))
         _draw_scale(figure, axes, result.ranks, result.cd)
         axes.set_title(title, loc="left", pad=44)
-    return figure
-
-
-def _draw_intervals(ranks: pd.Series, cd: float, title: str) -> "Figure":
-    """Draw one row per method: its average rank and half the critical difference to each side.
-
-    Two methods differ where their intervals do not overlap.
-    """
-    ranks = ranks.sort_values()
-    at = np.arange(len(ranks))
-    with figure_style():
-        figure = new_figure(_PHONE, 1.0 + 0.21 * len(ranks))
-        axes = figure.subplots()
-        axes.hlines(at, ranks - cd / 2, ranks + cd / 2, color=ORANGE, linewidth=3, alpha=0.75)
-        axes.scatter(ranks, at, color=INK, s=16, zorder=3)
-        axes.set_yticks(at, [f"{name}  {rank:.2f}" for name, rank in ranks.items()], fontsize=8)
-        axes.invert_yaxis()
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
-        figure.supxlabel(
-            "average rank; methods whose intervals overlap do not differ\n"
-            f"significantly (Nemenyi, 5 %, critical difference {cd:.2f})",
-            fontsize=8,
-        )
-        figure.suptitle(fill(title, 46), fontsize=9.5)
     return figure
 
 
@@ -158,7 +120,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
 # --------------------------------------------------------------------------------- sweeps
 
 
-def draw_sweep(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
+def draw_sweep(sweep: Sweep) -> "Figure | None":
     """Draw each metric against the values of a parameter, with the published figures.
 
     Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band, or the bar of a
@@ -167,20 +129,20 @@ def draw_sweep(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
     if not (shown := sweep.measured(MEASURES)):
         return None
     with figure_style():
-        figure = _draw_panels(shown, lambda axes, m: _draw_curve(axes, sweep, m), narrow)
+        figure = _draw_panels(shown, lambda axes, m: _draw_curve(axes, sweep, m))
         title = f"{method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}"
-        figure.suptitle(shorten(title, 44 if narrow else 80), fontsize=11)
+        figure.suptitle(shorten(title, 80), fontsize=11)
     return figure
 
 
-def draw_together(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
+def draw_together(sweep: Sweep) -> "Figure | None":
     """Draw the metrics of the paper's Figure 1 in one plot: in percent, against Θ."""
     measured = sweep.measured(MEASURES)
     shown = [MEASURES[name] for name in _FIGURE1 if MEASURES[name] in measured]
     if not shown:
         return None
     with figure_style():
-        figure = new_figure(_PHONE, 4.2) if narrow else new_figure(5.6, 3.6)
+        figure = new_figure(5.6, 3.6)
         axes = figure.subplots()
         for measure, colour, marker in zip(shown, COLOURS, _MARKERS, strict=False):
             axes.plot(
@@ -196,12 +158,7 @@ def draw_together(sweep: Sweep, *, narrow: bool = False) -> "Figure | None":
         axes.set_ylabel("%")
         axes.grid(alpha=0.25, linewidth=0.5)
         axes.set_title(shorten(f"{method_title(sweep.method)} on {sweep.dataset}", 44))
-        place: Any = (
-            {"loc": "outside lower center", "ncols": 2}
-            if narrow
-            else {"loc": "outside right center"}
-        )
-        figure.legend(frameon=False, fontsize=8, **place)
+        figure.legend(frameon=False, fontsize=8, loc="outside right center")
     return figure
 
 
@@ -218,15 +175,12 @@ def _mean_and_spread(
     return np.array(means), np.array(spreads)
 
 
-def _draw_panels(
-    measures: list[Measure], draw: Callable[["Axes", Measure], None], narrow: bool
-) -> "Figure":
+def _draw_panels(measures: list[Measure], draw: Callable[["Axes", Measure], None]) -> "Figure":
     """Draw one panel per measure, and the legend of the first in the place after the last."""
     n = len(measures)
-    columns = min(n + 1, 2 if narrow else 4)
+    columns = min(n + 1, 4)
     rows = -(-(n + 1) // columns)
-    width = _PHONE / 2 if narrow else 2.35
-    figure = new_figure(width * columns, 2.05 * rows + 0.3)
+    figure = new_figure(2.35 * columns, 2.05 * rows + 0.3)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, measure in zip(grid, measures, strict=False):
         draw(axes, measure)
@@ -264,7 +218,7 @@ def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
 # ----------------------------------------------------------------------------------- bars
 
 
-def draw_bars(comparison: Comparison, *, narrow: bool = False) -> "Figure | None":
+def draw_bars(comparison: Comparison) -> "Figure | None":
     """Draw each metric of every method on each dataset as grouped bars (Figure 2).
 
     Four metrics come first, as many as the paper draws.
@@ -273,7 +227,7 @@ def draw_bars(comparison: Comparison, *, narrow: bool = False) -> "Figure | None
     if not shown:
         return None
     with figure_style():
-        return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m), narrow)
+        return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m))
 
 
 def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None:
@@ -315,7 +269,7 @@ def _zoom(axes: "Axes", means: pd.DataFrame) -> None:
 # ------------------------------------------------------------------ measured minus published
 
 
-def draw_differences(comparison: Comparison, *, narrow: bool = False) -> "Figure | None":
+def draw_differences(comparison: Comparison) -> "Figure | None":
     """Draw measured minus published as a heat map, one panel per metric.
 
     Blue is better than published and orange worse, whatever the metric's direction; the
@@ -327,17 +281,17 @@ def draw_differences(comparison: Comparison, *, narrow: bool = False) -> "Figure
         return None
     rows, columns = panels[0][1].shape
     with figure_style():
-        across = 1 if narrow else min(3, len(panels))
+        across = min(3, len(panels))
         down = -(-len(panels) // across)
-        width, least = (1.0 + 0.38 * columns, _PHONE) if narrow else (1.2 + 0.52 * columns, 4.0)
-        figure = new_figure(max(width * across, least), (1.25 + 0.25 * rows) * down + 0.4)
+        width = max((1.2 + 0.52 * columns) * across, 4.0)
+        figure = new_figure(width, (1.25 + 0.25 * rows) * down + 0.4)
         grid = figure.subplots(down, across, squeeze=False).ravel()
         for place, (measure, table) in zip(grid, panels, strict=False):
             _draw_heat(place, measure, table)
         for place in grid[len(panels) :]:
             place.axis("off")
         title = "Measured minus published: blue is better than published, orange worse"
-        figure.suptitle(fill(title, 44 if narrow else 90), fontsize=11)
+        figure.suptitle(title, fontsize=11)
     return figure
 
 

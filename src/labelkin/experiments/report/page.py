@@ -27,7 +27,7 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.drawing import inline_svg, save, to_svg
+from labelkin.experiments.report.drawing import inline_svg, save
 from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.published import REFERENCE
@@ -104,17 +104,9 @@ def _make_texts(
 
 
 def _draw(folder: Path, name: str, label: str, draw: Callable[..., Any], *data: Any) -> str:
-    """Write a figure and return it as part of a page; empty where there is none.
-
-    The page holds it twice, wide and narrow, and shows the one that fits.
-    """
-    if (figure := draw(*data)) is None:
-        return ""
-    wide, narrow = save(figure, folder, name), draw(*data, narrow=True)
-    return (
-        f'<div class="wide">{inline_svg(wide, name, escape(label))}</div><div class="narrow">'
-        f"{inline_svg(to_svg(narrow), f'{name}-narrow', escape(label))}</div>"
-    )
+    """Write a figure and return it as part of a page; empty where there is none."""
+    figure = draw(*data)
+    return "" if figure is None else inline_svg(save(figure, folder, name), name, escape(label))
 
 
 def _content(

@@ -100,12 +100,11 @@ def rank_tables(comparisons: dict[str, Comparison]) -> list[Table]:
     match; other methods are not ranked.
     """
     first = next(iter(comparisons.values()))
-    kinds = {"ranks_text": "settings of the text"}
-    chosen = {"ranks_text": first.paper_columns(as_published=False)}
-    if (variants := first.paper_columns(as_published=True)) != chosen["ranks_text"]:
-        kinds["ranks_published"] = "settings of the published columns"
-        chosen["ranks_published"] = variants
-    tables = [_rank_table(comparisons, [*chosen[n].values()], n, kinds[n]) for n in kinds]
+    names = ("ranks_text", "ranks_published")
+    tables = [
+        _rank_table(comparisons, list(columns.values()), name, words)
+        for name, (words, columns) in zip(names, first.readings.items(), strict=False)
+    ]
     return [table for table in tables if table is not None]
 
 

@@ -1,4 +1,4 @@
-"""Results of several machines in one store, and a store filled from a text file of results."""
+"""Results of several machines in one store, and a store filled from a ``results.csv``."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.experiments.run.results import check_results, is_text, read_results
+from labelkin.experiments.run.results import check_results, is_csv, read_results
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 
 _Run = tuple[dict[str, Any], list[dict[str, Any]]]
@@ -30,9 +30,9 @@ class Merged(NamedTuple):
 def merge(
     target: Path, sources: Iterable[Path], *, protocol: Protocol | None = None
 ) -> list[Merged]:
-    """Add the cells of stores, or of text files of results, to a store, which is made if absent.
+    """Add the cells of stores, or of CSV files, to a store, which is made if absent.
 
-    Of a cell that several hold, the first is kept. The folds of text files, which do not name
+    Of a cell that several hold, the first is kept. The folds of CSV files, which do not name
     them, are those of `protocol`; by default the paper's, as many as are found.
     """
     sources = list(sources)
@@ -43,7 +43,7 @@ def merge(
             raise ValueError(f"{source} is the store to merge into: name it once, first.")
     # All are read before the target is made.
     runs = [
-        [_read_text(source, protocol)] if is_text(source) else _read_store(source)
+        [_read_csv(source, protocol)] if is_csv(source) else _read_store(source)
         for source in sources
     ]
     with Store(target, write=True) as store:
@@ -51,7 +51,7 @@ def merge(
 
 
 def _merge_one(store: Store, source: Path, runs: list[_Run]) -> Merged:
-    known = {Cell.of(row): row for row in store.rows()}
+    known = store.cells()
     counts: Counter[str] = Counter()
     for run, rows in runs:
         kinds = [_compare(known.get(Cell.of(row)), row) for row in rows]
@@ -74,12 +74,8 @@ def _compare(known: dict[str, Any] | None, row: dict[str, Any]) -> str:
 def _read_store(source: Path) -> list[_Run]:
     """Return the runs of a store, each with its rows, for `Store.begin` and `Store.add`."""
     with Store(source) as store:
-        try:
-            protocol = Protocol(**store.protocol())
-        except ValueError as error:
-            raise ValueError(f"{source}: the store was altered ({error})") from None
         shared = {
-            "protocol": protocol,
+            "protocol": Protocol(**store.protocol()),
             "datasets": list(store.named("datasets").values()),
             "methods": list(store.named("methods").values()),
         }
@@ -93,8 +89,8 @@ def _read_store(source: Path) -> list[_Run]:
         ]
 
 
-def _read_text(source: Path, protocol: Protocol | None) -> _Run:
-    """Return the cells of a text file as one run."""
+def _read_csv(source: Path, protocol: Protocol | None) -> _Run:
+    """Return the cells of a CSV file as one run."""
     frame = read_results(source).results
     try:
         frame = check_results(frame if "repeat" in frame else frame.assign(repeat=0))

@@ -1,11 +1,8 @@
-"""Results of experiments as a DataFrame, one row per cell, from a store or a text file.
+"""Results of experiments as a DataFrame, one row per cell, from a store or a ``results.csv``.
 
-Columns are :data:`~labelkin.experiments.run.store.COLUMNS`. Text files are a ``results.csv``, as
-``labelkin report`` writes it, or JSON lines (``.jsonl``) with one object of the same columns per
-cell.
+Columns are :data:`~labelkin.experiments.run.store.COLUMNS`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,12 +28,12 @@ class Recorded:
 
 
 def read_results(path: Path | str) -> Recorded:
-    """Read results from a store of ``labelkin reproduce``, or a text file with a row per cell."""
+    """Read results from a store of ``labelkin reproduce``, or a ``results.csv``."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
-    if is_text(path):
-        return Recorded(_read_text(path))
+    if is_csv(path):
+        return Recorded(_read_csv(path))
     with path.open("rb") as file:
         if file.read(15) != b"SQLite format 3":
             raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
@@ -50,18 +47,15 @@ def read_results(path: Path | str) -> Recorded:
         )
 
 
-def is_text(path: Path) -> bool:
-    """Return whether a file of results is a text file by its name; else it is a store."""
-    return path.suffix.lower() in (".csv", ".jsonl")
+def is_csv(path: Path) -> bool:
+    """Return whether a file of results is a CSV file by its name; else it is a store."""
+    return path.suffix.lower() == ".csv"
 
 
-def _read_text(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path) -> pd.DataFrame:
     # Before pandas 3 the last digit is exact only with this option.
     exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
     try:
-        if path.suffix.lower() == ".jsonl":
-            lines = path.read_text(encoding="utf-8-sig").splitlines()
-            return pd.DataFrame([dict(json.loads(line)) for line in lines if line.strip()])
         return pd.read_csv(
             path,
             # Only an empty field is a gap: a dataset may be called NA, or 01.
@@ -70,7 +64,7 @@ def _read_text(path: Path) -> pd.DataFrame:
             na_values=[""],
             **exact,
         )
-    except (TypeError, ValueError, RecursionError) as error:  # pandas' own are ValueErrors
+    except ValueError as error:  # pandas' own are ValueErrors
         raise ValueError(f"{path} cannot be read as results: {reason(error)}.") from None
 
 

@@ -1,6 +1,7 @@
 """From a plan to a filled store: compute the missing cells and write each when it is finished."""
 
 import re
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,7 @@ from joblib import effective_n_jobs
 
 from labelkin.experiments.run.environment import describe_environment
 from labelkin.experiments.run.plan import Plan
-from labelkin.experiments.run.protocol import Cell
-from labelkin.experiments.run.sources import Dataset
+from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.experiments.run.view import RunView
@@ -26,26 +26,27 @@ def run(
     retry: bool = False,
     command: str = "",
     view: RunView | None = None,
+    loaded: Callable[[Source, Dataset], None] = lambda source, data: None,
 ) -> list[dict[str, Any]]:
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
     of its own. With `retry`, cells that failed are computed again. `command` is stored with the
-    results: it repeats the run. `view` counts the cells and shows them. The stored rows of all
-    cells of the plan are returned.
+    results: it repeats the run. `view` counts the cells and shows them; `loaded` is called
+    with each dataset that is read. The stored rows of all cells of the plan are returned.
     """
     cells, view = plan.cells(), view or RunView()
     with Store(path, write=True) as store:
-        rows = {Cell.of(row): row for row in store.rows()}
+        rows = store.cells()
         done = {c for c, row in rows.items() if row["status"] == "ok" or not retry}
         stored = {cell: rows[cell] for cell in cells if cell in done}
         missing = set(cells) - stored.keys()
         # All datasets are read before the first cell: a bad file must not end a run at night.
-        datasets = {
-            source.name: source.load(with_test=plan.protocol.is_holdout)
-            for source in plan.sources
-            if source.name in {cell.dataset for cell in missing}
-        }
+        datasets = {}
+        needed = {cell.dataset for cell in missing}
+        for source in (source for source in plan.sources if source.name in needed):
+            datasets[source.name] = source.load(with_test=plan.protocol.is_holdout)
+            loaded(source, datasets[source.name])
         store.begin(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
@@ -61,7 +62,7 @@ def run(
             for outcome in outcomes:
                 store.add(outcome)
                 view.finish(outcome)
-        rows = {Cell.of(row): row for row in store.rows()}
+        rows = store.cells()
         return [rows[cell] for cell in cells]
 
 

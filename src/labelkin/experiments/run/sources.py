@@ -34,6 +34,8 @@ class Dataset:
     """Published test rows, where these are to be predicted."""
     preparation: Any = None
     """Transformer of a user's columns, which is fitted on the training rows of each fold."""
+    guesses: tuple[str, ...] = ()
+    """What was guessed about a user's table."""
 
     @property
     def fingerprint(self) -> str:
@@ -88,8 +90,13 @@ class Source:
         """Read a user's table, whose columns are prepared as ``labelkin fit`` does."""
         table = find_training_data(read_table(path, labels=self.labels), self.labels)
         preparation = make_pipeline(table.schema, None)[:-1]
-        Y = np.asarray(table.y, dtype=np.int64)
-        return Dataset(self.name, table.X, Y, preparation=preparation if len(preparation) else None)
+        return Dataset(
+            self.name,
+            table.X,
+            np.asarray(table.y, dtype=np.int64),
+            preparation=preparation if len(preparation) else None,
+            guesses=tuple(guess.text for guess in table.guesses),
+        )
 
 
 def find_sources(names: list[str], files: list[str], labels: list[str]) -> tuple[Source, ...]:

@@ -8,6 +8,7 @@ copies.
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pandas as pd
@@ -104,9 +105,7 @@ class RunView:
         parts = [f"{self.done}/{self.total} cells"]
         if self.computed and self.done < self.total:
             rate = self.computed / max(time.monotonic() - self._started, 1e-9)
-            minutes, seconds = divmod(round((self.total - self.done) / rate), 60)
-            hours, minutes = divmod(minutes, 60)
-            left = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+            left = timedelta(seconds=round((self.total - self.done) / rate))
             parts += [f"{rate:.1f} cells/s", f"{left} left"]
         if self.failed:
             parts.append(f"{self.failed} failed")

@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from functools import cache
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
@@ -56,7 +55,7 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[_Rows]:
     def calls() -> Iterator[Any]:
         for job in jobs:
             unfinished[job.cells[0]] = job
-            yield delayed(_execute_in_worker)(job)
+            yield delayed(execute)(job)
 
     exhausted = False
     while not exhausted:
@@ -71,22 +70,26 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[_Rows]:
             for job in list(unfinished.values()):
                 try:
                     with _worker_processes():
-                        yield Parallel(2)([delayed(_execute_in_worker)(job)])[0]
+                        yield Parallel(2)([delayed(execute)(job)])[0]
                 except BrokenProcessPool:
                     yield failed_rows(job, "the worker process died: out of memory, or killed")
             unfinished.clear()
 
 
 def _worker_processes() -> parallel_config:
-    """Make joblib start worker processes that end with this one, even if it is killed."""
+    """Make joblib start worker processes of one thread each that end with this one.
+
+    They end even if it is killed.
+    """
     return parallel_config(
         "loky", inner_max_num_threads=1, initializer=_follow_parent, initargs=(os.getpid(),)
     )
 
 
 def _follow_parent(parent: int) -> None:
-    """Begin a worker process: leave Ctrl-C to the parent, and end when it ends."""
+    """Begin a worker: leave Ctrl-C to the parent, show no warnings, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -94,16 +97,3 @@ def _follow_parent(parent: int) -> None:
         os._exit(1)  # a killed parent cannot stop its workers
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def _execute_in_worker(job: Job) -> _Rows:
-    _bound_blas()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return execute(job)
-
-
-@cache
-def _bound_blas() -> None:
-    """Bound BLAS and OpenMP to one thread for the life of the process."""
-    threadpool_limits(1)
