@@ -223,9 +223,8 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _one_target: bool
     # Name of a fitted array in the namespace of the training data; None: always NumPy.
     _fitted_array: str | None = None
-    # What ``fit`` needs of the rows: "rows in memory", into which Dask arrays are brought; None:
-    # it works with the rows where they are.
-    _needs: str | None = "rows in memory"
+    # Whether ``fit`` works with the blocks of a Dask array; if not, they are brought into memory.
+    _fits_blocks = False
     # Whether values are squared; a meta-estimator leaves that to its base.
     _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
@@ -262,7 +261,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
         X stays on its device; y is on the host, where pairs are drawn.
         """
-        if is_dask(X) and self._needs is None:
+        if is_dask(X) and self._fits_blocks:
             return self._validate_blocks(X, Y)
         X = self._validate_numbers(X)
         check_target_given(self, Y)

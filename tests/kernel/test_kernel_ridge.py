@@ -18,7 +18,7 @@ from labelkin.kernel._ridge import RIDGES, choose_ridges, fit_ridge, loo_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
 from labelkin.kernel._width import descend_width
 from labelkin.metrics import average_precision
-from labelkin.rows import Labels, NumpyRows, as_rows, namespace_and_device
+from labelkin.rows import Labels, MemoryRows, as_rows, namespace_and_device
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "linear", "cosine"]
@@ -88,7 +88,7 @@ def test_all_rows_as_landmarks_is_exact():
     K, queries = rbf_kernel(X), rbf_kernel(X + 1, X)
     spectra = (
         RidgeSpectrum.of_kernel(K),
-        RidgeSpectrum.of_landmarks(K, NumpyRows([K[:25], K[25:]])),
+        RidgeSpectrum.of_landmarks(K, MemoryRows([K[:25], K[25:]])),
     )
     exact, approximate = (fit_ridge(spectrum, Y, np.full(4, 0.1)) for spectrum in spectra)
     np.testing.assert_allclose(approximate[0], exact[0], atol=1e-6)
@@ -113,7 +113,7 @@ def test_landmarks_of_any_rank(kind):
     kept = values > 1e-9
     Z = C @ vectors[:, kept] / np.sqrt(values[kept])
     features = RidgeSpectrum.of_features(Z)
-    landmarks = RidgeSpectrum.of_landmarks(K, NumpyRows([C[:25], C[25:26], C[26:]]))
+    landmarks = RidgeSpectrum.of_landmarks(K, MemoryRows([C[:25], C[25:26], C[26:]]))
     expected, model = (fit_ridge(s, Y, choose_ridges(s, Y)[0]) for s in (features, landmarks))
     np.testing.assert_allclose(model[0], expected[0], atol=1e-6)
     np.testing.assert_allclose(C @ model[1] + model[2], Z @ expected[1] + expected[2], atol=1e-6)

@@ -13,7 +13,7 @@ from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import choose_ridges, loo_errors
 from labelkin.kernel._spectrum import RidgeSpectrum
-from labelkin.rows import Labels, NumpyRows
+from labelkin.rows import Labels, MemoryRows
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "manhattan", "linear", "cosine"]
@@ -79,8 +79,8 @@ def test_one_factorisation_with_weights(data, folds):
 def test_landmarks_with_weights(data):
     X, _, weight, again = data
     K, C = rbf_kernel(X[:20]), rbf_kernel(X, X[:20])
-    weighted = RidgeSpectrum.of_landmarks(K, NumpyRows([C[:30], C[30:]]), weight)
-    repeated = RidgeSpectrum.of_landmarks(K, NumpyRows([C[again]]))
+    weighted = RidgeSpectrum.of_landmarks(K, MemoryRows([C[:30], C[30:]]), weight)
+    repeated = RidgeSpectrum.of_landmarks(K, MemoryRows([C[again]]))
     np.testing.assert_allclose(weighted.values, repeated.values, rtol=1e-6)
     np.testing.assert_allclose(np.abs(weighted.mean), np.abs(repeated.mean), atol=1e-6)
     found, expected = weighted.rows.gather()[again], repeated.rows.gather()

@@ -157,8 +157,8 @@ def test_a_worker_that_dies_costs_time_not_results(client):
 @pytest.mark.parametrize(
     ("limits", "member"),
     [
-        (Limits(seconds=0).for_blocks(), "raw_rbf"),
-        (Limits(large_entries=0, held_out_rows=50), "linear"),
+        (Limits(seconds=0, exact_rows=0, part_work=0.1), "raw_rbf"),
+        (Limits(large_entries=0, sample_rows=50), "linear"),
     ],
     ids=["landmarks", "linear"],
 )
@@ -171,7 +171,7 @@ def test_kin_loses_two_workers(limits, member, client, monkeypatch):
 
     def compute_or_kill(*tasks, **options):
         waited.append(len(tasks))
-        if len(waited) in (15, 20):  # the member is being fitted
+        if len(waited) in (10, 14):  # the member is being fitted
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[-1], signal.SIGKILL)
         return compute(*tasks, **options)
@@ -373,12 +373,10 @@ def test_tasks_hold_a_bounded_number_of_rows(here):
     X, _ = make_data(100, 3, 2)
     rows = DaskRows.from_dask(da.from_array(X, chunks=(20, 3)))
     pairs = np.column_stack([np.zeros(99, dtype=int), np.arange(1, 100)])
-    pieces = list(BlockRows(rows)._partial_sums(pairs[:0], pairs))
-    assert len(pieces) == 5
-    total = sum(dask.compute(*pieces))
+    assert [len(piece) for piece in BlockRows(rows)._pieces(pairs)] == [20, 20, 20, 20, 19]
+    scatter, _ = BlockRows(rows).scatter_difference(pairs[:0], pairs)
     difference = X[:1] - X[1:]
-    np.testing.assert_allclose(total[1], difference.T @ difference)
-    assert not total[0].any()
+    np.testing.assert_allclose(scatter, difference.T @ difference / (2 * 99))
 
 
 def test_bad_input(here):

@@ -285,10 +285,9 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         return known and self.bag is None and self.threshold != "auto"
 
     @property
-    def _needs(self) -> str | None:  # type: ignore[override]
-        blockwise = self.estimator is None or isinstance(self.estimator, MLkNNClassifier)
-        blockwise = blockwise and self.bag is None and self.max_features is None
-        return None if blockwise and self.threshold != "auto" else "rows in memory"
+    def _fits_blocks(self) -> bool:  # type: ignore[override]
+        known = self.estimator is None or isinstance(self.estimator, MLkNNClassifier)
+        return known and self.bag is self.max_features is None and self.threshold != "auto"
 
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""

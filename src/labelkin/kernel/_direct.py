@@ -27,7 +27,6 @@ from labelkin.rows import (
     astype,
     diagonal,
     namespace_and_device,
-    rows_in_memory,
     take,
     to_numpy,
 )
@@ -121,7 +120,7 @@ class DirectKernelRidge(KernelRidge):
         xp, device = namespace_and_device(known)
         K = xp.empty((n, n), dtype=getattr(xp, dtype), device=device)
         start = 0
-        for block in rows_in_memory(known).batches(n).blocks:
+        for block in as_rows(known).batches(n).blocks:
             stop = start + block.shape[0]
             values = astype(kernel_values(self.kernel, known[start:, :], block, self.width_), dtype)
             K[start:stop, start:] = values
@@ -224,7 +223,7 @@ def _shortened(X: Matrix) -> Matrix:
     """Return rows in the shortest type that does not blur their differences."""
     if sparse.issparse(X):
         return X.astype(np.float32)
-    spread = rows_in_memory(X).moments().spread()
+    spread = as_rows(X).moments().spread()
     for dtype, tolerance in _ROUNDING:
         with np.errstate(over="ignore"):
             short = X.astype(dtype)

@@ -7,12 +7,28 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.rows import CsrRows, namespace, rows_in_memory
+from labelkin.rows import (
+    as_dense,
+    concatenate,
+    is_device_array,
+    namespace,
+    namespace_and_device,
+    products,
+    scale_columns,
+    squared_norms,
+    unit_rows,
+)
 
 RADIAL = ("rbf", "laplacian", "manhattan")
 LINEAR = ("linear", "cosine")
+
+# Entries of the differences that are held together on a device.
+_DIFFERENCES = 2**27
 
 
 def kernel_values(
@@ -29,8 +45,8 @@ def kernel_values(
         return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
     Q = X if Q is None else Q
     if callable(kernel):
-        return rows_in_memory(kernel(Q, X)).dense()
-    return rows_in_memory(Q).products(rows_in_memory(X))
+        return as_dense(kernel(Q, X))
+    return products(Q, X)
 
 
 def radial(distances: Any, kernel: str, width: float) -> Any:
@@ -49,35 +65,43 @@ def radial(distances: Any, kernel: str, width: float) -> Any:
 def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
     """Return the distances on which a radial kernel depends, of queries (None: rows) to rows."""
     if kernel == "manhattan":
-        return rows_in_memory(X if Q is None else Q).sums_of_differences(rows_in_memory(X))
+        return _sums_of_differences(X if Q is None else Q, X)
     return squared_distances(X, Q)
 
 
 def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
     """Return squared Euclidean distances of queries (None: of the rows) to the rows."""
     among_rows = Q is None
-    rows, queries = rows_in_memory(X), rows_in_memory(X if Q is None else Q)
-    if not isinstance(rows, CsrRows) and not isinstance(queries, CsrRows):
+    Q = X if Q is None else Q
+    if not sparse.issparse(X) and not sparse.issparse(Q):
         # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
         offset = namespace(X).mean(X, axis=0)
-        rows = rows_in_memory(X - offset)
-        queries = rows if among_rows else rows_in_memory(Q - offset)
-    found = -2 * queries.products(rows)
-    found += queries.squared_norms()[:, None]
-    found += rows.squared_norms()[None, :]
-    xp = namespace(found)
+        X, Q = X - offset, Q - offset
+    found = -2 * products(Q, X)
+    found += squared_norms(Q)[:, None]
+    found += squared_norms(X)[None, :]
+    xp, device = namespace_and_device(found)
     found = xp.where(found > 0, found, xp.zeros_like(found))
     if among_rows:  # exactly 0, without rounding
-        diagonal = xp.arange(len(rows), device=rows.place.device)
+        diagonal = xp.arange(X.shape[0], device=device)
         found = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, found)
     return found
 
 
+def _sums_of_differences(Q: Matrix, X: Matrix) -> Any:
+    """Return the sums of absolute differences of queries to rows, (m, n)."""
+    if not is_device_array(X):
+        return manhattan_distances(Q, X)
+    xp = namespace(X)
+    rows = gen_batches(Q.shape[0], max(1, _DIFFERENCES // (X.shape[0] * X.shape[1])))
+    parts = [xp.sum(xp.abs(Q[batch, None, :] - X[None, :, :]), axis=2) for batch in rows]
+    return concatenate(parts)
+
+
 def prepare_rows(X: Matrix, scale: Any = None, unit: bool = False) -> Matrix:
     """Return rows with their columns divided by `scale`, then of length 1 if `unit`."""
-    rows = rows_in_memory(X)
-    rows = rows if scale is None else rows.scale_columns(1 / scale)
-    return (rows.unit() if unit else rows).gather()
+    X = X if scale is None else scale_columns(X, 1 / scale)
+    return unit_rows(X) if unit else X
 
 
 def sample_rows(n: int, rng: np.random.RandomState, size: int) -> Array:

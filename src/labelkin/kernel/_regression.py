@@ -27,11 +27,11 @@ from labelkin.rows import (
     Labels,
     Place,
     Rows,
+    as_dense,
     as_labels,
     as_rows,
     concatenate,
     convert_arrays,
-    rows_in_memory,
     take,
     to_numpy,
 )
@@ -129,7 +129,7 @@ class KernelRidge:
         self.width_ = self.scale_ = self.landmarks_ = self.rows_ = None
         weight = labels.weight
         if self.kernel == "precomputed":
-            return RidgeSpectrum.of_kernel(rows_in_memory(rows.gather()).dense(), weight)
+            return RidgeSpectrum.of_kernel(as_dense(rows.gather()), weight)
         self._search(rows, labels, rng, counted, HOST)
         n, k = rows.shape
         if self.kernel in LINEAR and k < n:
@@ -225,7 +225,7 @@ class KernelRidge:
     def _columns(self, X: Matrix) -> Any:
         """Return what coefficients are multiplied with: kernel values or features of queries."""
         if self.kernel == "precomputed":
-            return rows_in_memory(X).dense()
+            return as_dense(X)
         Q = self._prepare(X, self.scale_)
         if self.rows_ is None:
             return Q

@@ -44,10 +44,10 @@ from labelkin.calibration._means import mean_and_error
 from labelkin.kernel._spectrum import RidgeSpectrum, weigh
 from labelkin.rows import (
     add_to_diagonal,
+    as_rows,
     concatenate,
     match,
     namespace,
-    rows_in_memory,
     solve_positive,
     take,
     to_numpy,
@@ -208,7 +208,7 @@ def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
 def _left_out(V: Any, weight: Array | None, fit: _Fit) -> Any:
     """Return 1 − hᵢ for each ridge, (m, n_ridges)."""
     xp = namespace(V)
-    batches = rows_in_memory(V).batches(V.shape[1]).blocks
+    batches = as_rows(V).batches(V.shape[1]).blocks
     left = 1 - weigh(1 / fit.total + concatenate([b**2 @ fit.kept for b in batches]), weight)
     # 0 for a single sample, whose residual is 0 as well.
     return xp.where(left > 0, left, xp.ones_like(left))

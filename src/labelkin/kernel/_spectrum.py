@@ -7,13 +7,13 @@ from labelkin.base import Array, Matrix
 from labelkin.rows import (
     Rows,
     add_to_diagonal,
+    as_dense,
     as_rows,
     diagonal,
     eigh_positive,
     inverse_cholesky,
     match,
     namespace,
-    rows_in_memory,
 )
 
 
@@ -54,11 +54,11 @@ class RidgeSpectrum:
     @classmethod
     def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose the scatter of features, dense or CSR: the same for k < n, for less."""
-        rows = rows_in_memory(Z)
-        mean, scatter = rows.scatter(weight)
-        values, directions = eigh_positive(scatter)
+        mean = as_rows(Z).moments(weight).mean
+        centred = as_dense(Z) - mean  # no larger than V
+        values, directions = eigh_positive(centred.T @ weigh(centred, weight))
         roots = values**0.5
-        rotated = as_rows(rows.dot_centred(directions, mean) / roots)
+        rotated = as_rows(centred @ directions / roots)
         basis = directions * roots
         return cls(rotated, values, basis, mean @ basis, weight)
 

@@ -182,7 +182,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     True
     """
 
-    _needs = None
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],

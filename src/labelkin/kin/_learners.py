@@ -28,7 +28,6 @@ from labelkin.rows import (
     as_rows,
     diagonal,
     namespace,
-    rows_in_memory,
     to_device_of,
     to_numpy,
 )
@@ -151,7 +150,7 @@ class ProjectionLearner:
         training = TrainingRows(rows.placed().gather())
         directions = ratio_directions(training, *pairs, self.dropped)
         self.components_ = to_numpy(training.in_features(directions)).astype(np.float32)
-        projected = rows_in_memory(to_numpy(training.project(directions)), rows.place)
+        projected = as_rows(to_numpy(training.project(directions)), rows.place)
         outside = np.setdiff1d(np.arange(n), self.bag)
         counted = outside if len(outside) > 1 else None
         scores = self.regression.fit_scores(projected, labels, random_state, fold_of, counted)

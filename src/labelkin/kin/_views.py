@@ -11,7 +11,7 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.kin._limits import Limits
-from labelkin.rows import Place, Rows, rows_in_memory, to_numpy
+from labelkin.rows import Place, Rows, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
 
@@ -32,7 +32,7 @@ class Standard:
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
-        return rows_in_memory(X).scale_columns(1 / self.divisor).gather()
+        return scale_columns(X, 1 / self.divisor)
 
 
 class Ranks:
@@ -69,7 +69,7 @@ class Words:
             counts.data = np.maximum(counts.data, 0) ** self.power
         else:
             counts = np.maximum(X, 0) ** self.power
-        return rows_in_memory(counts).scale_columns(self.weight).unit().gather()
+        return unit_rows(scale_columns(counts, self.weight))
 
 
 class Topics:
@@ -85,7 +85,7 @@ class Topics:
     def __call__(self, X: Matrix) -> Array:
         """Return the view of rows."""
         topics = np.asarray(self.words(X) @ self.directions.T.astype(np.float64))
-        return rows_in_memory(topics).unit().gather()
+        return unit_rows(topics)
 
 
 def learn_views(rows: Rows, limits: Limits, seed: int) -> dict[str, View]:

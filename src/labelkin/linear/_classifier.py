@@ -114,7 +114,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "intercept_"
-    _needs = None
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "C_shrinkage": [None, Interval(Real, 0, None, closed="left")],

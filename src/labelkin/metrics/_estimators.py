@@ -6,10 +6,9 @@ A classifier without ``predict_proba`` is ranked by its ``decision_function``.
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.special import softmax
 
-from labelkin.rows import to_numpy
+from labelkin.rows import as_dense, to_numpy
 
 
 def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
@@ -122,8 +121,7 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _label_matrix(predicted: Any) -> np.ndarray:
-    labels = to_numpy(predicted)
-    labels = labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+    labels = np.asarray(as_dense(to_numpy(predicted)))
     return labels.reshape(len(labels), -1).astype(np.uint8)
 
 

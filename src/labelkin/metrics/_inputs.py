@@ -3,17 +3,14 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labelkin._utils.labels import as_matrix, check_labels
-from labelkin.rows import to_numpy
+from labelkin.rows import as_dense, to_numpy
 
 
 def check_scores(y_score: Any) -> np.ndarray:
     """Return scores as a dense float array without NaN or infinity."""
-    array = as_matrix(to_numpy(y_score), "y_score")
-    if sparse.issparse(array):
-        array = array.toarray()
+    array = as_dense(as_matrix(to_numpy(y_score), "y_score"))
     try:
         array = array.astype(float, copy=False)
     except (TypeError, ValueError):
@@ -38,7 +35,7 @@ def check_ranking(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return dense label sets and scores, validated and of one shape."""
     Y, S = check_labels(to_numpy(y_true), "y_true"), check_scores(y_score)
     _check_match(y_true, y_score, (Y, S), "y_score")
-    return (Y.toarray() if sparse.issparse(Y) else Y), S
+    return as_dense(Y), S
 
 
 def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:

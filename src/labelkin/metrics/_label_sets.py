@@ -152,16 +152,11 @@ def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
     Y, Z = check_label_sets(y_true, y_pred)
-    tp, fp, fn = _confusion(Y, Z, axis=1 if average == "samples" else 0)
+    counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=average == "samples")
+    tp, fp, fn = counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]
     if average == "micro":
         tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))
     numerator, denominator = _OVERLAP[kind](tp, fp, fn)
     ratio = np.where(tp + fp + fn == 0, 1.0, numerator / np.maximum(denominator, 1))
     weights = tp + fn if average == "weighted" and (tp + fn).any() else None
     return float(np.average(ratio, weights=weights))
-
-
-def _confusion(Y: Any, Z: Any, axis: int) -> list[np.ndarray]:
-    """Count true positives, false positives and misses, by row (axis 1) or by label (0)."""
-    counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=axis == 1)
-    return [counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]]

@@ -16,7 +16,6 @@ after 27 s of compilation.
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
@@ -25,6 +24,7 @@ from labelkin.base import Array, Matrix
 from labelkin.neighbors._cells import divide_into_cells, nearest_centre
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.neighbors._smallest import k_smallest, kth_smallest, kth_smallest_bound
+from labelkin.rows import as_dense
 
 # Cells listed as near a cell, per cell that a query searches.
 _NEAR_CELLS = 4
@@ -203,8 +203,7 @@ class ApproximateSearch:
         return float((near <= nearest.max(axis=1, keepdims=True) * (1 + 1e-5)).mean())
 
     def _to_single(self, X: Matrix) -> Array:
-        dense = X.toarray() if sparse.issparse(X) else X
-        return np.ascontiguousarray((dense - self.centre) * self.scale, dtype=np.float32)
+        return np.ascontiguousarray((as_dense(X) - self.centre) * self.scale, dtype=np.float32)
 
     def _map(self, function: Callable[[slice], Array], m: int, n_jobs: int | None) -> Array:
         """Concatenate the results of a function of slices of m rows."""
@@ -218,8 +217,7 @@ def _unit_scale(X: Matrix) -> float:
     Squares in single precision neither overflow nor underflow then, and a power of two changes
     no digit.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    spread = high.toarray() - low.toarray() if sparse.issparse(X) else high - low
+    spread = as_dense(X.max(axis=0)) - as_dense(X.min(axis=0))
     return float(2.0 ** -int(np.frexp(np.max(spread))[1]))
 
 

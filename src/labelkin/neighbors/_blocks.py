@@ -6,6 +6,7 @@ added up from the label sets of the neighbours, where they were found.
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,9 @@ from scipy import sparse
 from labelkin.base import Array, Matrix
 from labelkin.constraints import LabelSets
 from labelkin.constraints._label_sets import labels_of_sets
-from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up
+from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up, sum_labels
 from labelkin.neighbors._exact import ExactSearch
-from labelkin.rows import (
-    DaskBlocks,
-    DaskRows,
-    as_dask_array,
-    combine_in_tree,
-    constant,
-    project_rows,
-    task,
-)
+from labelkin.rows import DaskBlocks, DaskRows, as_dense, constant
 
 # Neighbours in one space: squared distances, row indices and label sets, each (n_queries, k).
 Neighbors = tuple[Array, Array, Array]
@@ -46,25 +39,24 @@ class BlockCounts:
         None: around each training row, itself left out; these `Blocks` stay on the workers.
         """
         queries = None if Q is None else DaskRows.from_memory(Q)
-        found = DaskBlocks(
-            _nearest(queries, self.rows.projected(), self.labels, self.n_neighbors, [None])
-        )
+        rows = self.rows.projected()
+        found = _nearest(queries, rows, self.labels, self.n_neighbors, [None])
         if Q is None:
             return found.map(_count_labels, (), [self.labels.distinct])
         return np.concatenate(found.collect(_count_labels, (), [self.labels.distinct]))
 
     def histogram(self, counts: DaskBlocks) -> Array:
         """Return the `label_histogram` of the counts around the training rows."""
-        shared = [self.labels.distinct, self.n_neighbors + 1]
-        return counts.total(_histogram, [_sets_of_blocks(self.labels, self.rows)], shared)
+        shared = [self.labels.distinct, label_histogram, self.n_neighbors + 1]
+        return counts.total(_apply, [_sets_of_blocks(self.labels, self.rows)], shared)
 
     def apply(self, function: Callable, counts: DaskBlocks, *shared: Any) -> Any:
         """Return ``function(counts, labels, *shared)`` of each block, a lazy Dask array."""
-        common = [self.labels.distinct, function, *shared]
-        blocks = counts._tasks(_apply, [_sets_of_blocks(self.labels, self.rows)], common)
         nothing = np.empty((0, self.labels.shape[1]), dtype=np.int32)
         meta = function(nothing, nothing, *shared)
-        return as_dask_array(blocks, self.rows.sizes, meta)
+        sets = _sets_of_blocks(self.labels, self.rows)
+        common = [self.labels.distinct, function, *shared]
+        return counts.to_dask(_apply, self.rows.sizes, meta, [sets], common)
 
     def __reduce__(self) -> Any:
         return _in_memory, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
@@ -88,34 +80,30 @@ def predict_blocks(
     posteriors = [member._posterior for member in members]
     meta = answer(model, [np.empty((0, len(p)), p.dtype) for p in posteriors])
     rows, labels, spaces = counts[0].rows, counts[0].labels, [part.rows.W for part in counts]
-    found = DaskBlocks(_nearest(queries, rows, labels, counts[0].n_neighbors, spaces))
-    blocks = found._tasks(_predict, (), [(model, answer), posteriors, labels.distinct])
-    return as_dask_array(blocks, queries.sizes, meta)
+    found = _nearest(queries, rows, labels, counts[0].n_neighbors, spaces)
+    shared = [model, answer, posteriors, labels.distinct]
+    return found.to_dask(_predict, queries.sizes, meta, (), shared)
 
 
 def _nearest(
-    queries: DaskRows | None,
-    rows: DaskRows,
-    labels: LabelSets,
-    k: int,
-    spaces: list[Any],
-) -> list[Any]:
+    queries: DaskRows | None, rows: DaskRows, labels: LabelSets, k: int, spaces: list[Any]
+) -> DaskBlocks:
     """Find the k nearest rows of queries in each of some spaces, projections of both.
 
     Without queries each row is one, left out of its own neighbours. For each block of queries, the
     lazy result is a list of `Neighbors`, one per space.
     """
-    search, merge = task(_nearest_in_block), task(_merge)
-    shared = constant(spaces)
+    blocks, shared = DaskBlocks(rows.blocks), [constant(spaces), constant(k)]
+    parts = [rows.starts[:-1], _sets_of_blocks(labels, rows)]
     found = []
     for number, query in enumerate((rows if queries is None else queries).blocks):
-        parts = []
-        others = zip(rows.blocks, _sets_of_blocks(labels, rows), rows.starts, strict=False)
-        for other, (block, sets, start) in enumerate(others):
-            is_own = queries is None and number == other
-            parts.append(search(None if is_own else query, block, sets, int(start), shared, k))
-        found.append(combine_in_tree(lambda group: merge(group, k), parts))
-    return found
+        is_own = [queries is None and number == other for other in range(len(rows.blocks))]
+        found.append(
+            blocks.combine(
+                _nearest_in_block, partial(_merge, k=k), [*parts, is_own], [query, *shared]
+            )
+        )
+    return DaskBlocks(found)
 
 
 def _sets_of_blocks(labels: LabelSets, rows: DaskRows) -> list[Array]:
@@ -127,13 +115,12 @@ def _sets_of_blocks(labels: LabelSets, rows: DaskRows) -> list[Array]:
 
 
 def _nearest_in_block(
-    queries: Matrix | None, block: Matrix, sets: Array, start: int, spaces: list[Any], k: int
+    block: Matrix, start: int, sets: Array, own: bool, queries: Matrix, spaces: list[Any], k: int
 ) -> list[Neighbors]:
-    """Find neighbours in one block; without queries, of its own rows, themselves left out."""
-    found, own = [], queries is None
+    """Find neighbours in one block; if the queries are its own rows, themselves left out."""
+    found = []
     for W in spaces:
-        rows = project_rows(block, W)
-        Q = rows if own else project_rows(queries, W)
+        rows, Q = (A if W is None else A @ W for A in (block, queries))
         index = np.empty((Q.shape[0], 0), dtype=np.intp)
         if rows.shape[0]:
             search = ExactSearch(rows, min(k, rows.shape[0] - own))
@@ -151,7 +138,7 @@ def _squared_distances(Q: Matrix, rows: Matrix, index: Array) -> Array:
             difference = Q - other
             distances[:, j] = difference.multiply(difference).sum(axis=1)
         else:
-            difference = Q - (other.toarray() if sparse.issparse(other) else other)
+            difference = Q - as_dense(other)
             distances[:, j] = np.einsum("ij,ij->i", difference, difference, dtype=np.float64)
     return distances
 
@@ -171,16 +158,7 @@ def _merge(parts: list[list[Neighbors]], k: int) -> list[Neighbors]:
 
 def _count_labels(found: list[Neighbors], distinct: Any, space: int = 0) -> Array:
     """Add up the label sets of the neighbours in one space."""
-    sets = found[space][2]
-    m, k = sets.shape
-    ones = np.ones(m * k, dtype=np.int32)
-    shape = (m, distinct.shape[0])
-    chosen = sparse.csr_array((ones, sets.ravel(), np.arange(m + 1) * k), shape=shape)
-    return (chosen @ distinct).toarray()
-
-
-def _histogram(counts: Array, sets: Array, distinct: Any, n_counts: int) -> Array:
-    return label_histogram(counts, labels_of_sets(sets, distinct), n_counts)
+    return as_dense(sum_labels(distinct, found[space][2]))
 
 
 def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *shared: Any) -> Array:
@@ -188,9 +166,8 @@ def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *share
 
 
 def _predict(
-    found: list[Neighbors], shared: tuple[Any, Callable], posteriors: list[Array], distinct: Any
+    found: list[Neighbors], model: Any, answer: Callable, posteriors: list[Array], distinct: Any
 ) -> Array:
-    model, answer = shared
     probabilities = [
         look_up(posterior, _count_labels(found, distinct, space))
         for space, posterior in enumerate(posteriors)

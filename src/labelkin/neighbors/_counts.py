@@ -17,13 +17,13 @@ from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
+    as_dense,
     concatenate,
     convert_arrays,
     is_device_array,
+    namespace,
     namespace_and_device,
     rows_per_block,
-    take_along_axis,
-    take_rows,
 )
 
 
@@ -54,8 +54,7 @@ class NeighborCounts:
 
     def labels_of(self, rows: Any) -> Array:
         """Return the labels of some training samples as a dense array."""
-        labels = self.Y[rows]
-        return labels.toarray() if sparse.issparse(labels) else labels
+        return as_dense(self.Y[rows])
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "NeighborCounts":
         moved = copy(self)
@@ -85,7 +84,7 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
         return xp.zeros((m, q), dtype=xp.int64, device=device)
     sums = []
     for rows in gen_batches(m, rows_per_block(k * q, 8, device, most=m)):
-        labels = take_rows(Y, xp.reshape(neighbors[rows, :], (-1,)))
+        labels = xp.take(Y, xp.reshape(neighbors[rows, :], (-1,)), axis=0)
         sums.append(xp.sum(xp.reshape(labels, (-1, k, q)), axis=1, dtype=xp.int64))
     return concatenate(sums)
 
@@ -131,7 +130,7 @@ def look_up(table: Array, counts: Matrix) -> Array:
         return values
     if not is_device_array(counts):
         return table[np.arange(counts.shape[1]), counts]
-    return take_along_axis(table.T, counts, axis=0)
+    return namespace(table).take_along_axis(table.T, counts, axis=0)
 
 
 def likely_labels(posterior: Array, counts: Matrix) -> Matrix:

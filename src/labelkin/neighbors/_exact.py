@@ -20,6 +20,7 @@ from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.neighbors._smallest import k_smallest
 from labelkin.rows import (
+    as_dense,
     astype,
     concatenate,
     convert_arrays,
@@ -106,20 +107,16 @@ class ExactSearch:
 
     def distances(self, x: Matrix, rows: Array) -> Array:
         """Return the Euclidean distances from one sample, (1, n_features), to some rows."""
-        near, x = self.X[rows], self._centre(x)
-        near = near.toarray() if sparse.issparse(near) else near
-        return np.linalg.norm(near - (x.toarray() if sparse.issparse(x) else x), axis=1)
+        return np.linalg.norm(as_dense(self.X[rows]) - as_dense(self._centre(x)), axis=1)
 
     def _centre(self, Q: Matrix) -> Matrix:
-        if self.offset is None:
-            return Q
-        return (Q.toarray() if sparse.issparse(Q) else Q) - self.offset
+        return Q if self.offset is None else as_dense(Q) - self.offset
 
     def _products(self, Q: Matrix) -> Array:
         """Return the products of queries with every row, a dense (m, n) array."""
         if sparse.issparse(self.X):
             return (Q @ self.X.T).toarray() if sparse.issparse(Q) else (self.X @ Q.T).T
-        return (Q.toarray() if sparse.issparse(Q) else Q) @ self.X.T
+        return as_dense(Q) @ self.X.T
 
     def _distances(self, products: Array) -> Array:
         """Return half the squared distances less half of each query's own squared norm."""

@@ -16,7 +16,7 @@ from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import likely_labels, look_up
 from labelkin.neighbors._search import make_counts
-from labelkin.rows import astype, namespace, take_along_axis
+from labelkin.rows import astype, namespace
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -96,7 +96,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "prior_"
-    _needs = None
+    _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
@@ -270,7 +270,7 @@ def _strict_posterior(
     with np.errstate(invalid="ignore", divide="ignore"):
         for present, own in enumerate([1 - labels, labels]):
             table = histogram[present, :, :]
-            same_count = take_along_axis(table.T, counts, axis=0) - own
+            same_count = xp.take_along_axis(table.T, counts, axis=0) - own
             total = xp.sum(table, axis=1)[None, :] - own
             prior = (s + total) / (2 * s + n_others)
             joint.append(prior * (s + same_count) / (s * n_counts + total))

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from labelkin.base import Array
-from labelkin.rows import is_device_array, namespace_and_device, take_along_axis
+from labelkin.rows import is_device_array, namespace_and_device
 
 # Columns per group on the host.
 _GROUPED = 16
@@ -63,5 +63,5 @@ def _k_smallest_on_device(values: Array, k: int) -> Array:
     groups = xp.sort(_k_smallest_on_device(minima, k), axis=1)
     within = xp.arange(size, dtype=groups.dtype, device=device)
     positions = xp.reshape(groups[:, :, None] * size + within, (m, k * size))
-    candidates = take_along_axis(values, positions, axis=1)
-    return take_along_axis(positions, _k_smallest_on_device(candidates, k), axis=1)
+    candidates = xp.take_along_axis(values, positions, axis=1)
+    return xp.take_along_axis(positions, _k_smallest_on_device(candidates, k), axis=1)

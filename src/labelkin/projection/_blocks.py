@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.projection._scatter import TrainingRows, difference_of_sums
-from labelkin.rows import DaskRows, compute, stack_rows, sum_in_tree, task
+from labelkin.rows import DaskBlocks, DaskRows, as_dense
 
 
 class BlockRows(TrainingRows):
@@ -32,48 +30,34 @@ class BlockRows(TrainingRows):
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4)."""
-        [(sum_M, sum_C)] = compute([sum_in_tree(list(self._partial_sums(must_link, cannot_link)))])
-        return difference_of_sums(sum_M, sum_C, len(must_link), len(cannot_link))
-
-    def _partial_sums(self, must_link: Array, cannot_link: Array) -> Iterator[Any]:
-        """Yield tasks that sum over some of the pairs, whose first rows are in the same block.
-
-        Only the rows that are in a pair travel. No task needs more of them than twice the rows of
-        the largest block.
-        """
-        rows, starts, most = self.rows, self.rows.starts, int(self.rows.sizes.max())
         pairs = np.concatenate([must_link, cannot_link])
         is_must_link = np.arange(len(pairs)) < len(must_link)
-        take, add_squares = task(_take_rows), task(_sums_of_squares)
+        rows, places, kinds = [], [], []
+        # Only the rows that are in a pair travel.
+        for piece in self._pieces(pairs):
+            needed, place = np.unique(pairs[piece], return_inverse=True)
+            rows.append(self.rows.take(needed).stacked())
+            places.append(place.reshape(-1, 2))
+            kinds.append(is_must_link[piece])
+        sum_M, sum_C = DaskBlocks(rows).total(_sums_of_squares, [places, kinds])
+        return difference_of_sums(sum_M, sum_C, len(must_link), len(cannot_link))
+
+    def _pieces(self, pairs: Array) -> Iterator[Array]:
+        """Yield the numbers of some of the pairs, whose first rows are in the same block.
+
+        None has more pairs than the largest block has rows.
+        """
+        starts, most = self.rows.starts, int(self.rows.sizes.max())
         block_of = np.searchsorted(starts, pairs[:, 0], side="right") - 1
         order = np.argsort(block_of, kind="stable")
-        ends: Array = np.searchsorted(block_of[order], np.arange(len(rows.sizes) + 1))
+        ends: Array = np.searchsorted(block_of[order], np.arange(len(starts)))
         for first, last in pairwise(ends):
             for low in range(first, last, most):
-                piece = order[low : min(low + most, last)]
-                needed, place = np.unique(pairs[piece], return_inverse=True)
-                cuts: Array = np.searchsorted(needed, starts)
-                parts = [
-                    take(block, needed[a:b] - start)
-                    for block, start, a, b in zip(rows.blocks, starts, cuts, cuts[1:], strict=False)
-                    if b > a
-                ]
-                yield add_squares(parts, place.reshape(-1, 2), is_must_link[piece])
+                yield order[low : min(low + most, last)]
 
 
-# Functions of a block.
-
-
-def _take_rows(block: Matrix, rows: Array) -> Matrix:
-    return block[rows]
-
-
-def _sums_of_squares(parts: list[Matrix], pairs: Array, is_must_link: Array) -> Array:
+def _sums_of_squares(rows: Matrix, pairs: Array, is_must_link: Array) -> Array:
     """Sum (x_i − x_j)(x_i − x_j)ᵀ over must-links and over cannot-links: (2, k, k)."""
-    rows = stack_rows(parts)
     differences = rows[pairs[:, 0]] - rows[pairs[:, 1]]
-    sums = []
-    for chosen in (differences[is_must_link], differences[~is_must_link]):
-        product = chosen.T @ chosen
-        sums.append(product.toarray() if sparse.issparse(product) else product)
-    return np.array(sums, dtype=np.float64)
+    kinds = differences[is_must_link], differences[~is_must_link]
+    return np.array([as_dense(chosen.T @ chosen) for chosen in kinds], dtype=np.float64)

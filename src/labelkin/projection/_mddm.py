@@ -14,6 +14,7 @@ from sklearn.utils.extmath import _deterministic_vector_sign_flip
 
 from labelkin.base import Array, Matrix
 from labelkin.projection._base import LinearProjection
+from labelkin.rows import as_dense
 
 
 class MDDM(LinearProjection):
@@ -168,10 +169,10 @@ def _whitening(rows: Matrix, mu: float) -> Array:
     n, k = rows.shape
     if k <= n:
         mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-        scatter = _dense(rows.T @ rows) - n * np.outer(mean, mean)
+        scatter = as_dense(rows.T @ rows).astype(np.float64) - n * np.outer(mean, mean)
         values, vectors = np.linalg.eigh(scatter)
     else:
-        gram = _dense(rows @ rows.T)
+        gram = as_dense(rows @ rows.T).astype(np.float64)
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1)[:, None]
         values, left = np.linalg.eigh(gram)
@@ -183,7 +184,3 @@ def _whitening(rows: Matrix, mu: float) -> Array:
         vectors /= np.linalg.norm(vectors, axis=0).clip(np.finfo(np.float64).tiny)
     weights = (1 - mu) * values.clip(0) + mu
     return vectors / np.sqrt(weights.clip(np.finfo(np.float64).tiny))
-
-
-def _dense(matrix: Matrix) -> Array:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)

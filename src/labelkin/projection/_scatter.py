@@ -13,13 +13,13 @@ from sklearn.utils import gen_batches
 from labelkin._utils.equal_rows import first_of_equals
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
+    as_dense,
     ascontiguousarray,
     astype,
     is_device_array,
     itemsize,
     namespace_and_device,
     rows_per_block,
-    take_rows,
 )
 
 # A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
@@ -187,7 +187,7 @@ def _sum_of_squares(X: Array, pairs: Array) -> Array:
     total = xp.zeros((k, k), dtype=X.dtype, device=device)
     for start in range(0, n_pairs, size):
         some = pairs[start : min(start + size, n_pairs), :]
-        differences = take_rows(X, some[:, 0]) - take_rows(X, some[:, 1])
+        differences = xp.take(X, some[:, 0], axis=0) - xp.take(X, some[:, 1], axis=0)
         total = total + differences.T @ differences
     return total
 
@@ -198,9 +198,7 @@ def _row_space(X: Matrix) -> tuple[Array, Array | None]:
     With it, for sparse rows, F such that B = Fᵀ X, (n, rank); None if there are only zeros.
     """
     xp, device = namespace_and_device(X)
-    gram = X @ X.T
-    gram = gram.toarray() if sparse.issparse(gram) else gram
-    values, vectors = xp.linalg.eigh(astype(gram, "float64"))
+    values, vectors = xp.linalg.eigh(astype(as_dense(X @ X.T), "float64"))
     n = values.shape[0]
     tolerance = n * float(xp.finfo(X.dtype).eps) * values[-1]
     rank = int(xp.count_nonzero(values > tolerance))

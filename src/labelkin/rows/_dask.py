@@ -1,21 +1,27 @@
-"""Rows in blocks on Dask workers."""
+"""Rows in blocks on Dask workers. Dask is imported when the first task is made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from copy import copy
+from importlib import import_module
 from itertools import pairwise
+from operator import getitem, matmul
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
+from labelkin.rows._matrix import stack
 from labelkin.rows._place import HOST
-from labelkin.rows._rows import Blocks, Rows
-from labelkin.rows._tasks import as_dask_array, compute, constant, persist, sum_in_tree, task
+from labelkin.rows._rows import Blocks, Rows, add
 
 # Rows of one task when the queries are in memory.
 _QUERY_ROWS = 2**14
+# Results of blocks are combined through results of this many.
+_ARITY = 8
 
 
 def is_dask(X: Any) -> bool:
@@ -28,32 +34,38 @@ class DaskBlocks(Blocks):
 
     lazy = True
 
-    def collect(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
-    ) -> list[Any]:
-        """Return the results for each block, in memory."""
-        return compute(self._tasks(function, parts, shared))
-
-    def map(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
-    ) -> "DaskBlocks":
-        """Do the same; the results are kept in the workers' memory."""
-        return DaskBlocks(persist(self._tasks(function, parts, shared)))
-
-    def total(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
+    def combine(
+        self, function: Callable, merge: Callable, parts: Sequence[Sequence], shared: Sequence[Any]
     ) -> Any:
-        """Return the sum of the results over the blocks, in memory."""
-        return compute([sum_in_tree(self._tasks(function, parts, shared))])[0]
+        """Return the results of a function of a block, merged a few at a time, as a lazy object.
 
-    def _tasks(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
+        ``merge`` takes a list of results.
+        """
+        return _merge_in_tree(merge, self._call(function, parts, shared))
+
+    def to_dask(
+        self, function: Callable, sizes: Any, meta: Any, parts: Any = (), shared: Any = ()
+    ) -> Any:
+        """Return the results as one lazy Dask array, of `sizes` rows each and such as `meta`."""
+        return _as_dask_array(self._call(function, parts, shared), sizes, meta)
+
+    def _call(
+        self, function: Callable, parts: Sequence[Sequence], shared: Sequence[Any]
     ) -> list[Any]:
-        call, common = task(function), [constant(value) for value in shared]
+        call, common = _task(function), [constant(value) for value in shared]
         return [call(*own, *common) for own in zip(self._inputs(), *parts, strict=True)]
 
     def _inputs(self) -> list[Any]:
         return self.blocks
+
+    def _compute(self, results: Any) -> list[Any]:
+        return compute(results)
+
+    def _keep(self, results: Any) -> "DaskBlocks":
+        return DaskBlocks(_persist(results))
+
+    def _add_up(self, results: Any) -> Any:
+        return compute([_merge_in_tree(add, results)])[0]
 
 
 class DaskRows(DaskBlocks, Rows):
@@ -100,9 +112,16 @@ class DaskRows(DaskBlocks, Rows):
             X = copy(X).compute_chunk_sizes()
         X = X.rechunk({1: -1})
         dtype = X.dtype if X.dtype in (np.float64, np.float32) else np.dtype(np.float64)
-        validate = task(_validate_block)
+        validate = _task(_validate_block)
         blocks = [validate(block, dtype) for block in X.to_delayed().ravel()]
         return cls(blocks, X.chunks[0], X.shape[1], dtype)
+
+    @classmethod
+    def of_queries(cls, model: Any, X: Any) -> "DaskRows":
+        """Validate a Dask array of samples for a fitted model."""
+        check_is_fitted(model)
+        _check_n_features(model, X, reset=False)
+        return cls.from_dask(X)
 
     @classmethod
     def from_memory(cls, X: Any) -> "DaskRows":
@@ -122,18 +141,16 @@ class DaskRows(DaskBlocks, Rows):
 
     def persist(self) -> "DaskRows":
         """Return the same rows, kept in the workers' memory."""
-        return DaskRows(persist(self.blocks), self.sizes, self.n_features, self.dtype, self.W)
+        return DaskRows(_persist(self.blocks), self.sizes, self.n_features, self.dtype, self.W)
 
     def projected(self) -> "DaskRows":
         """Return the projected rows as blocks, each computed once."""
-        if self.W is None:
-            return self
-        project, W = task(project_rows), constant(self.W)
-        blocks = [project(block, W) for block in self.blocks]
-        return DaskRows(blocks, self.sizes, self.W.shape[1], self.dtype)
+        return DaskRows(self._inputs(), self.sizes, self.shape[1], self.dtype)
 
     def _inputs(self) -> list[Any]:
-        return self.projected().blocks
+        if self.W is None:
+            return self.blocks
+        return DaskBlocks(self.blocks)._call(matmul, (), [self.W])
 
     def array(self, values: Any) -> Any:
         """Return an array in the dtype of the rows, on the host."""
@@ -143,9 +160,7 @@ class DaskRows(DaskBlocks, Rows):
         """Place an array with one entry or row per sample beside the blocks; None: nothing."""
         if values is None:
             return [None] * len(self.blocks)
-        starts = self.starts
-        parts = [values[a:b] for a, b in pairwise(starts)]
-        return persist([constant(part) for part in parts])
+        return _persist([constant(values[a:b]) for a, b in pairwise(self.starts)])
 
     def apply(
         self,
@@ -156,7 +171,7 @@ class DaskRows(DaskBlocks, Rows):
     ) -> "DaskRows":
         """Return the rows that a function makes of each block, lazily."""
         n_columns = self.shape[1] if n_columns is None else n_columns
-        return DaskRows(self._tasks(function, (), shared), self.sizes, n_columns, dtype)
+        return DaskRows(self._call(function, (), shared), self.sizes, n_columns, dtype)
 
     def batches(self, width: int) -> "DaskRows":
         """Return the rows in the blocks that they have."""
@@ -169,35 +184,28 @@ class DaskRows(DaskBlocks, Rows):
 
     def take(self, indices: Any) -> "DaskRows":
         """Return some rows, given by their sorted numbers; they stay where they are."""
-        places: Any = np.searchsorted(indices, self.starts)
-        numbers = [
-            indices[first:last] - start
-            for first, last, start in zip(places, places[1:], self.starts, strict=False)
-        ]
-        blocks = self._tasks(_take_rows, [numbers])
-        return DaskRows(blocks, np.diff(places), self.shape[1], self.dtype).filled()
+        cuts: Any = np.searchsorted(indices, self.starts)
+        spans = zip(self.starts, pairwise(cuts), strict=False)
+        numbers = [indices[a:b] - start for start, (a, b) in spans]
+        blocks = self._call(getitem, [numbers], ())
+        return DaskRows(blocks, np.diff(cuts), self.shape[1], self.dtype).filled()
 
     def gather(self) -> Any:
         """Return all rows in memory."""
-        return stack_rows(compute(self._inputs()))
+        return stack(compute(self._inputs()))
 
-    @classmethod
-    def of_queries(cls, model: Any, X: Any) -> "DaskRows":
-        """Validate a Dask array of samples for a fitted model."""
-        check_is_fitted(model)
-        _check_n_features(model, X, reset=False)
-        return cls.from_dask(X)
+    def stacked(self) -> Any:
+        """Return all rows as one lazy object."""
+        return _task(stack)(self._inputs())
 
     def predict(self, model: Any, method: str) -> Any:
         """Return what a method of a model in memory gives for the rows, as a lazy Dask array."""
         meta = getattr(model, method)(np.zeros((1, model.n_features_in_), self.dtype))[:0]
-        blocks = self._tasks(_predict_block, (), [model, method, meta])
-        return as_dask_array(blocks, self.sizes, meta)
+        return self.to_dask(_predict_block, self.sizes, meta, (), [model, method, meta])
 
     def as_dask(self, dtype: Any) -> Any:
         """Return the rows as a lazy Dask array."""
-        meta = np.empty((0, self.shape[1]), dtype)
-        return as_dask_array(self._inputs(), self.sizes, meta)
+        return _as_dask_array(self._inputs(), self.sizes, np.empty((0, self.shape[1]), dtype))
 
 
 def with_known_length(y: Any) -> Any:
@@ -209,23 +217,87 @@ def with_known_length(y: Any) -> Any:
     return y.copy().compute_chunk_sizes() if np.isnan(y.shape[0]) else y
 
 
-def project_rows(block: Any, W: Any) -> Any:
-    """Project rows by W; None: return them as they are."""
-    return block if W is None else block @ W
+# Tasks: made, combined, computed.
 
 
-def stack_rows(parts: list[Any]) -> Any:
-    """Put blocks of rows, dense or CSR, on top of each other."""
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
+def _task(function: Callable) -> Any:
+    """Return a function whose calls are lazy: each is one task."""
+    import dask
+
+    return dask.delayed(function, pure=False, traverse=False)
+
+
+def constant(value: Any) -> Any:
+    """Return something small as one object of the graph, shared by many tasks; a task as it is."""
+    return value if hasattr(value, "__dask_graph__") else _task(_Constant(value))()
+
+
+class _Constant:
+    """A function without arguments that returns one value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+def _merge_in_tree(merge: Callable, parts: list[Any]) -> Any:
+    call = _task(merge)
+    while True:
+        parts = [call(parts[i : i + _ARITY]) for i in range(0, len(parts), _ARITY)]
+        if len(parts) == 1:
+            return parts[0]
+
+
+def compute(tasks: Sequence[Any]) -> list[Any]:
+    """Return the results of tasks."""
+    import dask
+
+    with _large_graphs():
+        return list(dask.compute(*tasks))
+
+
+def _persist(tasks: Sequence[Any]) -> list[Any]:
+    """Return tasks whose results are kept in the workers' memory."""
+    import dask
+
+    with _large_graphs():
+        return list(dask.persist(*tasks))
+
+
+@contextmanager
+def _large_graphs() -> Iterator[None]:
+    """Allow pairs and label sets in the graph, from which lost work is computed again."""
+    import dask
+
+    # Its settings are merged into Dask's when it is imported, which would undo ours.
+    with suppress(ImportError):
+        import_module("distributed")
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        yield
+
+
+def _as_dask_array(blocks: list[Any], sizes: Any, meta: Any) -> Any:
+    """Return blocks of rows, empty ones too, as one Dask array."""
+    import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
+
+    name = f"labelkin-{uuid4().hex}"
+    further = (0,) * (meta.ndim - 1)
+    layer: dict[Any, Any] = {
+        (name, i, *further): (_identity, block.key) for i, block in enumerate(blocks)
+    }
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
+    chunks = (tuple(map(int, sizes)), *((width,) for width in meta.shape[1:]))
+    return da.Array(graph, name, chunks, meta=meta)
+
+
+def _identity(block: Any) -> Any:
+    return block
 
 
 # Functions of a block.
-
-
-def _take_rows(block: Any, numbers: Any) -> Any:
-    return block[numbers]
 
 
 def _validate_block(block: Any, dtype: Any) -> Any:

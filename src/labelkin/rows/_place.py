@@ -126,31 +126,6 @@ def ascontiguousarray(array: Any) -> Any:
     return array if is_device_array(array) else np.ascontiguousarray(array)
 
 
-def asinh(array: Any) -> Any:
-    """Return the inverse hyperbolic sine; NumPy has it under another name before version 2."""
-    xp, _ = namespace_and_device(array)
-    return np.arcsinh(array) if is_numpy(xp) else xp.asinh(array)
-
-
-def take_rows(array: Any, rows: Any) -> Any:
-    """Return the rows of a device array at an array of indices, none of them negative.
-
-    ``take`` of the standard handles negative indices first: four more passes in torch.
-    """
-    xp, _ = namespace_and_device(array)
-    if hasattr(xp, "index_select"):  # torch
-        return xp.index_select(array, 0, rows)
-    return xp.take(array, rows, axis=0)
-
-
-def take_along_axis(array: Any, indices: Any, axis: int) -> Any:
-    """Return the entries at indices along an axis, none of them negative; see `take_rows`."""
-    xp, _ = namespace_and_device(array)
-    if hasattr(xp, "gather"):  # torch
-        return xp.gather(array, axis, indices)
-    return xp.take_along_axis(array, indices, axis=axis)
-
-
 def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most: int = 256) -> int:
     """Return the number of rows, `width` entries each, that a temporary array may have.
 
