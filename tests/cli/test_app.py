@@ -70,7 +70,7 @@ def test_demo(tmp_path, capsys):
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--samples", "200", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    for word in ("Kin", "ML-kNN", "VPCME", "Micro F1", "Subset accuracy", "fit time", "done"):
+    for word in ("Kin", "ML-kNN", "fitting VPCME", "Micro F1", "Subset accuracy", "fit time"):
         assert word in shown
     assert "✓ Of 50 test scenes, all digits are right in: Kin " in shown
     assert (out / "scenes.png").read_bytes().startswith(b"\x89PNG")

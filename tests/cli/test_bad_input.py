@@ -257,12 +257,12 @@ predict n.skops head.csv                            # no rows
 predict n.skops ragged.csv                          # the header has 4 of them, and this line 3
 predict n.skops renamed.csv                         # no column 'x'. Columns that could be meant: xx
 predict n.skops fewer.csv                           # no column 'z'
-predict n.skops films.csv                           # 2 of the model's columns are missing
+predict n.skops films.csv                           # no column 'x'
 predict n.skops letters.csv                         # 'abc' in row 2
 predict n.skops infinite.csv                        # infinite value in row 1
 predict n.skops damaged.parquet                     # not a readable Parquet file
 predict n.skops noformat.dat                        # the format is unknown
-predict n.skops digit-scenes                        # 2 of the model's columns are missing
+predict n.skops digit-scenes                        # no column 'x'
 predict strict.skops missing.csv                    # missing values are to be refused
 predict films.skops n.csv                           # no column 'plot'
 predict films.skops posts.csv                       # no column 'plot'
@@ -419,7 +419,7 @@ def test_without_an_extra(missing, untouched, monkeypatch, capsys):
 
 
 def test_no_exporter(untouched, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "labelkin.onnx", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     assert main(["export", "n.skops", "m.onnx"]) == 2
     assert capsys.readouterr().err.count("error:") == 1
 

@@ -178,7 +178,7 @@ def test_a_model_of_numbers_without_names(tmp_path):
     assert found[0]["explanation"]["nearest"]
     assert "not a list of 5 numbers" in error_of(client, [1, 2])
     assert "feature 2 holds no number" in error_of(client, [1, "2", 3, 4, 5])
-    assert "no names" in error_of(client, {"a": 1})
+    assert "not a list of 5 numbers" in error_of(client, {"a": 1})
 
 
 def test_nothing_is_stored(client, folder):

@@ -9,7 +9,7 @@ from labelkin.datasets import FormatError, RawTable, read_table
 from labelkin.tabular import DateEncoder, LabelColumns, Schema, StringConverter
 from labelkin.tabular._columns import column_strings
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._pipeline import fit_pipeline, make_pipeline
+from labelkin.tabular._pipeline import make_pipeline
 from support.damaged import cpu_limit
 from support.data import make_data
 
@@ -107,7 +107,7 @@ def test_missing_values_of_a_matrix(form):
     notes = []
     schema = Schema.find(gaps)
     pipeline = make_pipeline(schema, MLkNNClassifier())
-    fit_pipeline(pipeline, schema.read(gaps, notes), Y)
+    pipeline.fit(schema.read(gaps, notes), Y)
     assert "1 missing" in notes[0]
     assert pipeline.predict(schema.read(full, [])).shape == Y.shape
 
@@ -115,7 +115,7 @@ def test_missing_values_of_a_matrix(form):
 def test_the_median_is_the_training_rows():
     pipeline = make_pipeline(Schema({"x": "number"}), MLkNNClassifier(n_neighbors=1))
     frame = pd.DataFrame({"x": [1.0, 2.0, 9.0, np.nan]})
-    fit_pipeline(pipeline, frame, np.array([[1, 0], [0, 1], [1, 1], [0, 1]]))
+    pipeline.fit(frame, np.array([[1, 0], [0, 1], [1, 1], [0, 1]]))
     Z = pipeline[:-1].transform(pd.DataFrame({"x": [np.nan]}))
     assert Z.tolist() == [[2.0]]
 
@@ -126,7 +126,7 @@ def test_words_categories_and_numbers_side_by_side():
         {"t": ["red car", "blue car", None], "c": ["p", None, "q"], "x": [0.0, 2.0, 1.0]}
     )
     pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
-    fit_pipeline(pipeline, frame, np.eye(3, dtype=int))
+    pipeline.fit(frame, np.eye(3, dtype=int))
     Z = pipeline[:-1].transform(frame)
     names = list(pipeline[:-1].get_feature_names_out())
     assert names == ["x", "c_", "c_p", "c_q", "blue", "car", "red"]
@@ -147,7 +147,7 @@ def test_two_text_columns_may_share_words():
     schema = Schema({"s": "text", "t": "text"})
     frame = pd.DataFrame({"s": ["one two", "two"], "t": ["two", "three"]})
     pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
-    fit_pipeline(pipeline, frame, np.eye(2, dtype=int))
+    pipeline.fit(frame, np.eye(2, dtype=int))
     assert pipeline[:-1].transform(frame).shape == (2, 4)
 
 
@@ -250,7 +250,7 @@ def test_dates(cells, kind, words):
     assert guesses_of(data) == [words]
     X = schema.read(data, [])
     Y = np.array([[0, 1], [1, 0], [1, 1]] * (n // 3))
-    model = fit_pipeline(make_pipeline(schema, MLkNNClassifier(n_neighbors=3)), X, Y)
+    model = make_pipeline(schema, MLkNNClassifier(n_neighbors=3)).fit(X, Y)
     names = model[0].get_feature_names_out()
     assert list(names[-4:]) == ["when year", "when month", "when weekday", "when hour"]
     other = table(when=["soon"], x=[1.0])

@@ -37,10 +37,11 @@ def _run(argv: list[str], interrupted: list[int]) -> int:
         from labelkin.cli._app import run
 
         return run(argv, interrupted)
-    except KeyboardInterrupt:
-        pass
-    except Exception:  # an import that a signal cuts short may fail in any way
+    except KeyboardInterrupt as end:
+        line = str(end) or "interrupted"
+    except Exception:  # what a signal cuts short may fail in any way
         if not interrupted:
             raise
-    print("interrupted", file=sys.stderr)
+        line = "interrupted"
+    print(line, file=sys.stderr)
     return 130

@@ -22,7 +22,7 @@ from labelkin.cli import (
     reproduce,
     serve,
 )
-from labelkin.cli._errors import Interrupted, report_error, report_interrupt, warnings_as_notes
+from labelkin.cli._errors import Interrupted, report_error, warnings_as_notes
 
 app = typer.Typer(
     name="labelkin",
@@ -88,7 +88,10 @@ _add(_PAPER, "merge", merge.command)
 
 
 def run(argv: list[str], interrupted: list[int]) -> int:
-    """Run one command line and return its exit code; `interrupted` are the signals received."""
+    """Run one command line and return its exit code; `interrupted` are the signals received.
+
+    After a signal it raises KeyboardInterrupt, or what the signal made of it.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name that cannot be encoded is shown with escapes, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -98,19 +101,17 @@ def run(argv: list[str], interrupted: list[int]) -> int:
             code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
             sys.stdout.flush()
         except Interrupted as end:
-            return report_interrupt(str(end))
-        except KeyboardInterrupt:
-            return report_interrupt()
+            raise KeyboardInterrupt(str(end)) from None
         except SystemExit as end:  # Typer's response to a broken pipe
             return end.code if isinstance(end.code, int) else 1
         except Exception as error:
             if interrupted:
-                return report_interrupt()
+                raise
             command: Any = typer.main.get_command(app)
             for word in argv:
                 command = getattr(command, "commands", {}).get(word, command)
             options = {one.name: one.opts[0] for one in command.params if one.opts[0][0] == "-"}
             return report_error(error, options)
         if code == 130:  # Typer turns KeyboardInterrupt into this code silently
-            return report_interrupt()
+            raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

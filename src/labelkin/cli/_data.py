@@ -143,15 +143,12 @@ class SavedModel:
             )
         if decision is None:
             return labels, scores, self.classifier.thresholds_
-        labels, thresholds = self._apply(decision, scores)
+        labels, thresholds = self.decide(decision, scores)
         return labels, scores, thresholds
 
-    def _apply(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+    def decide(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+        """Return label sets and thresholds by another decision than the model's own."""
         return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
-
-    def decide(self, decision: Decision, scores: "np.ndarray") -> "np.ndarray":
-        """Return the label sets of scores, by another decision than the model's own."""
-        return self._apply(decision, scores)[0]
 
     @property
     def method(self) -> str:

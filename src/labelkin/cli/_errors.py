@@ -54,12 +54,6 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
     return _print_error(f"failed: {name}: {error} (LABELKIN_TRACEBACK=1 shows where)", 1)
 
 
-def report_interrupt(message: str = "interrupted") -> int:
-    """Print that the user interrupted the command and return the exit code."""
-    print(message, file=sys.stderr)
-    return 130
-
-
 @contextmanager
 def warnings_as_notes(quiet: bool) -> Iterator[None]:
     """Show each warning once, as one line without its place in the code."""

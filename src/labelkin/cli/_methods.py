@@ -138,7 +138,7 @@ def _find_method(name: str, importable: bool) -> "Method":
         return user_method(f"{name.rpartition(':')[2]}={name}")
     raise ValueError(
         f"--model {name}: no such method.{did_you_mean(name, METHODS)} "
-        f"Known methods: {', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares a few."
+        f"Known methods: {', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares several."
     )
 
 

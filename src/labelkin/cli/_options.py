@@ -42,17 +42,6 @@ Labels = Annotated[
         "count (3: the first three columns, -3: the last three), or one column of tags.",
     ),
 ]
-Delimiter = Annotated[
-    str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
-]
-Encoding = Annotated[
-    str | None,
-    column_option(help="Text encoding of a CSV or ARFF file; guessed if not given."),
-]
-Decimal = Annotated[
-    str | None,
-    column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
-]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
 Json = Annotated[bool, output_option("--json", help="Print the results as JSON.")]
 Quiet = Annotated[bool, output_option("--quiet", "-q", help="Print only results and errors.")]
@@ -142,7 +131,8 @@ class TableOptions:
         Scale,
         column_option(
             help="Scaling of numeric columns: robust uses medians and quartiles, so that extreme "
-            "values do little harm. auto: robust if there are texts or categories too, else none."
+            "values have little influence. auto: robust if there are texts or categories too, else "
+            "none."
         ),
     ] = Scale.auto
     max_words: Annotated[
@@ -154,9 +144,17 @@ class TableOptions:
 class ReadingOptions:
     """How a CSV file is written."""
 
-    delimiter: Delimiter = None
-    encoding: Encoding = None
-    decimal: Decimal = None
+    delimiter: Annotated[
+        str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
+    ] = None
+    encoding: Annotated[
+        str | None,
+        column_option(help="Text encoding of a CSV or ARFF file; guessed if not given."),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,8 @@ class MethodOptions:
             "--model",
             "-m",
             help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
-            "rakel, clr, cchains, br, …; auto compares a few within --time and takes the best.",
+            "rakel, clr, cchains, br, …; auto compares several methods within "
+            "--time seconds and uses the best.",
             autocompletion=_methods.complete,
         ),
     ] = _methods.DEFAULT

@@ -124,3 +124,18 @@ def progress_bar(description: str, total: int, *, hidden: bool) -> Iterator[Call
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(description, total=total)
         yield lambda **change: progress.update(task, **change)
+
+
+@contextmanager
+def member_progress(classifier: Any, description: str, *, hidden: bool) -> Iterator[None]:
+    """Show a bar that advances with each member of an ensemble while the block fits it."""
+    total = getattr(classifier, "n_estimators", None)
+    if not hasattr(classifier, "_callback") or not isinstance(total, int):
+        yield
+        return
+    with progress_bar(description, total, hidden=hidden) as update:
+        classifier._callback = lambda number, error: update(completed=number)
+        try:
+            yield
+        finally:
+            del classifier._callback  # it is no part of the model

@@ -47,12 +47,6 @@ class Predictions:
     def _label_sets(self) -> list[list[str]]:
         return [[self.names[j] for j in row.nonzero()[0]] for row in self.labels]
 
-    def _confidence(self) -> list[float]:
-        """Return how sure the model is of the label it is least sure of, predicted or not."""
-        present = self.labels.astype(bool)
-        sure = (self.scores * present + (1 - self.scores) * ~present).min(axis=1)
-        return [round(float(p), 4) for p in sure]
-
     def _most_likely(self) -> "np.ndarray":
         return (-self.scores).argsort(axis=1, kind="stable")[:, : self.top]
 
@@ -60,11 +54,13 @@ class Predictions:
         """Return one row per row; a column that is no label gets a "_" if a label has its name."""
         import pandas as pd
 
+        from labelkin.tabular._frames import row_confidence
+
         scores = self.scores.round(6)
         per_label = scores if self.proba else self.labels
         columns = dict(self.kept)
         columns["labels"] = [self.separator.join(tags) for tags in self._label_sets()]
-        columns["confidence"] = self._confidence()
+        columns["confidence"] = row_confidence(self.labels, self.scores)
         for rank, labels in enumerate(self._most_likely().T, start=1):
             columns[f"label_{rank}"] = [self.names[j] for j in labels]
             columns[f"probability_{rank}"] = [row[j] for row, j in zip(scores, labels, strict=True)]
@@ -79,8 +75,11 @@ class Predictions:
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield each row as a JSON object."""
+        from labelkin.tabular._frames import row_confidence
+
         scores, top = self.scores.round(6).tolist(), self._most_likely().tolist()
-        rows = zip(self._label_sets(), self._confidence(), scores, top, strict=True)
+        sure = row_confidence(self.labels, self.scores)
+        rows = zip(self._label_sets(), sure, scores, top, strict=True)
         for i, (tags, confidence, p, likely) in enumerate(rows):
             row = {name: cells[i] for name, cells in self.kept.items()}
             row |= {"labels": tags, "confidence": confidence}

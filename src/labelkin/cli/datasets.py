@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelkin.cli._data import check_data_file
 from labelkin.cli._options import Json, Labels, Overwrite
 from labelkin.cli._output import check_output, print_json, print_table
 
@@ -181,12 +182,10 @@ def _load(source: str, labels: str | None, subset: str | None, data: Path | None
     from labelkin.datasets import dataset_info, dataset_names, load_dataset, read
 
     path = Path(source)
-    looks_like_a_file = path.is_file() or path.suffix or len(path.parts) > 1
-    if source.lower() not in dataset_names() and looks_like_a_file:
+    check_data_file(path)
+    if source.lower() not in dataset_names() and path.exists():
         if subset is not None:
             raise ValueError("--subset applies only to known datasets; files are read whole.")
-        if not path.is_file():
-            raise FileNotFoundError(f"There is no file {source}.")
         bunch = read(path, labels=labels)
         bunch.name = path.name
         return bunch

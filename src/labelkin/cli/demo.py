@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import labelkin
+from labelkin.cli._output import member_progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from labelkin.evaluation._figures import Figures
 
 
@@ -43,7 +42,7 @@ def command(
     )
     kin = KinEnsembleClassifier(random_state=seed)
     models = {"ML-kNN": MLkNNClassifier(), "VPCME": VPCMEClassifier(random_state=seed), "Kin": kin}
-    runs = dict(reversed(_fit_and_evaluate(models, scenes, console).items()))
+    runs = dict(reversed(_fit_and_evaluate(models, scenes).items()))
     test = scenes.split == 1
     n = int(test.sum())
     right = [f"{name} {found['subset_accuracy'][0] * n:.0f}" for name, found in runs.items()]
@@ -59,41 +58,23 @@ def command(
     )
 
 
-def _fit_and_evaluate(
-    models: dict[str, Any], scenes: Any, console: "Console"
-) -> "dict[str, Figures]":
-    """Fit each model on the training scenes, with a bar, and evaluate it on the test scenes."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+def _fit_and_evaluate(models: dict[str, Any], scenes: Any) -> "dict[str, Figures]":
+    """Fit each model on the training scenes and evaluate it on the test scenes."""
     from labelkin.evaluation._figures import PEOPLE_METRICS
     from labelkin.metrics import evaluate
 
     train, test = scenes.split == 0, scenes.split == 1
-    columns = [
-        TextColumn("fitting {task.description:7}"),
-        BarColumn(),
-        TextColumn("{task.fields[done]:>5}"),
-        TimeElapsedColumn(),
-    ]
     runs = {}
-    with Progress(*columns, console=console) as progress:
-        for name, model in models.items():
-            total = getattr(model, "n_estimators", None)  # None: an indeterminate bar
-            task = progress.add_task(name, total=total, done="")
-            if total is not None:
-
-                def advance(number: int, error: float, task: Any = task) -> None:
-                    progress.update(task, completed=number)
-
-                model._callback = advance
-            started = time.perf_counter()
+    for name, model in models.items():
+        typer.echo(f"fitting {name}")
+        started = time.perf_counter()
+        with member_progress(model, name, hidden=False):
             model.fit(scenes.data[train], scenes.target[train])
-            fitted = time.perf_counter()
-            labels = model.predict(scenes.data[test])
-            predicted = time.perf_counter()
-            progress.update(task, total=1, completed=1, done="done")
-            proba = model.predict_proba(scenes.data[test])
-            figures = evaluate(scenes.target[test], proba, labels, metrics=PEOPLE_METRICS)
-            figures |= {"fit_s": fitted - started, "predict_s": predicted - fitted}
-            runs[name] = {key: [value] for key, value in figures.items()}
+        fitted = time.perf_counter()
+        labels = model.predict(scenes.data[test])
+        predicted = time.perf_counter()
+        proba = model.predict_proba(scenes.data[test])
+        figures = evaluate(scenes.target[test], proba, labels, metrics=PEOPLE_METRICS)
+        figures |= {"fit_s": fitted - started, "predict_s": predicted - fitted}
+        runs[name] = {key: [value] for key, value in figures.items()}
     return runs

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from labelkin._utils.names import join_names
+from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
 from labelkin.cli._output import check_output, file_size, print_json
@@ -43,13 +44,9 @@ def command(
         raise ValueError(f"{out}: models are exported as ONNX; end the name in .onnx.")
     check_model_file(model)
     check_output(out, overwrite, inputs=[model])
-    try:
-        from labelkin.onnx import to_onnx
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"{error.name} is needed here and not installed; pip install 'labelkin[onnx]'"
-        ) from error
+    import_optional("onnx", "onnx")
     from labelkin._utils.files import open_for_writing
+    from labelkin.onnx import to_onnx
 
     saved = load_saved_model(model, expected_sha256)
     exported = to_onnx(

@@ -1,8 +1,6 @@
 """``labelkin fit``: from a data file to a model file."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +14,8 @@ from labelkin.cli._output import (
     Notes,
     check_output,
     file_size,
+    member_progress,
     print_json,
-    progress_bar,
     shell_line,
 )
 
@@ -75,7 +73,7 @@ def command(
     # Fit the preparation of the columns and the classifier.
     model = chosen.make_model(training)
     started = time.perf_counter()
-    with _shown_progress(model.estimator, f"fitting {chosen.title}", hidden=quiet or as_json):
+    with member_progress(model.estimator, f"fitting {chosen.title}", hidden=quiet or as_json):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
@@ -126,18 +124,3 @@ def _choose(
         found.print(per_label=False)
         typer.echo(f"best:    {found.best}, {found.reason}")
     return next(one for one in candidates if one.name == found.best)
-
-
-@contextmanager
-def _shown_progress(classifier: Any, description: str, *, hidden: bool) -> Iterator[None]:
-    """Show a bar that advances with each member of an ensemble."""
-    total = getattr(classifier, "n_estimators", None)
-    if not hasattr(classifier, "_callback") or not isinstance(total, int):
-        yield
-        return
-    with progress_bar(description, total, hidden=hidden) as update:
-        classifier._callback = lambda number, error: update(completed=number)
-        try:
-            yield
-        finally:
-            del classifier._callback  # it is no part of the model

@@ -54,8 +54,8 @@ def command(
         bool | None,
         options.output_option(
             "--per-label/--no-per-label",
-            help="Write one column of 0 and 1 per label; by default if the model was trained on "
-            "such columns and not on one of tags.",
+            help="Write one column of 0 and 1 per label; the default if the training data had one "
+            "column per label.",
             show_default=False,
         ),
     ] = None,
@@ -96,10 +96,10 @@ def command(
     """Predict the labels of new rows.
 
     The output has one row per row of DATA: its number (or --id), the columns of --keep, the
-    predicted labels in one column and the confidence (how sure the model is of the label it is
-    least sure of, predicted or not). If the model was trained on one column per label, such columns
-    of 0 and 1 follow. Columns of DATA that the model was not trained on are ignored. With --json,
-    stdout gets one JSON object per row.
+    predicted labels in one column and the confidence (the probability that the decision on the
+    row's least certain label is right). If the model was trained on one column per label, such
+    columns of 0 and 1 follow. Columns of DATA that the model was not trained on are ignored.
+    --json prints one JSON object per row.
     """
     to_stdout = str(out) == "-"
     if to_stdout:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -154,7 +153,7 @@ def command(
         shard=_parse_shard(shard),
     )
     if not mix_revisions:
-        _confirm_revision(plan, store)
+        _check_revision(plan, store)
     console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
@@ -217,8 +216,8 @@ def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
         return store.cells()
 
 
-def _confirm_revision(plan: "Plan", path: Path) -> None:
-    """Have the user confirm that cells of other code stay beside new ones."""
+def _check_revision(plan: "Plan", path: Path) -> None:
+    """Refuse to compute new cells beside those of other code."""
     from labelkin.experiments.run.environment import source_revision
 
     rows = _read_stored(path)
@@ -233,9 +232,7 @@ def _confirm_revision(plan: "Plan", path: Path) -> None:
         return
     listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
     text = f"{path} holds {listed}, and the code is now {here[:16]}"
-    if not sys.stdin.isatty():
-        raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
-    typer.confirm(f"{text}. Keep these cells and compute the others now?", abort=True)
+    raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
 
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:

@@ -45,10 +45,17 @@ def command(
     ] = None,
     deciding: options.DecisionOptions,
     megabytes: Annotated[
-        float, limit_option("--max-mb", min=0.001, max=1000, help="Megabytes.")
+        float,
+        limit_option(
+            "--max-mb", min=0.001, max=1000, help="Maximum size of a request in megabytes."
+        ),
     ] = 5,
-    rows: Annotated[int, limit_option("--max-rows", min=1, help="Rows.")] = 10_000,
-    seconds: Annotated[float, limit_option("--timeout", min=0.1, help="Seconds.")] = 30,
+    rows: Annotated[
+        int, limit_option("--max-rows", min=1, help="Maximum number of rows of a request.")
+    ] = 10_000,
+    seconds: Annotated[
+        float, limit_option("--timeout", min=0.1, help="Maximum time for a request in seconds.")
+    ] = 30,
     expected_sha256: options.Sha256 = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -63,7 +70,6 @@ def command(
     check_model_file(model)
     decision = parse_decision(deciding)
     uvicorn = import_optional("uvicorn", "serve")
-    import_optional("starlette", "serve")
     from labelkin.serve import Limits, make_app
 
     listener = _listen(host, port)
@@ -102,7 +108,10 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
 
     decide = None
     if decision is not None:
-        decide = partial(saved.decide, decision)
+
+        def decide(scores: np.ndarray) -> np.ndarray:
+            return saved.decide(decision, scores)[0]
+
         decide(np.full((1, len(saved.labels.names)), 0.5))
     name, method = saved.path.name, saved.method
     return Service(saved.classifier, name, method, saved.info.sha256, decide)

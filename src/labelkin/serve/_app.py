@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -16,8 +17,8 @@ from labelkin.serve._service import BadRows, Limits, Service
 _CHUNK = 500  # rows predicted between two checks of the time limit
 
 
-class _Refused(Exception):
-    """A request that is answered by an error."""
+class _Refused(BadRows):
+    """A request that is answered by an error of another status."""
 
     def __init__(self, status: int, error: str) -> None:
         super().__init__(error)
@@ -71,21 +72,27 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/csv"):
             raise _Refused(415, "Send rows as application/json, or a table as text/csv.")
-        body = await _read_body(request, limits)
-        if kind == "text/csv":
-            explain: list[int] | bool = _numbers(request.query_params.get("explain", ""))
-            rows = await computing.run(lambda: service.read_csv(body), explain)
-        else:
-            records, explain = _parse(body, limits)
-            rows = await computing.run(lambda: service.read_records(records), explain)
+        try:
+            async with asyncio.timeout(limits.seconds):
+                body = await _read_body(request, limits)
+                if kind == "text/csv":
+                    explain: list[int] | bool = _numbers(request.query_params.get("explain", ""))
+                    rows = await computing.run(partial(service.read_csv, body), explain)
+                else:
+                    records, explain = _parse(body)
+                    rows = await computing.run(partial(service.read_records, records), explain)
+        except TimeoutError:
+            text = f"It took longer than {limits.seconds:g} s; send fewer rows."
+            raise _Refused(504, text) from None
         return JSONResponse({"model": model["name"], "rows": rows})
 
     async def answer(_: Request, error: Any) -> Response:
-        status = getattr(error, "status", getattr(error, "status_code", 500))
-        texts = {404: "There is nothing at this address.", 405: "Use another method here."}
-        text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
-        if isinstance(error, BadRows | _Refused):
-            status, text = getattr(error, "status", 422), str(error)
+        if isinstance(error, BadRows):
+            status, text = error.status, str(error)
+        else:
+            status = getattr(error, "status_code", 500)
+            texts = {404: "There is nothing at this address.", 405: "Use another method here."}
+            text = texts.get(status, f"The model failed on these rows ({type(error).__name__}).")
         headers = {"retry-after": "5"} if status == 503 else None
         return JSONResponse({"error": text}, status, headers)
 
@@ -95,7 +102,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         computing.pool.shutdown(wait=False, cancel_futures=True)
 
     # A client that is gone gets no answer, but an error without a handler would be printed.
-    kinds = (_Refused, BadRows, HTTPException, ClientDisconnect, Exception)
+    kinds = (BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
             *(Route(path, document) for path in documents),
@@ -109,7 +116,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
 
 class _Computing:
-    """Computes in one thread, within the time limit; of further requests a few may wait.
+    """Computes in one thread; of further requests a few may wait.
 
     A thread cannot be ended from outside: after the time limit it ends with the part of a request
     that it computes, and requests that come meanwhile wait for it.
@@ -125,11 +132,7 @@ class _Computing:
             raise _Refused(503, "Too many requests wait; try again in a few seconds.")
         self.n_requests += 1
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await self._predict(await self._in_thread(read), explain)
-        except TimeoutError:
-            text = f"It took longer than {self.limits.seconds:g} s; send fewer rows."
-            raise _Refused(504, text) from None
+            return await self._predict(await self._in_thread(read), explain)
         finally:
             self.n_requests -= 1
 
@@ -138,7 +141,8 @@ class _Computing:
 
     async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
         count = rows.shape[0]
-        _check_count(count, self.limits)
+        if count > self.limits.rows:
+            raise _Refused(413, f"These are {count:,} rows; send at most {self.limits.rows:,}.")
         wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
         if len(wanted) > self.limits.explained:
             raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")
@@ -156,24 +160,20 @@ class _Computing:
 
 
 async def _read_body(request: Any, limits: Limits) -> bytes:
-    """Return the body; it is not read further than its limits of size and time allow."""
+    """Return the body; it is not read further than its limit of size allows."""
     too_large = _Refused(413, f"The rows take more than {limits.megabytes:g} MB; send fewer.")
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limits.bytes:
         raise too_large
     body = bytearray()
-    try:
-        async with asyncio.timeout(limits.seconds):
-            async for chunk in request.stream():
-                body.extend(chunk)
-                if len(body) > limits.bytes:
-                    raise too_large
-    except TimeoutError:
-        raise _Refused(408, f"The rows did not arrive within {limits.seconds:g} s.") from None
+    async for chunk in request.stream():
+        body.extend(chunk)
+        if len(body) > limits.bytes:
+            raise too_large
     return bytes(body)
 
 
-def _parse(body: bytes, limits: Limits) -> tuple[list[Any], list[int] | bool]:
+def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:
@@ -191,7 +191,6 @@ def _parse(body: bytes, limits: Limits) -> tuple[list[Any], list[int] | bool]:
     listed = isinstance(explain, list) and all(type(i) is int for i in explain)
     if not (isinstance(explain, bool) or listed):
         raise BadRows("explain is true, false, or a list of row numbers.")
-    _check_count(len(value["rows"]), limits)
     return value["rows"], explain
 
 
@@ -200,8 +199,3 @@ def _numbers(text: str) -> list[int]:
         return [int(part) for part in text.split(",") if part]
     except ValueError:
         raise BadRows("explain is a list of row numbers, separated by commas.") from None
-
-
-def _check_count(count: int, limits: Limits) -> None:
-    if count > limits.rows:
-        raise _Refused(413, f"These are {count:,} rows; send at most {limits.rows:,}.")

@@ -12,14 +12,6 @@ _TYPES = {
     "date": ["string", "null"],
     "any": ["number", "string", "null"],
 }
-_ERRORS = {
-    "408": "The body did not arrive within the time limit.",
-    "413": "The body or the number of rows is over the limit.",
-    "415": "The body is neither JSON nor CSV.",
-    "422": "The rows do not fit the model.",
-    "503": "Too many requests wait; try again later.",
-    "504": "The prediction took longer than the time limit.",
-}
 _NUMBER, _STRING, _OBJECT = {"type": "number"}, {"type": "string"}, {"type": "object"}
 
 
@@ -71,6 +63,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     }
     rows = {"type": "array", "items": {**_OBJECT, "properties": row}}
     found = {**_OBJECT, "properties": {"model": _STRING, "rows": rows}}
+    error = {**_OBJECT, "properties": {"error": _STRING}}
     bodies = {"application/json": request_schema(model, limits), "text/csv": _STRING}
     predict = {
         "summary": "Predict the labels of rows",
@@ -88,7 +81,7 @@ def openapi(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
         },
         "responses": {
             "200": answer("Labels, confidence and probabilities.", found),
-            **{status: answer(text) for status, text in _ERRORS.items()},
+            "default": answer("An error, in one sentence.", error),
         },
     }
     return {

@@ -9,6 +9,7 @@ import numpy as np
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
 from labelkin.tabular import table_of_records
+from labelkin.tabular._frames import row_confidence
 
 _COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
@@ -18,6 +19,9 @@ _CSV, _JSON = "The table", "The request"
 
 class BadRows(ValueError):
     """The rows of a request cannot be predicted; the message says why, in one sentence."""
+
+    status = 422
+    """Of the answer."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +118,12 @@ class Service:
         """Return labels, confidence and probabilities of each row; the first has this number."""
         names = self.model.label_columns_.names
         labels, scores = self._predict(rows)
-        confidence = np.where(labels, scores, 1 - scores).min(axis=1)
+        confidence = row_confidence(labels, scores)
         return [
             {
                 "row": first + i,
                 "labels": [names[j] for j in labels[i].nonzero()[0]],
-                "confidence": round(float(confidence[i]), 4),
+                "confidence": confidence[i],
                 "probabilities": dict(zip(names, scores[i].round(6).tolist(), strict=True)),
             }
             for i in range(len(labels))

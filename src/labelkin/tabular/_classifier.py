@@ -12,15 +12,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._columns import as_table, column_kind
-from labelkin.tabular._device import fit_on_device, predict_on_device
+from labelkin.tabular._device import fit_pipeline, predict_on_device
+from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._pipeline import fit_pipeline, make_pipeline
+from labelkin.tabular._pipeline import make_pipeline
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -60,8 +62,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     missing : {"impute", "refuse"}, default="impute"
         Whether missing values are replaced, or an error.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
-        Scaling of numbers: "robust" uses medians and quartiles, so that extreme values do little
-        harm. "auto" is "robust" if there are columns of several kinds, else "none".
+        Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
+        little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
     device : str, default=None
@@ -128,7 +130,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "device": [None, str],
     }
 
-    feature_names_in_: np.ndarray
     label_names_: np.ndarray
 
     def __init__(
@@ -180,15 +181,18 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         table, target = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator())
-        if self.device in (None, "cpu"):
-            weights = {}
-            if sample_weight is not None:
-                if not has_fit_parameter(pipeline[-1], "sample_weight"):
-                    raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
-                weights["classifier__sample_weight"] = sample_weight
-            self.pipeline_ = fit_pipeline(pipeline, table, target, **weights)
-        else:
-            self.pipeline_ = fit_on_device(pipeline, table, target, self.device)
+        weights = {}
+        if sample_weight is not None:
+            if not has_fit_parameter(pipeline[-1], "sample_weight"):
+                raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
+            weights["sample_weight"] = sample_weight
+        try:
+            self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, **weights)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            text = "a column of text holds no words to learn from; leave it out."
+            raise ArgumentError(text, "text") from error
         vars(self.estimator_).pop("_callback", None)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
@@ -213,19 +217,15 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 columns=self.columns,
                 **options,
             )
-            features, target, schema = training.X, training.y, training.schema
+            features, target, self.schema_ = training.X, training.y, training.schema
             found: LabelColumns | None = training.labels
         else:
             target, found = _read_target(y, self.separator)
-            if isinstance(self.columns, Schema):
-                schema = self.columns
-            else:
-                named = () if found is None else {*found.columns} & {*(table.names or ())}
-                schema = Schema.find(table, named, self.columns, **options)
-            features = schema.read(table)
+            named = () if found is None else {*found.columns} & {*(table.names or ())}
+            self.schema_ = Schema.find(table, named, self.columns, **options)
+            features = self.schema_.read(table)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
-        self._set_schema(schema)
         self.guesses_ = [guess.text for guess in table.guesses]
         if hasattr(self, "label_names_"):
             del self.label_names_
@@ -234,16 +234,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_names_ = np.array(found.names, dtype=object)
             target = import_optional("pandas").DataFrame(target, columns=list(found.names))
         return features, target
-
-    def _set_schema(self, schema: Schema) -> None:
-        """Set the attributes that describe the columns."""
-        self.schema_, self.columns_ = schema, schema.columns
-        names = schema.feature_names
-        self.n_features_in_ = schema.n_features if names is None else len(names)
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _base(self) -> Any:
         if self.estimator is not None:
@@ -268,14 +258,31 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
         if columns is not None:
-            found._set_schema(Schema(dict.fromkeys(map(str, columns), "raw")))
+            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
         else:
-            found._set_schema(Schema(None, n_features=int(model.n_features_in_)))
+            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
         found.pipeline_, found.guesses_ = model, []
         found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
         if names is not None:
             found.label_names_ = np.array(names, dtype=object)
         return found
+
+    @property
+    def columns_(self) -> dict[str, Kind] | None:
+        """The columns that are used, with their kinds; None after a matrix of numbers."""
+        return self.schema_.columns
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that are used."""
+        return len(self.schema_.feature_names or range(self.schema_.n_features))
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns that are used, where they have any."""
+        if self.schema_.feature_names is None:
+            raise AttributeError("feature_names_in_: the columns have no names.")
+        return np.array(self.schema_.feature_names, dtype=object)
 
     @property
     def classes_(self) -> Any:
@@ -351,10 +358,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return self.schema_.read(X)
 
     def _predict(self, method: str, X: Any) -> Any:
-        features = self._read(X)
         if self.device in (None, "cpu"):
+            features = self._read(X)
             return getattr(self.pipeline_, method)(features)
-        labels, scores = predict_on_device(self.pipeline_, features, self.device)
+        labels, scores = self.predict_with_scores(X)
         return labels if method == "predict" else scores
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

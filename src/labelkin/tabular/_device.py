@@ -1,4 +1,4 @@
-"""Fit and predict of a pipeline whose classifier computes on a device, such as a GPU.
+"""Fit and predict of a pipeline whose classifier may compute on a device, such as a GPU.
 
 The steps before the classifier (words, categories) are NumPy's. A fitted classifier is moved
 back, so that any machine can load it.
@@ -18,12 +18,14 @@ from labelkin.rows import (
 )
 
 
-def fit_on_device(pipeline: Any, X: Any, y: Any, device: str) -> Any:
-    """Fit a pipeline in place and return it."""
+def fit_pipeline(pipeline: Any, X: Any, y: Any, device: str | None, **params: Any) -> Any:
+    """Fit a pipeline in place and return it; `params` are for the fit of its classifier."""
+    if device in (None, "cpu"):
+        return pipeline.fit(X, y, **{f"classifier__{name}": v for name, v in params.items()})
     preprocessing, (name, classifier) = pipeline[:-1], pipeline.steps[-1]
     Z = preprocessing.fit_transform(X, y) if len(preprocessing) else X
     with array_api_dispatch():
-        classifier.fit(*move_to_device(Z, np.asarray(y), device))
+        classifier.fit(*move_to_device(Z, np.asarray(y), str(device)), **params)
     pipeline.steps[-1] = (name, to_host(classifier))
     return pipeline
 

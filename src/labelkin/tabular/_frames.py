@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.optional import import_optional
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
@@ -63,3 +65,9 @@ def predict_frame(
         )
     index = X.index if isinstance(X, pd.DataFrame | pd.Series) else None
     return pd.DataFrame(values, index=index, columns=names)
+
+
+def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:
+    """Return the probability that the decision on each row's least certain label is right."""
+    least = np.where(labels, scores, 1 - scores).min(axis=1)
+    return [round(float(p), 4) for p in least]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
@@ -49,7 +50,7 @@ class LabelColumns:
     def find(
         cls,
         table: RawTable,
-        labels: Labels | None = None,
+        labels: "Labels | LabelColumns | None" = None,
         label_column: str | None = None,
         separator: str | None = None,
     ) -> "LabelColumns":
@@ -57,29 +58,19 @@ class LabelColumns:
 
         `labels` may also name the one column of tags. The separator is guessed if None.
         """
-        if label_column is None:
-            label_column = _single_column_of_tags(table, labels)
+        if isinstance(labels, LabelColumns):
+            return labels
+        if labels is not None and label_column is not None:
+            raise ArgumentError(
+                "labels= and label_column= exclude each other; give one of them.",
+                "labels",
+                "label_column",
+            )
+        if separator == "":
+            raise ArgumentError("separator= takes at least one character.", "separator")
+        label_column = label_column or _single_column_of_tags(table, labels)
         if label_column is not None:
-            if table.names is None or table.target is not None:
-                raise FormatError(
-                    table.source,
-                    "label_column= is for tables with named columns",
-                    None,
-                    "label_column",
-                )
-            find_columns([label_column], table.names, table.source)
-            if column_kind(table, label_column) == "list":
-                separator = separator or ";"
-            elif separator is None:
-                separator = _guess_separator(table, label_column)
-            else:
-                _doubt_separator(table, label_column, separator)
-            listed = sorted({tag for row in _tags(table, label_column, separator) for tag in row})
-            if not listed:
-                raise FormatError(
-                    table.source, f"column {shorten(label_column)} lists no label at all"
-                )
-            return cls(tuple(listed), label_column, separator)
+            return cls._find_tags(table, label_column, separator)
         if table.target is not None:
             return cls(tuple(table.label_names or ()))
         if labels is None:
@@ -94,6 +85,23 @@ class LabelColumns:
                 )
         names = table.names or []
         return cls(tuple(names[i] for i in find_labels(labels, names, table.source)))
+
+    @classmethod
+    def _find_tags(cls, table: RawTable, column: str, separator: str | None) -> "LabelColumns":
+        if table.names is None or table.target is not None:
+            text = "label_column= is for tables with named columns"
+            raise FormatError(table.source, text, None, "label_column")
+        find_columns([column], table.names, table.source)
+        if column_kind(table, column) == "list":
+            separator = separator or ";"  # of predictions
+        elif separator is None:
+            separator = _guess_separator(table, column)
+        else:
+            _doubt_separator(table, column, separator)
+        listed = sorted({tag for row in _tags(table, column, separator) for tag in row})
+        if not listed:
+            raise FormatError(table.source, f"column {shorten(column)} lists no label at all")
+        return cls(tuple(listed), column, separator)
 
     def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from labelkin._utils.errors import ArgumentError
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
@@ -104,15 +103,3 @@ def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
         scalers = {"robust": RobustLogScaler, "standard": StandardScaler, "minmax": MinMaxScaler}
         scaler = scalers[scale]()
     return [*steps, ("scale", scaler)]
-
-
-def fit_pipeline(pipeline: Any, X: Any, y: Any, **fit_params: Any) -> Any:
-    """Fit a pipeline in place and return it."""
-    try:
-        return pipeline.fit(X, y, **fit_params)
-    except ValueError as error:
-        if "empty vocabulary" in str(error):
-            raise ArgumentError(
-                "a column of text holds no words to learn from; leave it out.", "text"
-            ) from error
-        raise

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names
+from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
@@ -69,7 +69,7 @@ class Schema:
         cls,
         table: RawTable,
         label_columns: Iterable[str] = (),
-        columns: Mapping[str, str] | None = None,
+        columns: "Mapping[str, str] | Schema | None" = None,
         *,
         missing: Missing = "impute",
         scale: Scale = "auto",
@@ -78,8 +78,10 @@ class Schema:
     ) -> "Schema":
         """Find the kind of each column but the labels; remarks are added to `notes`.
 
-        `columns` are kinds that the user chose, by name.
+        `columns` are kinds that the user chose, by name; a schema is returned as it is.
         """
+        if isinstance(columns, Schema):
+            return columns
         columns = columns or {}
         check_kinds(columns)
         names = _feature_names(table, set(label_columns), columns)
@@ -151,7 +153,10 @@ class Schema:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
         found = {name: self._read_column(table, name, kind) for name, kind in self.columns.items()}
-        self._note_gaps(table, {name: found[name] for name in self.of_kind("number")}, notes)
+        gaps = {name: int(np.isnan(found[name]).sum()) for name in self.of_kind("number")}
+        _note_gaps(
+            table, sum(gaps.values()), [name for name, count in gaps.items() if count], notes
+        )
         pandas = import_optional("pandas")
         return pandas.DataFrame({name: pandas.Series(cells) for name, cells in found.items()})
 
@@ -172,16 +177,6 @@ class Schema:
             _check_dates(table, name, strings, kind == "day_first_date")
         self._check_complete(table, name, [row for row, cell in enumerate(strings) if cell is None])
         return import_optional("pandas").Series(strings, dtype=object)
-
-    def _note_gaps(self, table: RawTable, columns: dict[str, Any], notes: list[str]) -> None:
-        gaps = {name: int(np.isnan(values).sum()) for name, values in columns.items()}
-        total = sum(gaps.values())
-        if total:
-            names = join_names([name for name, count in gaps.items() if count])
-            notes.append(
-                f"{table.source}: {total:,} missing {'value' if total == 1 else 'values'} in "
-                f"{names}: each becomes its column's median in the training rows"
-            )
 
     def _check_complete(self, table: RawTable, name: str, missing: Any) -> None:
         """Refuse missing values, given by their rows, where the user chose so."""
@@ -209,11 +204,7 @@ class Schema:
             if self.missing != "refuse":
                 why = "and the model was fitted on data without any"
             raise FormatError(table.source, f"{missing:,} values are missing, {why}")
-        if missing:
-            notes.append(
-                f"{table.source}: {missing:,} missing values: each becomes its feature's median in "
-                "the training rows"
-            )
+        _note_gaps(table, missing, [], notes)
         return matrix
 
     def _select_matrix(self, table: RawTable) -> Any:
@@ -275,16 +266,17 @@ def _check_present(table: RawTable, names: list[str]) -> None:
             table.source,
             f"it has no column names, and the model needs the columns {join_names(names)}",
         )
-    known = set(table.names)
-    absent = [name for name in names if name not in known]
-    if absent:
-        try:
-            find_columns(absent[:1], table.names, table.source)
-        except FormatError as error:
-            more = f" {len(absent)} of the model's columns are missing."
-            raise FormatError(
-                table.source, error.message + (more if len(absent) > 1 else "")
-            ) from None
+    find_columns(names, table.names, table.source)
+
+
+def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) -> None:
+    """Add a note on missing numbers, in the columns `names` where they have names."""
+    if count:
+        where = f" in {join_names(names)}" if names else ""
+        notes.append(
+            f"{table.source}: {plural(count, 'missing value')}{where}: each becomes its column's "
+            "median in the training rows"
+        )
 
 
 def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> None:

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._columns import as_table
@@ -90,29 +88,16 @@ def find_training_data(
     if not table.n_rows:
         raise FormatError(table.source, "it has no rows")
     notes: list[str] = []
-    if isinstance(labels, LabelColumns):
-        found = labels
-    else:
-        if labels is not None and label_column is not None:
-            raise ArgumentError(
-                "labels= and label_column= exclude each other; give one of them.",
-                "labels",
-                "label_column",
-            )
-        if separator == "":
-            raise ArgumentError("separator= takes at least one character.", "separator")
-        found = LabelColumns.find(table, labels, label_column, separator)
-    schema = columns
-    if not isinstance(schema, Schema):
-        schema = Schema.find(
-            table,
-            () if table.target is not None else found.columns,
-            columns if isinstance(columns, Mapping) else None,
-            missing=missing,
-            scale=scale,
-            max_words=max_words,
-            notes=notes,
-        )
+    found = LabelColumns.find(table, labels, label_column, separator)
+    schema = Schema.find(
+        table,
+        () if table.target is not None else found.columns,
+        columns,
+        missing=missing,
+        scale=scale,
+        max_words=max_words,
+        notes=notes,
+    )
     y = found.read(table, notes)
     never = [name for name, count in zip(found.names, y.sum(axis=0), strict=True) if not count]
     if len(never) == len(found.names):
@@ -160,14 +145,10 @@ def split_labels(
     """
     table = as_table(data)
     found = LabelColumns.find(table, labels, label_column, separator)
-    X = _without(table, () if table.target is not None else found.columns)
+    X = table.data
+    if table.target is None:
+        X = table.select([name for name in table.names or () if name not in found.columns])
     y = import_optional("pandas").DataFrame(found.read(table, []), columns=list(found.names))
     if hasattr(X, "index"):
         y.index = X.index
     return X, y
-
-
-def _without(table: RawTable, names: Any) -> Any:
-    if not names:
-        return table.data
-    return table.select([name for name in table.names or () if name not in set(names)])
