@@ -13,6 +13,7 @@ from labelkin import (
     VPCMEClassifier,
 )
 from labelkin.kernel._width import descend_width
+from labelkin.rows import Labels
 from support.data import make_data
 from support.estimators import NAMES, make
 
@@ -153,7 +154,7 @@ def test_the_search_for_a_width_ends():
     """Errors that are NaN are never lower than others."""
     distances = np.full((6, 6), np.nan)
     with pytest.raises(ValueError, match=r"not finite|infs or NaNs|not converge"):
-        descend_width(distances, np.eye(6, 2), "rbf", start=1.0)
+        descend_width(distances, Labels(np.eye(6, 2)), "rbf", start=1.0)
 
 
 @pytest.mark.parametrize("model", [KernelRidgeLOOClassifier(), KinEnsembleClassifier()])

@@ -51,7 +51,8 @@ class ExactSearch:
         # from the origin. Integer data, and hence their ties, stay exact: the offset is whole.
         xp = namespace(X)
         if offset is None and not sparse.issparse(X):
-            mean = astype(xp.round(xp.mean(astype(X, "float64"), axis=0)), X.dtype)
+            total = xp.sum(X, axis=0, dtype=xp.float64)  # without a copy of X in doubles
+            mean = astype(xp.round(total / X.shape[0]), X.dtype)
             if bool(xp.any(mean != 0)):
                 X, offset = X - mean, mean
         self.X = X

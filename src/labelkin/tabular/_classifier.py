@@ -101,7 +101,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> from labelkin import MLkNNClassifier, TableClassifier
+    >>> from labelkin import MultiLabelLogisticRegression, TableClassifier
     >>> films = pd.DataFrame(
     ...     {
     ...         "plot": ["a cop hunts a gang", "two friends marry", "a gang robs a bank"],
@@ -109,7 +109,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     ...         "tags": ["crime", "comedy;romance", "crime;drama"],
     ...     }
     ... )
-    >>> model = TableClassifier(MLkNNClassifier(n_neighbors=1), labels="tags").fit(films)
+    >>> linear = MultiLabelLogisticRegression(C=10.0)
+    >>> model = TableClassifier(linear, labels="tags").fit(films)
     >>> model.columns_
     {'plot': 'text', 'length': 'number'}
     >>> model.label_names_.tolist()
