@@ -171,21 +171,19 @@ class Planner:
 
         _, k, q = self.shape
         limits, tried = self.limits, features_tried(k)
-        parameters = {
-            "max_features": tried,
-            "min_samples_leaf": limits.leaf,
-            "n_jobs": self.n_jobs,
-        }
+        parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
         seconds = q * limits.trees_seconds(self.shape, n_trees)
         if "root" not in self.rows and seconds <= limits.seconds / 10:
+            # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
+            # some of thousands of short tasks would warn.
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)
             learner: Any = LabelTreesLearner(forest, limits.bag)
             return [(Member("trees", "raw", "a forest of each label alone", [learner]), seconds)]
         n_trees = self.n_trees or limits.n_trees
         if not limits.holds_leaves(self.shape, n_trees):
             return []
-        forest = ExtraTreesRegressor(n_trees, **parameters)
+        forest = ExtraTreesRegressor(n_trees, n_jobs=self.n_jobs, **parameters)
         learner = TreesLearner(forest, limits.bag)
         seconds = limits.trees_seconds(self.shape, n_trees)
         return [(Member("trees", "raw", "trees of all labels together", [learner]), seconds)]

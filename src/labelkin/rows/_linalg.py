@@ -84,7 +84,7 @@ def column_dots(A: Array, B: Array, dtype: Any = None) -> Array:
         return np.einsum("ij,ij->j", A, B, dtype=dtype)
     n, b = A.shape
     tail = n - n % _FOLDED
-    # Several rows as one: NumPy takes as long to begin a row as for some dozens of its entries.
+    # Several rows as one: partial sums, which keep more digits in single precision.
     wide = (array[:tail].reshape(-1, _FOLDED * b) for array in (A, B))
     found = np.einsum("ij,ij->j", *wide).reshape(_FOLDED, b).sum(axis=0)
     return found + np.einsum("ij,ij->j", A[tail:], B[tail:])
