@@ -5,11 +5,11 @@ import pytest
 
 from labelkin.evaluation._figures import (
     PEOPLE_METRICS,
+    OutOfSample,
     evaluate_judged,
     label_figures,
     print_figures,
 )
-from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, evaluate
 
 

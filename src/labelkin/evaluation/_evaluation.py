@@ -15,6 +15,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     Figures,
+    OutOfSample,
     evaluate_judged,
     label_figures,
     label_table,
@@ -22,7 +23,6 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._growth import MOST_FOLDS, PARTS
-from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 

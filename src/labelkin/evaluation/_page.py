@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import labelkin
 from labelkin._utils.names import abbreviate, plural
 from labelkin._utils.optional import installed_version
@@ -14,6 +16,7 @@ from labelkin._utils.pages import render_page
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     MEANINGS,
+    OutOfSample,
     format_summary,
     label_figures,
     summarise,
@@ -21,14 +24,8 @@ from labelkin.evaluation._figures import (
 from labelkin.evaluation._fingerprint import fingerprint
 from labelkin.evaluation._growth import measure_growth
 from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
-from labelkin.evaluation._predictions import (
-    OutOfSample,
-    find_together,
-    label_curves,
-    sparkline,
-    threshold_grid,
-)
 from labelkin.explain._explain import describe_row, find_vectorizers
+from labelkin.base import Array
 from labelkin.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -36,8 +33,11 @@ if TYPE_CHECKING:
 
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
-_TOGETHER = 20
 _SUSPECTS = 30
+# Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie; and bins.
+_TAIL = [0.001, 0.002, 0.005]
+_STEPS = [0.0, *_TAIL, *(i / 100 for i in range(1, 100)), *(1 - x for x in reversed(_TAIL))]
+_BINS = 10
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 
 
@@ -95,11 +95,8 @@ def render_report(
         ],
         methods=methods,
         best=next(one for one in methods if one["is_best"]),
-        n_labels=len(names),
         labels=labels,
         curves=curves,
-        together=find_together(once, _TOGETHER),
-        names=names,
         growth=growth,
         growth_note=growth_note,
         mistakes=explain_mistakes(found, once, describe),
@@ -156,7 +153,7 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
         if row["label"] in frequent:
             j, name = position[row["label"]], abbreviate(row["label"], NAME)
             curves = label_curves(once.y[:, j], once.scores[:, j], grid, are_probabilities)
-            table.append({**row, "label": name, "spark": sparkline(curves)})
+            table.append({**row, "label": name})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
             drawn.append({**names, **curves})
     pooled = label_curves(once.y.ravel(), once.scores.ravel(), grid, are_probabilities)
@@ -167,6 +164,32 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
         "are_probabilities": are_probabilities,
         "rows": len(once.y),
     }
+
+
+def threshold_grid(found: OutOfSample) -> Array:
+    """Return the thresholds a reader can choose, in increasing order."""
+    if found.are_probabilities:
+        return np.round(_STEPS, 3)
+    return np.unique(np.quantile(found.scores, np.linspace(0, 1, len(_STEPS))))
+
+
+def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
+    """Return what the curves of a label are drawn from, as values that JSON can hold.
+
+    `y` and `scores` have one entry per row. ``hits`` and ``wrong`` count the rows above each
+    threshold of `grid` that have the label and that do not; ``bins`` holds mean probability in
+    thousandths, rows with the label, and rows.
+    """
+    parts = [np.sort(scores[y.astype(bool) == has]) for has in (True, False)]
+    hits, wrong = (len(p) - np.searchsorted(p, grid, side="right") for p in parts)
+    bins: list[list[int]] = []
+    if are_probabilities:
+        place = np.minimum((scores * _BINS).astype(int), _BINS - 1)
+        rows, total, positives = (np.bincount(place, w, _BINS) for w in (None, scores, y))
+        used = np.flatnonzero(rows)
+        means = np.round(1000 * total[used] / rows[used])
+        bins = np.column_stack([means, positives[used], rows[used]]).astype(int).tolist()
+    return {"rows": len(parts[0]), "hits": hits.tolist(), "wrong": wrong.tolist(), "bins": bins}
 
 
 def _model_card(
