@@ -108,7 +108,7 @@ def test_flipped_labels_are_suspected():
     suspects, count = find_suspects(found, 50)
     assert count == len(suspects)
     assert {one["row"] - 1 for one in suspects} == set(flipped)
-    assert all(one["given"] == y[one["row"] - 1, one["label"]] for one in suspects)
+    assert all(one["given"] == y[one["row"] - 1, "abc".index(one["label"])] for one in suspects)
     assert len(find_suspects(found, 5)[0]) == 5
 
 

@@ -126,20 +126,18 @@ def evaluate_judged(
 
 
 def print_figures(
+    console: Any,
     runs: Mapping[str, Figures],
     metrics: Sequence[str],
     heading: str,
-    *,
-    best: str | None = None,
-    meanings: bool = True,
-    console: Any = None,
+    best: str | None,
+    meanings: bool,
 ) -> None:
-    """Print the methods' means and what the metrics mean, on the terminal or a console of rich.
+    """Print the methods' means and what the metrics mean, on a console of rich.
 
     The best value of each metric and the name of the method `best` are bold. Methods that do not
     fit side by side are in several tables; the meanings stand below.
     """
-    console = console or import_optional("rich.console", "cli").Console(highlight=False)
     Text = import_optional("rich.text", "cli").Text
     Table = import_optional("rich.table", "cli").Table
     rows = [["", *(Text(name, "bold" if name == best else "") for name in runs)]]

@@ -116,7 +116,7 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
 
     Of the rows that should have a label, the share `ASSUMED` is taken to lack it, and as many
     others to have it wrongly. By Bayes' rule the odds that a label is wrong are then `ASSUMED`
-    times those of `odds_against`. A doubtful label has its row, counted from 1, its number,
+    times those of `odds_against`. A doubtful label has its row, counted from 1, its name,
     whether it is given, its predicted probability, and the probability that it is wrong, `doubt`.
     """
     if not found.are_probabilities:
@@ -134,7 +134,7 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
             suspects.append(
                 {
                     "row": int(found.rows[i]) + 1,
-                    "label": int(j),
+                    "label": abbreviate(found.label_names[j], NAME),
                     "given": bool(found.y[i, j]),
                     "probability": float(found.scores[i, j]),
                     "doubt": float(doubt[i, j]),

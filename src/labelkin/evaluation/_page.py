@@ -13,6 +13,7 @@ import labelkin
 from labelkin._utils.names import abbreviate, plural
 from labelkin._utils.optional import installed_version
 from labelkin._utils.pages import render_page
+from labelkin.base import Array
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     MEANINGS,
@@ -21,11 +22,9 @@ from labelkin.evaluation._figures import (
     label_figures,
     summarise,
 )
-from labelkin.evaluation._fingerprint import fingerprint
 from labelkin.evaluation._growth import measure_growth
 from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
 from labelkin.explain._explain import describe_row, find_vectorizers
-from labelkin.base import Array
 from labelkin.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -56,54 +55,44 @@ def render_report(
     title = "the data" if source is None else Path(source).name
     growth = measure_growth(found, progress)
     once = found.predictions(found.folds)
-    best = found.results[found.best]
+    best, metrics = found.results[found.best], [METRICS[key] for key in found.metrics]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
     describe = describe_row(found.X, vectorizers, WORDS)
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
-    names = [abbreviate(name, NAME) for name in once.label_names]
-    cross_validated = found.fit_part is not None
-    n_folds = min(found.folds, found.n_done)
-    how = f"in cross-validation on {n_folds} folds" if cross_validated else f"on {title}"
-    growth_note = (
-        "There are too few rows to measure a learning curve."
-        if cross_validated
-        else "A learning curve needs models of fewer rows: labelkin evaluate on the training data, "
-        "without a model, shows it."
-    )
     methods = [
         {
             "title": one.title,
-            "figures": [
-                format_summary(summarise(one.figures[key]), METRICS[key]) for key in found.metrics
-            ],
+            "figures": [format_summary(summarise(one.figures[m.name]), m) for m in metrics],
             "is_best": name == found.best,
         }
         for name, one in found.results.items()
     ]
+    mean = {"mean": summarise(best.figures[metrics[0].name])["mean"]}
+    value = format_summary(mean, metrics[0]) + " %" * metrics[0].percent
+    folds = f"in cross-validation on {min(found.folds, found.n_done)} folds"
+    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
     return render_page(
         "labelkin.evaluation",
         "evaluation",
         "cli",
         version=labelkin.__version__,
         title=abbreviate(title, WORDS),
-        headline=_headline(found, how),
-        notes=[*notes, *_remarks(found, once)],
-        metrics=[
-            (f"{METRICS[key].title}{', %' * METRICS[key].percent}", MEANINGS.get(key, ""))
-            for key in found.metrics
-        ],
+        headline=f"{best.title}: {metrics[0].title} {value} "
+        f"{folds if found.fit_part else f'on {title}'} ({size})",
+        notes=[*notes, *(f"{note}." for note in [found.remark_on_empty_rows()] if note)],
+        n_few=int((once.support < FEW_ROWS).sum()),
+        few_rows=FEW_ROWS,
+        n_labels=len(found.label_names),
+        metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
         methods=methods,
-        best=next(one for one in methods if one["is_best"]),
+        best=next(one["figures"] for one in methods if one["is_best"]),
         labels=labels,
         curves=curves,
         growth=growth,
-        growth_note=growth_note,
+        cross_validated=found.fit_part is not None,
         mistakes=explain_mistakes(found, once, describe),
-        suspects=[
-            {**one, "label": names[one["label"]], "words": describe(one["row"] - 1).strip('"')}
-            for one in suspects
-        ],
+        suspects=[{**one, "words": describe(one["row"] - 1).strip('"')} for one in suspects],
         n_suspects=n_suspects,
         assumed=ASSUMED,
         are_probabilities=once.are_probabilities,
@@ -113,33 +102,6 @@ def render_report(
         ],
         command=next_command,
     )
-
-
-def _headline(found: "Evaluation", how: str) -> str:
-    """Return the result in one sentence."""
-    best, metric = found.results[found.best], METRICS[found.metrics[0]]
-    mean = summarise(best.figures[found.metrics[0]])["mean"]
-    value = format_summary({"mean": mean}, metric) + " %" * metric.percent
-    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
-    return f"{best.title}: {metric.title} {value} {how} ({size})"
-
-
-def _remarks(found: "Evaluation", once: OutOfSample) -> list[str]:
-    """Return remarks on the data and the figures, one sentence each."""
-    empty = found.remark_on_empty_rows()
-    remarks = [f"{empty}."] if empty else []
-    few, n_labels = int((once.support < FEW_ROWS).sum()), len(once.label_names)
-    if few:
-        have = "1 label has" if few == 1 else f"{few:,} labels have"
-        remarks.append(
-            f"{have} fewer than {FEW_ROWS} rows: their figures are rough, and they come last."
-        )
-    if n_labels > _LABELS:
-        remarks.append(
-            f"Of {n_labels:,} labels the {_LABELS} most frequent are shown below; the figures "
-            "above are of all."
-        )
-    return remarks
 
 
 def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -200,7 +162,6 @@ def _model_card(
     `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
     """
     y, best, settings = found.y, found.results[found.best], found.settings
-    digest = sha256("".join(fingerprint(found.X)).encode()).hexdigest()
     card = [("data", Path(source).name)] if source else []
     if schema is not None:
         kinds: dict[str, list[str]] = {}
@@ -210,18 +171,13 @@ def _model_card(
         card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
     if source and Path(source).is_file():
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
-    card += [
-        ("rows", f"{len(y):,}"),
-        ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
-        ("fingerprint of the rows", digest[:16]),
-    ]
+    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {y.mean(0).sum():.2f} per row")]
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model
-        name = "" if found.best == best.title else f" ({found.best})"
         parameters = model.get_params(deep=False).items()
         card += [
-            ("method", f"{best.title}{name}, {type(model).__name__}"),
+            ("method", f"{best.title}, {type(model).__name__}"),
             ("settings", ", ".join(f"{key}={value!r}" for key, value in parameters)),
         ]
     if settings:
@@ -230,12 +186,10 @@ def _model_card(
         if settings["repeats"] > 1:
             how += f", {settings['repeats']} repetitions (the curves and rows are of the first)"
         card += [("evaluation", how), ("seed", str(settings["seed"]))]
-    versions = {name: installed_version(name) for name in _PACKAGES}
-    listed = [f"Python {platform.python_version()}"]
-    listed += [f"{name} {version}" for name, version in versions.items() if version]
+    versions = [f"{name} {version}" for name in _PACKAGES if (version := installed_version(name))]
     return [
         *card,
         ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
-        ("versions", ", ".join(listed)),
+        ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
         *([("command", command)] if command else []),
     ]
