@@ -7,7 +7,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
-from labelkin.cli._decisions import Decision, parse_decision
+from labelkin.cli._methods import Decision, parse_decision
 
 if TYPE_CHECKING:
     from socket import socket

@@ -194,7 +194,8 @@ def evaluate_model(
         splits=[(everything[:0], everything)],
         folds=1,
     )
-    found.add(name, name, labels, *(predictions or labels_and_scores(model, X))[:2], model, {})
+    predicted, scores = predictions[:2] if predictions else labels_and_scores(model, X)
+    found.add(name, name, labels, predicted, scores, model, {})
     if predictions is not None:
         found.results[name].thresholds = [predictions[2]]
     return found
