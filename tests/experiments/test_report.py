@@ -58,7 +58,7 @@ def test_everything_is_there(report):
     names = [f"table3_{name}" for name in MEASURES]
     names += ["table4", "table4_corrected", "table5_medical"]
     names += ["figure1_yeast", "figure2_recall", "cost_fit_s", "agreement"]
-    names += ["tests_friedman", "tests_wilcoxon", "cost_peak_mb", "overall"]
+    names += ["tests_friedman", "tests_wilcoxon", "overall"]
     assert {f"{name}.{end}" for name in names for end in ("md", "tex", "csv")} <= tables
     assert {"all.md", "all.tex"} <= tables
     figures = {path.name for path in (folder / "figures").iterdir()}

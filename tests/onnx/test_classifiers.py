@@ -340,7 +340,6 @@ KERNELS = [
     KernelRidgeLOOClassifier("linear"),
     KernelRidgeLOOClassifier("cosine", scale=True),
     KernelRidgeLOOClassifier(max_exact=100, n_landmarks=80, random_state=0),
-    KernelRidgeLOOClassifier(linear=True, random_state=0),
     VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
 ]
 

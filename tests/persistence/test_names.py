@@ -101,7 +101,6 @@ COMPOSITIONS = {
     "powerset": LabelPowersetClassifier(LogisticRegression()),
     "limits": KinEnsembleClassifier(0, 4, effort=Limits(seconds=1), random_state=0),
     "landmarks": KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),
-    "linear part": KernelRidgeLOOClassifier(linear=True, random_state=0),
 }
 
 

@@ -13,10 +13,9 @@ from sklearn.utils._param_validation import Interval
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._logistic import fit_logistic
+from labelkin.calibration._logistic import expit, fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
-from labelkin.linear._sums import sigmoid
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.rows import astype, concatenate, match, to_numpy
 
@@ -181,7 +180,7 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
         return _beside(shares, X) if self._with_features else shares
 
     def _regress(self, inputs: Matrix, dtype: Any) -> Array:
-        return sigmoid(astype(inputs, dtype) @ self.coef_.T + self.intercept_)
+        return expit(astype(inputs, dtype) @ self.coef_.T + self.intercept_)
 
     def _proba(self, X: Matrix) -> Array:
         return self._regress(self._inputs(self._counts(X), X), X.dtype)

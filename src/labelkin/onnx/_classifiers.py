@@ -17,7 +17,7 @@ from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Tensor, hstack, total
-from labelkin.onnx._regressions import log_odds, regress, regress_linearly
+from labelkin.onnx._regressions import log_odds, regress
 
 
 @convert.register
@@ -66,8 +66,6 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
 def _kernel_ridge(model: KernelRidgeLOOClassifier, rows: Tensor) -> Prediction:
     scores = regress(model._regression, rows)
     odds = log_odds(scores, model.slope_, model.intercept_, model.share_)
-    if model._linear is not None:
-        odds = odds + (regress_linearly(model._linear, rows) - odds) * model.linear_weight_
     return at_half(odds.op("Sigmoid"))
 
 
