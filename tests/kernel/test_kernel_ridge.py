@@ -11,8 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kernel
 
 from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
-from labelkin.calibration._curves import SlopeCalibration, fit_better_curves
-from labelkin.calibration._means import restore_means
+from labelkin.calibration._curves import SlopeCalibration, fit_better_curves, restore_means
 from labelkin.kernel._distances import radial, squared_distances
 from labelkin.kernel._regression import descend_width
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors

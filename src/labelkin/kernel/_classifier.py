@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._curves import fit_better_curves, to_log_odds_scale
+from labelkin.calibration._curves import fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.calibration._logistic import expit
-from labelkin.calibration._means import restore_means
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge

@@ -20,7 +20,8 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration, odds_losses
+from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration._logistic import log_loss
 from labelkin.kernel._distances import distances, kernel_values, radial, sample_rows
 from labelkin.kernel._regression import KernelRidge, descend
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
@@ -170,8 +171,9 @@ class DirectKernelRidge(KernelRidge):
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
             scores, _, _ = solve_ridge(K, some.Y, ridge * scale(K), None, some.weight)
+            scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = odds_losses(curves.log_odds(scores), some.Y)
+            losses = log_loss(curves.log_odds(scores), some.Y).sum(axis=1)
             return float(np.average(losses, weights=some.weight))
 
         width = float(self.width_ or 1.0)

@@ -41,7 +41,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._means import mean_and_error
 from labelkin.rows import (
     Rows,
     add_to_diagonal,
@@ -441,7 +440,8 @@ def choose_clear_ridges(
     weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
     if counted is not None:
         saved, weight = saved[counted], weight[counted]
-    mean, error = mean_and_error(saved, weight)
+    mean = np.average(saved, axis=0, weights=weight)
+    error = np.linalg.norm((saved - mean).T * weight, axis=-1) / weight.sum()
     return np.where(mean > _CLEAR * error, own, shared)
 
 
