@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._decisions import Decision
+from labelkin.cli._methods import Decision
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes
 
