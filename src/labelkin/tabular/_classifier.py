@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
@@ -18,10 +18,9 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
-from labelkin.tabular._device import fit_pipeline, predict_on_device
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._pipeline import make_pipeline
+from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -205,7 +204,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             "scale": self.scale,
             "max_words": self.max_words,
         }
-        table = RawTable.of(_validated(X))
+        table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
                 check_target_given(self, y)
@@ -296,11 +295,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> np.ndarray:
-        """The score above which each label is predicted.
-
-        It is 0 for a classifier without probabilities, and NaN where label sets are not decided
-        by a threshold.
-        """
+        """The score above which each label is predicted; NaN where none decides label sets."""
         return label_thresholds(self, len(self.label_columns_.names))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -320,42 +315,21 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each label.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            P(label = 1), in the order of `label_names_`.
-        """
+        """Return P(label = 1), in the order of `label_names_`; X as in `predict`."""
         return self._predict("predict_proba", X)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of each label, for a classifier without probabilities.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-        """
+        """Return the scores of a classifier without probabilities; X as in `predict`."""
         return self._predict("decision_function", X)
 
     def _read(self, X: Any) -> Any:
         """Return new rows as the pipeline takes them."""
         check_is_fitted(self)
-        X = _validated(X)
-        if not hasattr(X, "columns") and not isinstance(X, RawTable):
-            _check_n_features(self, X, reset=False)
-        return self.schema_.read(X)
+        table = RawTable.of(X)
+        if table.is_matrix and table is not X:
+            _check_n_features(self, table.data, reset=False)
+        return self.schema_.read(table)
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
@@ -365,20 +339,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return labels if method == "predict" else scores
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return predicted labels and scores, both of shape (n, q), computed once.
+        """Return predicted labels and scores of the same shape, computed once; X as in `predict`.
 
         The scores are probabilities or, of a classifier without any, those of its decision
         function.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        labels : ndarray of int of shape (n_samples, n_labels)
-        scores : ndarray of shape (n_samples, n_labels)
         """
         features = self._read(X)
         if self.device not in (None, "cpu"):
@@ -386,31 +350,24 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
 
-    def explain(
-        self, x: Any, *, background: Any = None, training: Any = None, max_features: int = 400
-    ) -> Explanation:
+    def explain(self, x: Any, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
-        background : array-like, default=None
-            Rows whose medians take the place of the values of `x`, after a dense matrix.
-        training : DataFrame or array-like, default=None
-            The training rows, to show them in words and not by their numbers.
-        max_features : int, default=400
-            Words and values that are tried, at most.
+        **options
+            ``background``, ``training`` and ``max_features`` of `labelkin.explain.explain`.
 
         Returns
         -------
         Explanation
-            What speaks for and against each label. See `labelkin.explain.explain`.
+            What speaks for and against each label.
         """
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
-        options = {"background": background, "training": training, "max_features": max_features}
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -432,13 +389,6 @@ def _names_of(model: Any) -> tuple[str, ...]:
     if hasattr(model, "label_names_") or getattr(model, "_one_target", False):
         return tuple(label_names(model))
     return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
-
-
-def _validated(X: Any) -> Any:
-    """Return a table as it is, and anything else as an array or a CSR matrix of numbers."""
-    if isinstance(X, RawTable) or hasattr(X, "columns"):
-        return X
-    return check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
 
 
 def _read_target(y: Any, separator: str | None) -> tuple[Any, LabelColumns | None]:

@@ -1,7 +1,8 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._kinds import Kind, Missing, Scale, check_kinds, find_kind
+
+_MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
+_MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,8 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
-        notes: list[str] | None = None,
     ) -> "Schema":
-        """Find the kind of each column but the labels; remarks are added to `notes`.
+        """Find the kind of each column but the labels.
 
         `columns` are kinds that the user chose, by name; a schema is returned as it is.
         """
@@ -97,8 +100,6 @@ class Schema:
             )
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
-            if scale == "none" and "number" in kinds.values() and notes is not None:
-                _note_scales(table, kinds, notes)
         return cls(
             kinds,
             missing=missing,
@@ -155,7 +156,7 @@ class Schema:
 
     def _read_column(self, table: RawTable, name: str, kind: Kind) -> Any:
         """Return the numbers of a column as an array, or its strings as a Series of objects."""
-        if kind == "number" or (kind == "raw" and _holds_numbers(table, name)):
+        if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
             numbers = table.numbers(name)
             infinite = np.flatnonzero(np.isinf(numbers))
             if infinite.size and kind == "number":
@@ -215,10 +216,6 @@ class Schema:
         return np.column_stack([table.numbers(name) for name in self.names])
 
 
-def _holds_numbers(table: RawTable, name: str) -> bool:
-    return table.kind(name) in ("number", "missing")
-
-
 def _feature_names(
     table: RawTable, label_columns: set[str], columns: Mapping[str, str]
 ) -> list[str] | None:
@@ -272,16 +269,58 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
         )
 
 
-def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> None:
-    """Add a note when one column dominates all distances."""
-    with np.errstate(all="ignore"):
-        spread = {name: float(np.nanstd(table.numbers(name))) for name in names}
-    spread = {name: s for name, s in spread.items() if np.isfinite(s) and s > 0}
-    if len(spread) < 2:
-        return
-    low, high = min(spread, key=lambda n: spread[n]), max(spread, key=lambda n: spread[n])
-    if spread[high] > 100 * spread[low]:
-        notes.append(
-            f"{table.source}: {high!r} varies {spread[high] / spread[low]:,.0f} times as much as "
-            f"{low!r} and dominates all distances; scale=robust makes columns comparable"
-        )
+def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
+    """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
+
+    A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
+    of a matrix, a row may also be a list of all its numbers. Errors call the rows `source`.
+    """
+    names, is_matrix = schema.feature_names, schema.columns is None
+    n = schema.n_features if names is None else len(names)
+    if len(rows) * n > _MAX_VALUES:
+        raise FormatError(source, f"{len(rows):,} rows of {n:,} values are too many")
+    cells: list[list[Any]] = []
+    for number, row in enumerate(rows, start=1):
+        if names is not None and isinstance(row, dict):
+            row = [row.get(name) for name in names]
+        elif not (is_matrix and isinstance(row, list) and len(row) == n):
+            form = f"a list of {n:,} numbers" if is_matrix else "an object of columns and values"
+            raise FormatError(source, f"row {number} is not {form}")
+        cells.append([])
+        for j, value in enumerate(row):
+            try:
+                cells[-1].append(_read_value(value, is_matrix))
+            except ValueError as error:
+                column = f"feature {j + 1}" if names is None else f"column {shorten(names[j])}"
+                raise FormatError(source, f"row {number}: {column} holds {error}") from None
+    if is_matrix:
+        return RawTable(source, np.array(cells, dtype=np.float64), names)
+    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
+    known = [name for name in names or () if name in present]
+    unknown = [name for name in present if name not in known][:_MAX_UNKNOWN]
+    frame = import_optional("pandas").DataFrame(cells, columns=names, dtype=object)
+    return RawTable(source, frame[known], [*known, *unknown], decimal=schema.decimal)
+
+
+def _read_value(value: Any, is_matrix: bool) -> float | str | None:
+    """Return a number, a text or None; the empty text is missing."""
+    if isinstance(value, Real):
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError("a number beyond the range of numbers") from None
+    if value is None or (value == "" and not is_matrix):
+        return None
+    if is_matrix:
+        raise ValueError("no number")
+    if not isinstance(value, str):
+        held = "a list" if isinstance(value, list) else "an object"
+        raise ValueError(f"{held}, not a number or text")
+    if not _is_unicode(value):
+        raise ValueError(f"{shorten(value)}, which is not valid Unicode text")
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded; JSON may hold unpaired surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -96,7 +96,6 @@ def find_training_data(
         missing=missing,
         scale=scale,
         max_words=max_words,
-        notes=notes,
     )
     y = found.read(table, notes)
     never = [name for name, count in zip(found.names, y.sum(axis=0), strict=True) if not count]
