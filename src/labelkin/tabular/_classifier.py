@@ -180,11 +180,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         table, target = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator())
-        weights = {}
-        if sample_weight is not None:
-            if not has_fit_parameter(pipeline[-1], "sample_weight"):
-                raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
-            weights["sample_weight"] = sample_weight
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
+            raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
         try:
             self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, **weights)
         except ValueError as error:
@@ -199,11 +197,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options: dict[str, Any] = {
-            "missing": self.missing,
-            "scale": self.scale,
-            "max_words": self.max_words,
-        }
+        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
         table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
@@ -226,8 +220,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
-        if hasattr(self, "label_names_"):
-            del self.label_names_
+        vars(self).pop("label_names_", None)
         if found is not None:
             self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
@@ -256,10 +249,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
-        if columns is not None:
-            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
-        else:
-            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
+        kinds: Any = None if columns is None else dict.fromkeys(map(str, columns), "raw")
+        found.schema_ = Schema(kinds, n_features=int(model.n_features_in_) if kinds is None else 0)
         found.pipeline_, found.guesses_ = model, []
         found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
         if names is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
@@ -130,19 +131,12 @@ class LabelColumns:
         return np.column_stack([columns.get(name, none) for name in self.names])
 
     def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> np.ndarray:
-        position = {name: i for i, name in enumerate(self.names)}
-        found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
-        unknown: set[str] = set()
-        for row, tags in enumerate(_tags(table, column, self.separator)):
-            for tag in tags:
-                if tag in position:
-                    found[row, position[tag]] = 1
-                else:
-                    unknown.add(tag)
-        if unknown:
+        rows = _tags(table, column, self.separator)
+        if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
-        return found
+        known = [[tag for tag in tags if tag not in unknown] for tags in rows]
+        return MultiLabelBinarizer(classes=self.names).fit_transform(known).astype(np.uint8)
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:

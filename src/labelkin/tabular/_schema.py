@@ -3,19 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names, plural
+from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._kinds import Kind, Missing, Scale, check_kinds, find_kind
+from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
@@ -83,10 +83,31 @@ class Schema:
         if isinstance(columns, Schema):
             return columns
         columns = columns or {}
-        check_kinds(columns)
+        known = [*get_args(Kind), "ignore"]
+        for name, chosen in columns.items():
+            if chosen not in known:
+                raise ArgumentError(
+                    f"columns={{{name!r}: {chosen!r}}}: no such kind."
+                    f"{did_you_mean(str(chosen), known)} The kinds are {', '.join(known)}."
+                )
         names = _feature_names(table, set(label_columns), columns)
         if table.is_matrix and all(kind == "ignore" for kind in columns.values()):
-            return cls._find_matrix(table, names, missing, scale)
+            if scale == "robust":
+                raise ArgumentError(
+                    "scale=robust needs a table of columns, such as a CSV file; use scale=standard "
+                    "or scale=minmax for a matrix.",
+                    "scale",
+                )
+            matrix = table.data if names is None else table.select(names)
+            values = matrix.data if sparse.issparse(matrix) else matrix
+            return cls(
+                None,
+                None if names is None else tuple(names),
+                matrix.shape[1],
+                missing,
+                "none" if scale == "auto" else scale,
+                gaps=bool(np.isnan(values).any()),
+            )
         assert names is not None
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -100,38 +121,7 @@ class Schema:
             )
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
-        return cls(
-            kinds,
-            missing=missing,
-            scale=scale,
-            max_words=max_words,
-            decimal=table.decimal,
-        )
-
-    @classmethod
-    def _find_matrix(
-        cls,
-        table: RawTable,
-        names: list[str] | None,
-        missing: Missing,
-        scale: Scale,
-    ) -> "Schema":
-        matrix = table.data if names is None else table.select(names)
-        values = matrix.data if sparse.issparse(matrix) else matrix
-        if scale == "robust":
-            raise ArgumentError(
-                "scale=robust needs a table of columns, such as a CSV file; use scale=standard "
-                "or scale=minmax for a matrix.",
-                "scale",
-            )
-        return cls(
-            columns=None,
-            names=None if names is None else tuple(names),
-            n_features=matrix.shape[1],
-            missing=missing,
-            scale="none" if scale == "auto" else scale,
-            gaps=bool(np.isnan(values).any()),
-        )
+        return cls(kinds, missing=missing, scale=scale, max_words=max_words, decimal=table.decimal)
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -148,9 +138,7 @@ class Schema:
         _check_present(table, list(self.columns))
         found = {name: self._read_column(table, name, kind) for name, kind in self.columns.items()}
         gaps = {name: int(np.isnan(found[name]).sum()) for name in self.of_kind("number")}
-        _note_gaps(
-            table, sum(gaps.values()), [name for name, count in gaps.items() if count], notes
-        )
+        _note_gaps(table, sum(gaps.values()), [name for name in gaps if gaps[name]], notes)
         pandas = import_optional("pandas")
         return pandas.DataFrame({name: pandas.Series(cells) for name, cells in found.items()})
 
@@ -167,8 +155,15 @@ class Schema:
             self._check_complete(table, name, np.flatnonzero(np.isnan(numbers)))
             return numbers
         strings = table.strings(name)
-        if "date" in kind:
-            _check_dates(table, name, strings, kind == "day_first_date")
+        day_first = kind == "day_first_date"
+        for row, cell in enumerate(strings if "date" in kind else ()):
+            if cell is not None and parse_date(cell, day_first) is None:
+                order = "day before the month" if day_first else "month before the day"
+                raise FormatError(
+                    table.source,
+                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
+                    f"date with the {order}",
+                )
         self._check_complete(table, name, [row for row, cell in enumerate(strings) if cell is None])
         return import_optional("pandas").Series(strings, dtype=object)
 
@@ -182,7 +177,18 @@ class Schema:
             )
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
-        matrix = self._select_matrix(table)
+        matrix = table.data
+        if self.names is not None and table.names is not None:
+            _check_present(table, list(self.names))
+            matrix = table.select(self.names)
+            if not table.is_matrix:
+                matrix = np.column_stack([table.numbers(name) for name in self.names])
+        elif not table.is_matrix:
+            raise FormatError(
+                table.source,
+                "the model was fitted on features without names; give it a file of that kind "
+                "(LibSVM or .npz)",
+            )
         if matrix.shape[1] != self.n_features:
             raise FormatError(
                 table.source,
@@ -200,20 +206,6 @@ class Schema:
             raise FormatError(table.source, f"{missing:,} values are missing, {why}")
         _note_gaps(table, missing, [], notes)
         return matrix
-
-    def _select_matrix(self, table: RawTable) -> Any:
-        if table.is_matrix and (self.names is None or table.names is None):
-            return table.data
-        if self.names is None:
-            raise FormatError(
-                table.source,
-                "the model was fitted on features without names; give it a file of that kind "
-                "(LibSVM or .npz)",
-            )
-        _check_present(table, list(self.names))
-        if table.is_matrix:
-            return table.select(self.names)
-        return np.column_stack([table.numbers(name) for name in self.names])
 
 
 def _feature_names(
@@ -235,18 +227,6 @@ def _feature_names(
     if not names:
         raise FormatError(table.source, "no feature column is left besides the labels")
     return names
-
-
-def _check_dates(table: RawTable, name: str, cells: np.ndarray, day_first: bool) -> None:
-    """Refuse a column of dates with a value that is not a date."""
-    for row, cell in enumerate(cells):
-        if cell is not None and parse_date(cell, day_first) is None:
-            raise FormatError(
-                table.source,
-                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a date "
-                f"with the {'day' if day_first else 'month'} before the "
-                f"{'month' if day_first else 'day'}",
-            )
 
 
 def _check_present(table: RawTable, names: list[str]) -> None:
