@@ -13,6 +13,7 @@ from labelkin.ensemble._row_space import Frame, RowSpaceProjection, RowSpaceSear
 from labelkin.persistence import load_model, save_model
 from labelkin.projection._features import feature_shares
 from support.data import make_data
+from support.model_files import refused, save_unchecked
 
 N_FEATURES = 300
 KINDS = {
@@ -118,10 +119,9 @@ def test_components_are_orthonormal_and_as_learned_alone(fitted):
 
 
 def test_a_saved_model_predicts_the_same(fitted, tmp_path):
-    pytest.importorskip("skops.io")
     model, X, _ = fitted
-    save_model(model, tmp_path / "m.skops")
-    back = load_model(tmp_path / "m.skops")
+    save_model(model, tmp_path / "m.labelkin")
+    back = load_model(tmp_path / "m.labelkin")
     assert back.projections_[0].space_ is back.estimators_[-1]._counts.search.space
     assert isinstance(back.projections_[0], RowSpaceProjection)
     for queries in (X[60:], X):
@@ -143,9 +143,6 @@ def test_a_saved_model_predicts_the_same(fitted, tmp_path):
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(fitted, attribute, value, tmp_path):
-    pytest.importorskip("skops.io")
     model = pickle.loads(pickle.dumps(fitted[0]))
     setattr(model.estimators_[1]._counts.search, attribute, value)
-    save_model(model, tmp_path / "m.skops")
-    with pytest.raises(ValueError, match="damaged or tampered with"):
-        load_model(tmp_path / "m.skops")
+    refused(save_unchecked(model, tmp_path / "m.labelkin"), "damaged or tampered with")

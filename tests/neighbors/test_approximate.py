@@ -156,14 +156,13 @@ def test_mlknn_and_vpcme():
 
 @pytest.mark.parametrize("n", [500, 17_000])
 def test_a_model_file(n, tmp_path):
-    pytest.importorskip("skops", reason="needs the extra labelkin[persist]")
     from labelkin.persistence import load_model, save_model
 
     X, Y = make_data(n, 6, 4)
     model = MLkNNClassifier(neighbors="approximate").fit(X, Y)
     assert isinstance(model._counts.search, ApproximateSearch) == (n > 16_000)
-    save_model(model, tmp_path / "model.skops")
-    again = load_model(tmp_path / "model.skops")
+    save_model(model, tmp_path / "model.labelkin")
+    again = load_model(tmp_path / "model.labelkin")
     np.testing.assert_array_equal(again.predict_proba(X[:99]), model.predict_proba(X[:99]))
 
 
