@@ -12,7 +12,7 @@ from labelkin import (
     MLkNNClassifier,
     VPCMEClassifier,
 )
-from labelkin.kernel._width import descend_width
+from labelkin.kernel._regression import descend_width
 from labelkin.rows import Labels
 from support.data import make_data
 from support.estimators import NAMES, make

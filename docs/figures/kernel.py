@@ -6,8 +6,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from figures._common import BLUE, GREY, INK, ORANGE, new_figure, scenes
 from labelkin import KernelRidgeLOOClassifier
-from labelkin.kernel._ridge import RIDGES, loo_errors
-from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_errors
 
 
 def draw():

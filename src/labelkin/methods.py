@@ -206,15 +206,6 @@ class ImportedFactory:
             )
         return model
 
-    @property
-    def file(self) -> Path | None:
-        """The user's own Python file, which other machines may lack; None for packages."""
-        module = self.spec.partition(":")[0]
-        file = getattr(sys.modules.get(module), "__file__", None)
-        if file is None or "." in module or "site-packages" in file:
-            return None
-        return Path(file)
-
     def _import(self) -> Any:
         module, _, attribute = self.spec.partition(":")
         if self.folder and self.folder not in sys.path:

@@ -10,9 +10,10 @@ from sklearn.linear_model import LogisticRegression
 from labelkin.calibration._curves import (
     SlopeCalibration,
     fit_better_curves,
-    split_parts,
+    restore_means,
     to_log_odds_scale,
 )
+from labelkin.rows import Labels
 
 
 def scores_and_labels(n=4000, seed=0):
@@ -163,9 +164,6 @@ def test_held_out_probabilities_depend_on_no_label_of_their_part():
     difference = [P[Y == 1].mean() - P[Y == 0].mean() for P in (curves(S), proba)]
     assert difference[0] > 0.004
     assert abs(difference[1]) < 0.002
-    rest, part = next(iter(split_parts(S, Y, 5)))
-    expected = SlopeCalibration(1.0, curves.scale).fit(S[rest], Y[rest], start=curves)(S[part])
-    np.testing.assert_allclose(proba[part], expected)
 
 
 @pytest.mark.parametrize("scale", ["deviation", "log_odds"])
@@ -173,7 +171,7 @@ def test_weights_are_repetitions(scale):
     S, Y = scores_and_labels(200)
     weight = np.random.RandomState(0).randint(1, 4, 200)
     again = np.repeat(np.arange(200), weight)
-    weighted = SlopeCalibration(1.0, scale).fit(S, Y, weight.astype(float))
+    weighted = SlopeCalibration(1.0, scale).fit(S, Labels(Y, weight.astype(float)))
     repeated = SlopeCalibration(1.0, scale).fit(S[again], Y[again])
     np.testing.assert_allclose(weighted(S), repeated(S), atol=1e-6)
     assert np.abs(weighted(S) - SlopeCalibration(1.0, scale).fit(S, Y)(S)).max() > 0.01
@@ -187,7 +185,7 @@ def test_the_better_curve_is_chosen_by_weighted_samples():
     scores, labels = np.vstack([P, S]), np.vstack([rng.rand(*P.shape) < P, Y])
     for half, scale in enumerate(("log_odds", "deviation")):
         weight = np.where(np.arange(2000) // 1000 == half, 1.0, 1e-3)
-        assert fit_better_curves(scores, labels, sample_weight=weight)[0].scale == scale
+        assert fit_better_curves(scores, Labels(labels, weight))[0].scale == scale
 
 
 def test_log_odds_are_left_as_they_are_if_they_are_right():
@@ -207,3 +205,46 @@ def test_a_label_of_all_or_none_has_no_curve():
     calibration = SlopeCalibration(scale="log_odds").fit(S, Y)
     np.testing.assert_array_equal(calibration.share_[:2], 0.5)
     np.testing.assert_allclose(calibration(S)[:, :2], np.tile([1 / 62, 61 / 62], (60, 1)))
+
+
+# ------------------------------------------------ the level of out-of-sample scores
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.RandomState(0)
+    return (rng.rand(60, 3) < [0.1, 0.4, 0.9]).astype(np.uint8), rng.permutation(60) % 6
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_scores_that_are_shares_are_the_same_for_all_rows(rows, alone):
+    """They would otherwise tell the label: lower for the rows that have it."""
+    Y, fold_of = rows
+    fold_of = np.arange(60) if alone else fold_of
+    without = np.array([Y[fold_of != fold].mean(axis=0) for fold in fold_of])
+    assert np.corrcoef(without[:, 0], Y[:, 0])[0, 1] < -0.1
+    restored = restore_means(without, Y, fold_of)
+    np.testing.assert_allclose(restored, np.tile(Y.mean(axis=0), (60, 1)))
+
+
+def test_log_odds_move_with_the_counts(rows):
+    Y, fold_of = rows
+    moved = restore_means(np.zeros((60, 3)), Y, fold_of, log_odds=True)
+    rest = Y[fold_of != fold_of[0]]
+    odds = logit((Y.sum(axis=0) + 1) / 62) - logit((rest.sum(axis=0) + 1) / (len(rest) + 2))
+    np.testing.assert_allclose(moved[0], odds)
+
+
+def test_weights_of_the_level_are_repeated_rows(rows):
+    Y, fold_of = rows
+    rng = np.random.RandomState(1)
+    scores, weight = rng.standard_normal((60, 3)), rng.randint(1, 4, 60)
+    again = np.repeat(np.arange(60), weight)
+    repeated = restore_means(scores[again], Y[again], fold_of[again])
+    np.testing.assert_allclose(restore_means(scores, Labels(Y, weight), fold_of)[again], repeated)
+
+
+def test_a_single_fold_stays_as_it_is(rows):
+    Y, _ = rows
+    scores = np.ones((60, 3))
+    np.testing.assert_array_equal(restore_means(scores, Y, np.zeros(60, dtype=int)), scores)

@@ -268,8 +268,6 @@ predict films.labelkin posts.csv                       # no column 'plot'
 predict n.labelkin n.csv --id name                     # no column 'name'
 predict n.labelkin n.csv --top -1                      # --top
 predict n.labelkin n.csv --top many                    # --top
-predict n.labelkin n.csv --separator ''                # at least one character
-predict n.labelkin n.csv --separator a                 # label 'a' contains 'a'
 predict n.labelkin n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
 predict n.labelkin n.csv --out p                       # end it in .csv, .parquet or .jsonl
 predict n.labelkin n.csv --out p.parquet.gz            # end it in

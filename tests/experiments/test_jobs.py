@@ -8,7 +8,6 @@ from sklearn.tree import DecisionTreeClassifier
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.experiments.run import jobs
 from labelkin.experiments.run.jobs import Job
-from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset
 from labelkin.methods import METHODS, Method
@@ -122,18 +121,3 @@ def test_without_scores_the_labels_rank():
     [row] = execute(job("own", method=own(lambda seed: Labels())), X, Y, TEST)
     labels = KNeighborsClassifier().fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
     assert metrics(row) == evaluate(Y[TEST], labels.astype(float), labels)
-
-
-# ------------------------------------------------------------------ memory
-
-
-def test_peak_memory_is_what_the_cell_adds():
-    with PeakMemory() as outer:
-        held = np.ones(60 * 2**20 // 8)
-        del held
-    if outer.megabytes is None:
-        pytest.skip("the high-water mark cannot be set back on this system")
-    assert outer.megabytes == pytest.approx(60, abs=5)
-    with PeakMemory() as small:
-        pass
-    assert small.megabytes < 5

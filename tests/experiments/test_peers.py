@@ -5,14 +5,12 @@ import importlib
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.svm import SVC
 
 from labelkin.experiments.run import jobs
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import (
     COMPARED,
     PEERS,
-    CalibratedSVMClassifier,
     TunedChainsClassifier,
 )
 from labelkin.experiments.run.protocol import Cell
@@ -101,27 +99,6 @@ def test_a_missing_package_is_told_in_one_sentence(name, package, monkeypatch):
         COMPARED[name].make(0)
 
 
-def test_the_svm_is_scikit_learns():
-    X, Y = make_data(120, 5, 3)
-    model = CalibratedSVMClassifier(Cs=(10.0,), random_state=0).fit(X[:80], Y[:80])
-    for label in range(3):
-        theirs = SVC(C=10.0, gamma="scale").fit(X[:80], Y[:80, label])
-        ours = model.predict_proba(X[80:])[:, label]
-        decision = theirs.decision_function(X[80:])
-        # Calibration is monotone: the order of the rows is the machine's.
-        np.testing.assert_array_equal(np.argsort(ours), np.argsort(decision))
-    assert model.gamma_ == pytest.approx(theirs._gamma)
-
-
-def test_the_svm_takes_sparse_rows_as_dense_ones():
-    X, Y = make_data(90, 6, 3)
-    X = np.where(X > 0, X, 0)
-    dense = CalibratedSVMClassifier(random_state=0).fit(X, Y)
-    other = CalibratedSVMClassifier(random_state=0).fit(sparse.csr_matrix(X), Y)
-    assert other.gamma_ == pytest.approx(dense.gamma_)
-    np.testing.assert_allclose(other.predict_proba(X), dense.predict_proba(X), atol=1e-6)
-
-
 def test_settings_are_chosen_on_training_rows_that_were_left_out():
     """Noise rewards no flexible fit: on held-out rows the small C must win."""
     rng = np.random.RandomState(0)
@@ -129,7 +106,6 @@ def test_settings_are_chosen_on_training_rows_that_were_left_out():
     Y = (X[:, :3] + 2 * rng.standard_normal((150, 3)) > 0).astype(int)
     Y[:, 0] |= ~Y.any(axis=1)
     assert TunedChainsClassifier(2, random_state=0).fit(X, Y).C_ == 0.1
-    assert CalibratedSVMClassifier((0.01, 1e4), random_state=0).fit(X, Y).C_ == 0.01
 
 
 def test_chains_average_several_orders():

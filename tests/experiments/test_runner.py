@@ -186,7 +186,7 @@ def test_environment_is_stored(tmp_path):
         assert store.runs()[0]["command"] == "labelkin …"
         assert store.named("datasets")["small"]["labels"] == 3
         assert store.named("methods")["mlknn"]["title"] == "ML-kNN"
-    assert {"python", "processor", "cores", "packages", "blas", "revision"} <= set(environment)
+    assert {"python", "system", "cores", "packages", "revision"} <= set(environment)
     assert environment["blas_threads"] == 1
     assert environment["packages"]["numpy"] == np.__version__
 

@@ -13,7 +13,7 @@ from support.resources import full_disk
 
 def row(method="m", fold=0, status="ok", value=0.1 + 0.2, dataset="d"):
     figures = dict.fromkeys(METRIC_COLUMNS, value if status == "ok" else None)
-    times = {"fit_s": 1.5, "predict_s": 0.5, "peak_mb": None}
+    times = {"fit_s": 1.5, "predict_s": 0.5}
     place = {"dataset": dataset, "method": method, "repeat": 0, "fold": fold}
     return {**place, **figures, **times, "status": status, "error": None if status == "ok" else "E"}
 
@@ -40,7 +40,7 @@ def test_results(path):
     assert tuple(frame.columns) == COLUMNS
     assert list(frame.method + frame.fold.astype(str)) == ["a0", "m0", "m1"]
     assert frame.f1[1] == 0.1 + 0.2
-    assert frame.peak_mb.dtype == float
+    assert frame.fit_s.dtype == float
     assert pandas.isna(frame.f1[0])
     assert frame.error[0] == "E"
 

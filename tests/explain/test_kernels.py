@@ -27,7 +27,6 @@ KERNELS = [
     KernelRidgeLOOClassifier("cosine"),
     KernelRidgeLOOClassifier(quadratic),
     KernelRidgeLOOClassifier(max_exact=50, n_landmarks=30, random_state=0),
-    KernelRidgeLOOClassifier(linear=True, random_state=0),
 ]
 KIN = KinEnsembleClassifier(n_projections=2, n_trees=10, n_jobs=1, random_state=0)
 

@@ -7,8 +7,7 @@ from scipy import sparse
 from labelkin.kernel._direct import DirectKernelRidge, _half_precision, solve_ridge
 from labelkin.kernel._distances import kernel_values
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import fit_ridge
-from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge
 from support.data import make_data
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.kernel._regression import KernelRidge, nearest_means
-from labelkin.kernel._ridge import fit_ridge
-from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge
 from support.data import make_data
 
 

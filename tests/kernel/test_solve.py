@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from labelkin.kernel._direct import DirectKernelRidge
+from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._distances import distances
-from labelkin.kernel._solve import solve_ridge
 from labelkin.rows import Place, array_api_dispatch, as_rows
 
 

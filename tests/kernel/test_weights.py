@@ -11,8 +11,7 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KernelRidgeLOOClassifier
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import choose_ridges, loo_errors
-from labelkin.kernel._spectrum import RidgeSpectrum
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors
 from labelkin.rows import Labels, MemoryRows
 from support.data import make_data
 

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from labelkin import MultiLabelLogisticRegression
-from labelkin.linear._fit import LabelFitter, draw_folds
+from labelkin.linear._learner import LabelFitter, draw_folds
 from labelkin.rows import Labels, as_rows
 from support.data import make_data
 

@@ -303,7 +303,7 @@ def test_a_search_among_more_rows_than_have_labels(data, tmp_path):
     def change(model):
         model._counts.Y = model._counts.Y[:5]
 
-    refused_after(MLkNNClassifier(3).fit(*data), change, tmp_path)
+    refused_after(MLkNNClassifier(3).fit(*data), change, tmp_path, "40 entries, not 5")
 
 
 def test_more_neighbours_than_rows(data, tmp_path):

@@ -86,7 +86,7 @@ def _count_cells(path):
         return 0
 
 
-_TIMES = {"fit_s", "predict_s", "peak_mb", "run"}
+_TIMES = {"fit_s", "predict_s", "run"}
 
 
 def figures(path):

@@ -34,7 +34,7 @@ def write_tables(path, ready):
 def write_results(path, ready):
     """Add batches of results after those that are there."""
     figures = dict.fromkeys(METRIC_COLUMNS, 0.5)
-    figures |= {"fit_s": 1.0, "predict_s": 1.0, "peak_mb": None, "status": "ok", "error": None}
+    figures |= {"fit_s": 1.0, "predict_s": 1.0, "status": "ok", "error": None}
     with Store(path, write=True) as store:
         store.begin(protocol=Protocol(), started="now", command="…", environment={})
         first = len(store.cells())

@@ -1,15 +1,13 @@
 """From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 from sklearn.utils import gen_batches
 
 from labelkin.base import Array
-from labelkin.calibration._logistic import expit, log_expit
-from labelkin.rows import Labels, as_labels, astype, is_numpy, namespace, to_device_of, to_numpy
+from labelkin.calibration._logistic import expit
+from labelkin.rows import Labels, as_labels, astype, is_numpy, namespace
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
@@ -91,17 +89,15 @@ class SlopeCalibration:
         self,
         scores: Array,
         Y: Array | Labels,
-        sample_weight: Array | None = None,
-        *,
         start: "SlopeCalibration | None" = None,
     ) -> "SlopeCalibration":
         """Fit on out-of-sample scores, such as leave-one-out ones, (n, q), and labels, (n, q).
 
-        The curves are fitted on the host. A sample of weight 2 counts as two samples; `Labels` have
-        their own weights. With `start`, curves fitted to these samples and some others, their
-        shared slope is kept and the search begins at their slopes, which takes a third of the time.
+        A sample of weight 2 counts as two samples. With `start`, curves fitted to these samples and
+        some others, their shared slope is kept and the search begins at their slopes, which takes a
+        third of the time.
         """
-        labels = as_labels(Y, sample_weight)
+        labels = as_labels(Y)
         n, q, positives = labels.total, labels.shape[1], labels.positives
         self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
         self.shared_slope_ = 0.0
@@ -110,7 +106,7 @@ class SlopeCalibration:
         if not len(varies):
             return self
         self.share_[varies] = share = positives[varies] / n
-        S, T = to_numpy(scores)[:, varies], labels.columns(varies).astype(np.float64)
+        S, T = scores[:, varies], labels.columns(varies).astype(np.float64)
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
         S = to_log_odds_scale(S, share) if self.scale == "log_odds" else S
         S = S / unit
@@ -135,23 +131,13 @@ class SlopeCalibration:
 
     def log_odds(self, scores: Array) -> Array:
         """Return log odds, (n, q)."""
-        slope, intercept, share = (
-            to_device_of(array, scores) for array in (self.slope_, self.intercept_, self.share_)
-        )
         if self.scale == "log_odds":
-            scores = to_log_odds_scale(scores, share)
-        return slope * scores + intercept
+            scores = to_log_odds_scale(scores, self.share_)
+        return self.slope_ * scores + self.intercept_
 
     def __call__(self, scores: Array) -> Array:
-        """Return probabilities, (n, q), where the scores lie."""
+        """Return probabilities, (n, q)."""
         return expit(self.log_odds(scores))
-
-
-def odds_losses(log_odds: Array, Y: Array) -> Array:
-    """Return the log loss of each row by log odds, summed over labels, on the host."""
-    xp = namespace(log_odds)
-    odds = xp.where(to_device_of(Y > 0, log_odds), log_odds, -log_odds)
-    return -to_numpy(xp.sum(log_expit(odds), axis=1))
 
 
 def proba_losses(proba: Array, Y: Array) -> Array:
@@ -160,51 +146,75 @@ def proba_losses(proba: Array, Y: Array) -> Array:
     return -np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum(axis=1)
 
 
-def finite_log_odds(probability: Array) -> Array:
-    """Return log odds, finite for probabilities of 0 and 1 as well."""
-    proba = np.asarray(probability, dtype=np.float64)
-    return logit(np.clip(proba, _LEAST_LIKELIHOOD, 1 - _LEAST_LIKELIHOOD))
-
-
 def fit_better_curves(
-    scores: Array,
-    Y: Array | Labels,
-    precision: float = 1.0,
-    sample_weight: Array | None = None,
-    scales: tuple[str, ...] = ("deviation", "log_odds"),
+    scores: Array, Y: Array | Labels, precision: float = 1.0
 ) -> tuple[SlopeCalibration, Array]:
-    """Fit curves on each of `scales`, see `SlopeCalibration`; return the best by held-out log loss.
+    """Fit curves of both scales of scores, see `SlopeCalibration`; return the better.
 
-    A fifth of the samples is held out at a time. The loss on the samples of the fit would be no
-    guide where scores separate the few positives of a rare label. A tie goes to the first scale.
-    Also returned are the probabilities of each sample, (n, q), by curves of the same scale, with
-    the same shared slope, fitted without its fifth.
+    By the log loss of a fifth of the samples held out at a time. The loss on the samples of the fit
+    would be no guide where scores separate the few positives of a rare label. Also returned are the
+    probabilities of each sample, (n, q), by curves of the same scale, with the same shared slope,
+    fitted without its fifth.
     """
-    labels = as_labels(Y, sample_weight)
-    best_loss = np.inf
-    for scale in scales:
+    labels, best_loss = as_labels(Y), np.inf
+    # Parts depend neither on the order of the samples nor on that of the labels.
+    part_of = np.empty(len(labels), dtype=int)
+    order = np.lexsort((scores.sum(axis=1), labels.Y.sum(axis=1)))
+    part_of[order] = np.arange(len(labels)) % _PARTS
+    for scale in ("deviation", "log_odds"):
         curves = SlopeCalibration(precision, scale).fit(scores, labels)
         proba = curves(scores)
-        for rest, part in split_parts(scores, labels.Y, _PARTS):
+        for part in range(min(_PARTS, len(labels)) if len(labels) > 1 else 0):
+            rest, out = part_of != part, part_of == part
             without = SlopeCalibration(precision, scale)
-            without.fit(scores[rest], labels.take(rest), start=curves)
-            proba[part] = without(scores[part])
+            proba[out] = without.fit(scores[rest], labels.take(rest), curves)(scores[out])
         loss = float(labels.weights @ proba_losses(proba, labels.Y))
         if loss < best_loss:
             best_loss, best_curves, best_proba = loss, curves, proba
     return best_curves, best_proba
 
 
-def split_parts(scores: Array, Y: Array, n_parts: int) -> Iterator[tuple[Array, Array]]:
-    """Yield masks of the samples that stay and of those held out, for each part.
+def restore_means(
+    scores: Array, Y: Array | Labels, fold_of: Array, log_odds: bool = False
+) -> Array:
+    """Return scores of rows left out in folds, at the level of a model of all rows.
 
-    Parts depend neither on the order of the samples nor on that of the labels. None for a
-    single sample.
+    A model without a fold starts from the labels' shares in the other folds, which are too low
+    where the fold has many positives. Curves fitted to other folds do not allow for that, since
+    their scores come from models that include it: probabilities of rare labels would be too low
+    for the rows that have them, which queries do not suffer from. The difference of the shares in
+    all rows and in the other folds is added. No label is revealed by that: where scores are
+    nothing but these shares, all rows then have the same.
+
+    Scores, (n, q), are those of a regression on 0 and 1, or log odds.
+    `fold_of` is the fold of each row, 0, 1, ...; for leave-one-out scores its number.
     """
-    part_of = np.empty(len(Y), dtype=int)
-    part_of[np.lexsort((scores.sum(axis=1), Y.sum(axis=1)))] = np.arange(len(Y)) % n_parts
-    for part in range(min(n_parts, len(Y)) if len(Y) > 1 else 0):
-        yield part_of != part, part_of == part
+    labels = as_labels(Y)
+    without, rest = _counts_without(labels, fold_of)
+    if not rest[fold_of].any():  # a single fold: no model is without it
+        return scores
+    whole = _level(labels.positives, labels.total, log_odds)
+    return scores + (whole - _level(without, rest, log_odds))[fold_of]
+
+
+def shares_without_fold(labels: Labels, fold_of: Array) -> Array:
+    """Return the share of each label in the rows of other folds, for each row."""
+    return _level(*_counts_without(labels, fold_of), False)[fold_of]
+
+
+def _counts_without(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
+    """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight."""
+    rows = np.bincount(fold_of, labels.weights)[:, None]
+    positives = np.zeros((len(rows), labels.shape[1]))
+    np.add.at(positives, fold_of, labels.weights[:, None] * labels.Y)
+    without, rest = positives.sum(axis=0) - positives, rows.sum() - rows
+    return without, np.where(np.bincount(fold_of)[:, None] < len(labels), rest, 0.0)
+
+
+def _level(positives: Array, total: Any, log_odds: bool) -> Array:
+    if log_odds:
+        return np.log((positives + 1) / (total - positives + 1))
+    return positives / np.maximum(total, np.finfo(np.float64).tiny)
 
 
 def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:

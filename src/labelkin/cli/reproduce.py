@@ -84,8 +84,7 @@ def command(
         typer.Option(
             metavar="[NAME=]MODULE:FACTORY",
             help="Add your own method: a class, function or estimator of a module, or of a file "
-            "(mine.py:MyClassifier), that gives a scikit-learn classifier. The report includes a "
-            "verdict on it. May be repeated.",
+            "(mine.py:MyClassifier), that gives a scikit-learn classifier. May be repeated.",
         ),
     ] = None,
     data: Annotated[
@@ -122,7 +121,6 @@ def command(
     A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
     at once: after an interruption of any kind, the same command resumes the run.
     """
-    from joblib import effective_n_jobs
     from rich.console import Console
 
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
@@ -158,9 +156,7 @@ def command(
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     command_line = shell_line("labelkin", *(context.obj or []))
-    titles = {name: plan.short_title(name) for name in plan.methods}
-    heading = f"{chosen.title} · {plan} · store {store}"
-    view = RunView(heading, console, titles, effective_n_jobs(jobs))
+    view = RunView(f"{chosen.title} · {plan} · store {store}", console)
     try:
         rows = run(
             plan,
@@ -237,11 +233,11 @@ def _check_revision(plan: "Plan", path: Path) -> None:
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
     from labelkin.experiments.run.protocol import Cell
-    from labelkin.experiments.run.view import table_of_means
+    from labelkin.experiments.run.view import print_means
 
     console = view.console
     console.print()
-    console.print(table_of_means(plan, rows))
+    print_means(plan, rows, console)
     computed = f", {view.computed} of them computed now" if view.before else ""
     console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
     failures = [row for row in rows if row["status"] != "ok"]

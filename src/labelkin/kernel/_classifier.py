@@ -12,22 +12,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._curves import (
-    finite_log_odds,
-    fit_better_curves,
-    to_log_odds_scale,
-)
+from labelkin.calibration._curves import fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.calibration._logistic import expit
-from labelkin.calibration._means import restore_means
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._explain import explain_kernel_ridge
-from labelkin.kernel._linear_part import fit_linear_part, folds_of_both, profits_from_linear
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RIDGES
-from labelkin.linear._learner import LogisticLearner
 from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
 
 # Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
@@ -44,8 +37,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     kernel is chosen once, and the ridge for each label. A logistic curve fitted on the
     leave-one-out scores then turns each label's scores into probabilities; the slopes of rare
     labels are shrunk towards one that all labels share. The curve is a function of the score, or
-    of the score on the scale of log odds, whichever predicts held-out samples better; beside a
-    linear part, the latter.
+    of the score on the scale of log odds, whichever predicts held-out samples better.
 
     Most users need not tune anything. The width is sought on a sample of the rows. Up to 2,000
     samples training costs one eigendecomposition of order n, the number of samples (several if
@@ -55,10 +47,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     cosine kernel with fewer features than samples the decomposition is of order k, the number of
     features. Beyond `max_exact` samples the kernel is approximated from `n_landmarks` of them
     (Nyström).
-
-    With many rows of mostly zeros, such as texts, the model has a linear part, a logistic
-    regression (see `linear`). Log odds are then the weighted mean of those of the kernel and of the
-    logistic regression.
 
     Parameters
     ----------
@@ -88,14 +76,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         in single precision; with `ridges`, another kernel or on a device about five arrays.
     n_landmarks : int, default=2000
         Number of samples, drawn at random, from which it is then approximated.
-    linear : bool or "auto", default="auto"
-        Whether log odds are the weighted mean of those of the kernel and of a logistic regression
-        of all labels, with the weight of the least out-of-sample log loss. ``"auto"``: with an RBF
-        or Laplacian kernel, more than 6,000 samples and less than 10 % of the values nonzero, in
-        sparse or dense X that is not on a device.
     random_state : int, RandomState instance or None, default=None
-        Source of the landmarks, of the rows on which the width is sought, and of the folds of the
-        linear part.
+        Source of the landmarks, and of the rows on which the width is sought.
 
     Attributes
     ----------
@@ -104,17 +86,14 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         calibrated by curves that were fitted without a fifth of the samples that contains the
         sample. The scale, the width, the ridges and the slope that labels share are those of the
         whole training set. Of `loo_scores_`, the mean of the labels without the sample is replaced
-        by that of all samples before, as for a new sample. With a linear part, the weighted mean
-        of the log odds of both, fitted without the sample's fold. With few rows and many rare
-        labels the estimate may be pessimistic, by about one point of average precision with 400
-        rows and 150 labels.
+        by that of all samples before, as for a new sample. With few rows and many rare labels the
+        estimate may be pessimistic, by about one point of average precision with 400 rows and 150
+        labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
         it: near 0 or 1, not confined to that range. They cannot train a second model that
         combines the scores of many labels: each is biased slightly away from the label of its
-        own sample, and that model would recover the label from the bias. Where a linear part is
-        fitted, even if its weight is then 0, these are scores of the kernel fitted without the
-        sample's fold, one of five.
+        own sample, and that model would recover the label from the bias.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
     width_ : float or None
@@ -128,11 +107,9 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         odds, and this is p: the share of the training samples with the label; 1/2 where none or
         all have it.
     slope_, intercept_ : ndarray of shape (n_labels,)
-        Log odds of a label by the kernel are slope_ · score + intercept_; with `share_`,
+        Log odds of a label are slope_ · score + intercept_; with `share_`,
         slope_ · asinh(score / 2p) + intercept_, or for p above 1/2
         intercept_ − slope_ · asinh((1 − score) / 2(1 − p)).
-    linear_weight_ : float
-        Weight of the linear part in the mean of the log odds; 0 without one.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
@@ -160,7 +137,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "slope_"
-    _linear: LogisticLearner | None = None
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "laplacian", "linear", "cosine", "precomputed"}), callable],
         "width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -170,7 +146,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         "scale": ["boolean", StrOptions({"auto"})],
         "max_exact": [Interval(Integral, 1, None, closed="left")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
-        "linear": ["boolean", StrOptions({"auto"})],
         "random_state": ["random_state"],
     }
 
@@ -185,7 +160,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         scale: bool | str = "auto",
         max_exact: int = 20_000,
         n_landmarks: int = 2_000,
-        linear: bool | str = "auto",
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -196,7 +170,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         self.scale = scale
         self.max_exact = max_exact
         self.n_landmarks = n_landmarks
-        self.linear = linear
         self.random_state = random_state
 
     def fit(
@@ -243,11 +216,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
                 "X must hold the kernel values between the training samples, a square "
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
-        if self.linear is True and (self.kernel == "precomputed" or not rows.place.on_host):
-            raise ValueError(
-                "linear=True needs features in a NumPy array or a SciPy matrix, neither "
-                'kernel="precomputed" nor arrays on a device; use linear="auto".'
-            )
         X, labels = rows.gather(), labels.dense()
         # For explanations
         self._typical = None  # the columns of a kernel matrix are no features
@@ -262,28 +230,17 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             if self.kernel == "precomputed":
                 rows = as_rows(take(rows.gather().T, used).T)
         rng = check_random_state(self.random_state)
-        # Left out together; None: each sample alone.
-        fold_of = folds_of_both(rows, labels, rng) if self._has_linear_part(rows) else None
         self._regression = self._new_regression(rows)
-        scores = self._regression.fit_scores(rows, labels, rng, fold_of)
+        scores = self._regression.fit_scores(rows, labels, rng)
         self.loo_scores_ = astype(to_device_of(scores, X), X.dtype)
         self.ridge_ = to_device_of(self._regression.ridge_, X)
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 
-        left_out = np.arange(len(labels)) if fold_of is None else fold_of
-        scores = restore_means(to_numpy(self.loo_scores_), labels, left_out)
-        # Beside a linear part, both are on the scale of log odds.
-        scales = ("deviation", "log_odds") if fold_of is None else ("log_odds",)
-        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage, scales=scales)
+        scores = restore_means(to_numpy(self.loo_scores_), labels, np.arange(len(labels)))
+        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage)
         self.slope_ = to_device_of(curves.slope_, X)
         self.intercept_ = to_device_of(curves.intercept_, X)
         self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
-        self._linear, self.linear_weight_ = None, 0.0
-        if fold_of is not None:
-            self._linear, self.linear_weight_, odds = fit_linear_part(
-                rows, labels, finite_log_odds(proba), fold_of, self.slope_shrinkage, rng
-            )
-            proba = expit(odds)
         self.loo_proba_ = astype(to_device_of(proba, X), self.loo_scores_.dtype)
 
         landmarks = self._regression.landmarks_
@@ -311,11 +268,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             n_landmarks=self.n_landmarks if n > self.max_exact else None,
         )
 
-    def _has_linear_part(self, rows: Rows) -> bool:
-        if self.linear == "auto":
-            return self.kernel in RADIAL and profits_from_linear(rows)
-        return bool(self.linear)
-
     def _add_unused(self, X: Matrix, used: Array) -> None:
         """Score the training samples of weight 0, which the model does not depend on."""
         unused = np.setdiff1d(np.arange(X.shape[0]), used)
@@ -330,7 +282,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         rows = take(X, unused)
         scores = self._regression.scores(rows)
         self.loo_scores_ = merge(self.loo_scores_, scores)
-        self.loo_proba_ = merge(self.loo_proba_, self._calibrate(scores, rows))
+        self.loo_proba_ = merge(self.loo_proba_, self._calibrate(scores))
 
     def _check_ridges(self) -> Array:
         if self.ridges is None:
@@ -340,17 +292,14 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             raise ValueError("ridges must hold positive numbers, at least one.")
         return ridges
 
-    def _calibrate(self, scores: Array, X: Matrix) -> Array:
-        """Return probabilities of rows from their scores, and from the rows by a linear part."""
+    def _calibrate(self, scores: Array) -> Array:
+        """Return probabilities of rows from their scores."""
         wide = astype(scores, "float64")
         scaled = wide if self.share_ is None else to_log_odds_scale(wide, self.share_)
-        log_odds = self.slope_ * scaled + self.intercept_
-        if self._linear is not None:
-            log_odds += self.linear_weight_ * (self._linear.scores(X) - log_odds)
-        return astype(expit(log_odds), scores.dtype)
+        return astype(expit(self.slope_ * scaled + self.intercept_), scores.dtype)
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibrate(self._regression.scores(X), X)
+        return self._calibrate(self._regression.scores(X))
 
     _explain_row = explain_kernel_ridge
 

@@ -3,31 +3,45 @@
 The eigenvectors of `labelkin.kernel._ridge` serve every ridge of every label, but take some
 twenty times as long as a factorisation, in single precision fifty times. With one ridge for all
 labels, chosen on a sample of the rows, the ensemble is as good.
+
+With A = λI + the centred kernel matrix,
+
+    y − ŷ = λ A⁻¹ (y − ȳ),   I − H = λ A⁻¹ − 11ᵀ/n,
+
+so that leave-fold-out scores have the closed form of `labelkin.kernel._ridge`:
+y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B). With weights, W = diag(w), and means weighted by them,
+A = λW⁻¹ + the centred kernel matrix, y − ŷ = λ W⁻¹A⁻¹ (y − ȳ) and W (I − H) = λA⁻¹ − wwᵀ/Σw.
 """
 
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration, odds_losses
+from labelkin.calibration._curves import SlopeCalibration
+from labelkin.calibration._logistic import log_loss
 from labelkin.kernel._distances import distances, kernel_values, radial, sample_rows
-from labelkin.kernel._regression import KernelRidge
-from labelkin.kernel._ridge import choose_ridges, interpolate_errors
-from labelkin.kernel._solve import least_ridge, solve_ridge
-from labelkin.kernel._spectrum import RidgeSpectrum
-from labelkin.kernel._width import descend
+from labelkin.kernel._regression import KernelRidge, descend
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
 from labelkin.rows import (
     Labels,
     Rows,
+    add_to_diagonal,
     as_labels,
     as_rows,
     astype,
+    column_dots,
+    concatenate,
     diagonal,
+    inverse_cholesky,
+    match,
+    namespace,
     namespace_and_device,
+    solve_positive,
     take,
+    to_device_of,
     to_numpy,
 )
 
@@ -48,6 +62,11 @@ _CHECKED_ROWS, _CHANGE = 100, 0.02
 _COMPENSATED = 0.1
 # Root mean square of the rounding that does not matter, in standard deviations of the column.
 _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
+# The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
+# out scores would depend on rounding.
+_LEAST_RIDGE = 40
+# Rows of the kernel matrix that are summed at a time.
+_MEAN_ROWS = 512
 
 
 class DirectKernelRidge(KernelRidge):
@@ -140,7 +159,7 @@ class DirectKernelRidge(KernelRidge):
         spectrum = self._spectrum(known, labels, sample)
         # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
         # and labels with few positives are then ranked worse.
-        shared, _ = choose_ridges(spectrum, labels.Y[sample], self.ridges, np.inf, interpolate=True)
+        shared, _ = choose_ridges(spectrum, labels.Y[sample], self.ridges, np.inf)
         ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(n, rng, _WIDTH_ROWS)
         among = astype(distances(kernel, take(known, sample)), "float32")
@@ -152,8 +171,9 @@ class DirectKernelRidge(KernelRidge):
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
             scores, _, _ = solve_ridge(K, some.Y, ridge * scale(K), None, some.weight)
+            scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = odds_losses(curves.log_odds(scores), some.Y)
+            losses = log_loss(curves.log_odds(scores), some.Y).sum(axis=1)
             return float(np.average(losses, weights=some.weight))
 
         width = float(self.width_ or 1.0)
@@ -196,6 +216,62 @@ class DirectKernelRidge(KernelRidge):
         ridges = self.ridges * spectrum.scale
         errors = interpolate_errors(spectrum, labels.Y[sample], ridges).sum(axis=1)
         return float(ridges[errors.argmin()])
+
+
+def solve_ridge(
+    K: Array,
+    Y: Array,
+    ridge: float,
+    fold_of: Array | None = None,
+    weight: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """Fit ridge regressions of targets, (n, q), all with one λ.
+
+    `K` is C-ordered, its type is that of the arithmetic, and it is overwritten; the other arrays
+    are on the host. Returns the scores of the rows, each by a model without it or without its fold,
+    and the coefficients and intercepts, where `K` lies: scores of queries are
+    columns @ coef + intercept.
+    """
+    weight = np.ones(len(Y)) if weight is None else weight
+    share = weight / weight.sum()
+    ridge = max(ridge, least_ridge(K, weight))
+    # In double precision, some rows at a time: coefficients of both signs cancel in its product.
+    column_mean = sum(
+        to_device_of(share[batch], K) @ astype(K[batch, :], "float64")
+        for batch in gen_batches(len(Y), _MEAN_ROWS)
+    )
+    centre = astype(column_mean, K.dtype)
+    K -= centre
+    K -= centre[:, None]
+    K += float(to_device_of(share, K) @ column_mean)
+    K = add_to_diagonal(K, ridge / weight)
+    mean = share @ Y
+    # A block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
+    root = inverse_cholesky(K)
+    coef = root.T @ (root @ match(Y - mean, root))
+    # They add up to 0, up to rounding.
+    coef = coef - namespace(coef).mean(coef, axis=0)
+    intercept = to_device_of(mean, coef) - column_mean @ astype(coef, "float64")
+    if fold_of is None:
+        left = ridge * column_dots(root, root, "float64") - to_device_of(weight * share, coef)
+        error = ridge * coef / left[:, None]
+    else:
+        folds, errors = split_folds(fold_of), []
+        for rows in folds:
+            columns = take(root, rows, axis=1)
+            left = ridge * astype(columns.T @ columns, "float64")
+            left = left - to_device_of(np.outer(weight[rows], share[rows]), coef)
+            # The shift, far below any ridge, is for a fold of all rows.
+            left = add_to_diagonal(left, 1e-6)
+            errors.append(solve_positive(left, astype(ridge * take(coef, rows), "float64")))
+        error = take(concatenate(errors), np.argsort(np.concatenate(folds)))
+    return to_device_of(Y.astype(np.float64), coef) - error, coef, intercept
+
+
+def least_ridge(K: Array, weight: Array | None = None) -> float:
+    """Return the ridge below which scores would depend on the rounding of a kernel matrix."""
+    total = diagonal(K).sum() if weight is None else diagonal(K) @ weight
+    return _LEAST_RIDGE * float(namespace(K).finfo(K.dtype).eps) * float(total)
 
 
 def _half_precision(coef: Array, columns: Array, checked: Array, Y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a prediction of kernel ridge regression rests on: training samples, kernel, linear part."""
+"""What a prediction of kernel ridge regression rests on: training samples."""
 
 from typing import Any
 
@@ -65,18 +65,15 @@ def explain_kernel_ridge(model: Any, row: Matrix) -> dict[str, Any]:
     scores = np.asarray(model._regression.scores(row), dtype=np.float64)
     if model.share_ is not None:
         scores = to_log_odds_scale(scores, model.share_)
-    members = {"kernel": (1 - model.linear_weight_, model.slope_ * scores[0] + model.intercept_)}
-    if model._linear is not None:
-        members["linear"] = (model.linear_weight_, model._linear.scores(row)[0])
-    weights, odds = (np.array(part) for part in zip(*members.values(), strict=True))
+    odds = model.slope_ * scores + model.intercept_
     fields: dict[str, Any] = {
-        "member_names": [*members],
-        "member_weights": weights,
+        "member_names": ["kernel"],
+        "member_weights": np.ones(1),
         "member_probability": expit(odds),
-        "member_effects": weights[:, None] * odds,
-        "intercept": np.zeros(len(odds[0])),
+        "member_effects": odds,
+        "intercept": np.zeros(odds.shape[1]),
     }
-    labels = np.unpackbits(model._label_bits, axis=1, count=len(odds[0]))
+    labels = np.unpackbits(model._label_bits, axis=1, count=odds.shape[1])
     weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
     used = np.flatnonzero(weight)
     if (found := row_effects(model._regression, row, labels[used], weight[used])) is not None:

@@ -19,9 +19,14 @@ from labelkin.kernel._distances import (
     sample_rows,
     squared_distances,
 )
-from labelkin.kernel._ridge import RIDGES, choose_clear_ridges, choose_ridges, fit_ridge
-from labelkin.kernel._spectrum import RidgeSpectrum
-from labelkin.kernel._width import FoundWidth, descend_width
+from labelkin.kernel._ridge import (
+    COARSE,
+    RIDGES,
+    RidgeSpectrum,
+    choose_clear_ridges,
+    choose_ridges,
+    fit_ridge,
+)
 from labelkin.rows import (
     HOST,
     Labels,
@@ -38,6 +43,10 @@ from labelkin.rows import (
 
 # Scaled columns must lower the error to this share of it to be preferred.
 _SCALED_IS_BETTER = 0.99
+# The width's square stays within 2^±_REACH times its value at the start.
+_REACH = 8
+# A step must lower the error by this share: smaller ones lie on a plateau.
+_WORTHWHILE = 1e-4
 
 
 class KernelRidge:
@@ -113,7 +122,7 @@ class KernelRidge:
         if self.clear_ridges:
             self.ridge_ = choose_clear_ridges(*given)
         else:
-            self.ridge_, _ = choose_ridges(*given, interpolate=True)
+            self.ridge_, _ = choose_ridges(*given)
         scores, self.coef_, self.intercept_ = fit_ridge(spectrum, labels.Y, self.ridge_, fold_of)
         return to_numpy(scores)
 
@@ -178,19 +187,20 @@ class KernelRidge:
         sample = sample if counted is None else counted[sample]
         X, known = rows.take(sample).gather(), labels.take(sample)
         found = [self._attempt(X, known, scale, place) for scale in scales]
-        best = int(len(found) > 1 and found[1].error < _SCALED_IS_BETTER * found[0].error)
+        best = int(len(found) > 1 and found[1][1] < _SCALED_IS_BETTER * found[0][1])
         self.scale_ = scales[best]
-        if seek_width:
-            self.width_ = found[best].width
+        self.width_ = found[best][0]
 
-    def _attempt(self, X: Matrix, labels: Labels, scale: Any, place: Place) -> FoundWidth:
-        """Return the error on some rows with a scale, at the best width of a radial kernel."""
+    def _attempt(
+        self, X: Matrix, labels: Labels, scale: Any, place: Place
+    ) -> tuple[float | None, float]:
+        """Return the best width of a radial kernel, and the error, on some rows with a scale."""
         X, kernel = place.put(self._prepare(X, scale)), self.kernel
         if kernel in RADIAL:
             among_rows = distances(str(kernel), X)
-            return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)
+            return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)[:2]
         spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, X), labels.weight)
-        return FoundWidth(np.nan, choose_ridges(spectrum, labels.Y, self.ridges, self.shrinkage)[1])
+        return None, choose_ridges(spectrum, labels.Y, self.ridges, self.shrinkage)[1]
 
     def _refine_width(
         self, among_rows: Any, labels: Labels, rng: np.random.RandomState
@@ -198,7 +208,7 @@ class KernelRidge:
         """Improve the width in smaller steps; return the decomposition if it is of all rows."""
         sample = sample_rows(len(labels), rng, self.refine_rows)
         whole = len(sample) == len(labels)
-        found = descend_width(
+        self.width_, _, spectrum = descend_width(
             among_rows if whole else take(take(among_rows, sample), sample, axis=1),
             labels.take(sample),
             str(self.kernel),
@@ -207,8 +217,7 @@ class KernelRidge:
             start=self.width_,
             step=0.5,
         )
-        self.width_ = found.width
-        return found.spectrum if whole else None
+        return spectrum if whole else None
 
     def _draw_landmarks(self, rows: Rows, rng: np.random.RandomState) -> Matrix:
         """Draw the rows that get a coefficient."""
@@ -248,6 +257,68 @@ def nearest_means(rows: Rows, drawn: Matrix) -> Matrix:
     counts, sums = batches.total(_sum_nearest, shared=[drawn])
     nearest = np.flatnonzero(counts)
     return sparse.diags_array(1 / counts[nearest]) @ sums[nearest]
+
+
+def descend_width(
+    distances: Any,
+    labels: Labels,
+    kernel: str,
+    ridges: Array = RIDGES,
+    shrinkage: float = 0.0,
+    start: float | None = None,
+    step: float = 1.0,
+) -> tuple[float, float, RidgeSpectrum]:
+    """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
+
+    Each step costs an eigendecomposition of a kernel matrix from the distances between rows. The
+    search starts at a given width, or at the median distance. Returns the width, its error, and the
+    decomposition.
+    """
+    origin = median_distance(distances) if start is None else start
+    found: Any = origin, np.inf, None
+
+    def evaluate(exponent: float) -> float:
+        nonlocal found
+        width = origin * 2 ** (exponent / 2)
+        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), labels.weight)
+        _, error = choose_ridges(spectrum, labels.Y, ridges[::COARSE], shrinkage)
+        if error < (1 - _WORTHWHILE) * found[1]:
+            found = width, error, spectrum
+        return error
+
+    descend(evaluate, step)
+    if found[2] is None:
+        raise ValueError(
+            "The leave-one-out errors of the kernel are not finite: distances overflow; scale X."
+        )
+    return found
+
+
+def descend(evaluate: Callable[[float], float], step: float) -> float:
+    """Go downhill from 0 on a function of an exponent, in steps, to a minimum within reach."""
+    best = 0.0
+    errors = {best: evaluate(best)}
+    # Each round but the last moves to another exponent within reach.
+    for _ in range(2 * int(_REACH / step) + 2):
+        for neighbour in (best - step, best + step):
+            if neighbour not in errors and abs(neighbour) <= _REACH:
+                errors[neighbour] = evaluate(neighbour)
+        lowest = min(errors, key=errors.__getitem__)
+        if not errors[lowest] < (1 - _WORTHWHILE) * errors[best]:
+            break
+        best = lowest
+    return best
+
+
+def median_distance(distances: Any) -> float:
+    """Return the root of the median between two rows, 1 if no two rows differ."""
+    pairs = to_numpy(distances)
+    pairs = pairs[np.triu_indices(len(pairs), 1)]
+    median = float(np.median(pairs)) if len(pairs) else 0.0
+    if median == 0:  # many duplicates
+        pairs = pairs[pairs > 0]
+        median = float(np.median(pairs)) if len(pairs) else 1.0
+    return median**0.5
 
 
 # Functions of a block.

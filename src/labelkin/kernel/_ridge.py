@@ -35,17 +35,21 @@ V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of wei
 left out with its whole weight.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelkin.base import Array
-from labelkin.calibration._means import mean_and_error
-from labelkin.kernel._spectrum import RidgeSpectrum, weigh
+from labelkin.base import Array, Matrix
 from labelkin.rows import (
+    Rows,
     add_to_diagonal,
+    as_dense,
     as_rows,
     concatenate,
+    diagonal,
+    eigh_positive,
+    inverse_cholesky,
     match,
     namespace,
     solve_positive,
@@ -64,8 +68,96 @@ _CLEAR = 2.0
 # Added to the diagonal of I − H_BB: far below any ridge, for a fold of all rows, where H y = y for
 # a constant y.
 _SHIFT = 1e-10
-# Entries of the sums over the rows of folds that are held together.
-_FOLD_ENTRIES = 2**23
+
+
+@dataclass
+class RidgeSpectrum:
+    """The decomposition that every ridge and every target share.
+
+    Made by `of_kernel`, `of_features` or `of_landmarks`.
+    """
+
+    rows: Rows
+    """V, (n_samples, r): VᵀWV = I, each column with the weighted sum 0."""
+    values: Any
+    """Λ, (r,), positive."""
+    basis: Any
+    """Coefficients of the columns of the features or landmarks, (n_columns, r), that make up each
+    column of V. None for a kernel matrix, whose coefficients follow from the residuals."""
+    mean: Any
+    """Column means of the kernel matrix, (n_samples,); of features, means times the basis, (r,)."""
+    weight: Any = None
+    """w, (n_samples,), positive, on the host. None: all 1."""
+
+    @classmethod
+    def of_kernel(cls, K: Any, weight: Array | None = None) -> "RidgeSpectrum":
+        """Decompose an (n, n) kernel matrix: ridge in the kernel's space."""
+        w = np.ones(K.shape[0]) if weight is None else weight
+        share, root = match(w / w.sum(), K), match(w**0.5, K)
+        mean = share @ K
+        centred = K - mean[None, :] - mean[:, None] + share @ mean
+        values, vectors = eigh_positive(centred * root[:, None] * root[None, :])
+        return cls(as_rows(vectors / root[:, None]), values, None, mean, weight)
+
+    @classmethod
+    def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
+        """Decompose the scatter of features, dense or CSR: the same for k < n, for less."""
+        mean = as_rows(Z).moments(weight).mean
+        centred = as_dense(Z) - mean  # no larger than V
+        values, directions = eigh_positive(centred.T @ weigh(centred, weight))
+        roots = values**0.5
+        rotated = as_rows(centred @ directions / roots)
+        basis = directions * roots
+        return cls(rotated, values, basis, mean @ basis, weight)
+
+    @classmethod
+    def of_landmarks(cls, K: Any, columns: Rows, weight: Array | None = None) -> "RidgeSpectrum":
+        """Decompose a kernel approximated from m landmarks (Nyström).
+
+        `K` is the kernel of the landmarks, (m, m), `columns` that of the training rows and the
+        landmarks.
+        """
+        whitening = _whitening(K)
+        rows = columns.apply(_product, [whitening], whitening.shape[1]).persist()
+        total = float(len(rows) if weight is None else weight.sum())
+        sums, scatter = rows.total(_moments, [rows.split(weight)])
+        mean = sums / total
+        values, directions = eigh_positive(scatter - total * mean[:, None] * mean)
+        roots = values**0.5
+        rotation, offset = directions / roots, mean @ directions / roots
+        rows = rows.apply(_rotation, [rotation, offset], values.shape[0]).persist()
+        basis = directions * roots
+        return cls(rows, values, whitening @ basis, mean @ basis, weight)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights; without them the number of rows."""
+        return float(len(self.rows) if self.weight is None else self.weight.sum())
+
+    @property
+    def scale(self) -> float:
+        """Mean squared norm of the centred rows, the unit of ridges; 1 if all rows are equal."""
+        return float(namespace(self.values).sum(self.values)) / self.total or 1.0
+
+
+def weigh(rows: Any, weight: Array | None) -> Any:
+    """Return an (n, m) array with its rows multiplied by their weights; None: all 1."""
+    return rows if weight is None else rows * match(weight, rows)[:, None]
+
+
+def _whitening(K: Any) -> Any:
+    """Return W with W Wᵀ ≈ K⁻¹ on the range of a kernel matrix.
+
+    By Cholesky where possible, for a fraction of the time of eigenvectors: of K + δI, δ
+    well above the rounding of K, which may have a low rank, and well below any ridge.
+    """
+    xp = namespace(K)
+    shift = 10 * float(xp.finfo(K.dtype).eps) * float(diagonal(K).sum())
+    try:
+        return inverse_cholesky(add_to_diagonal(xp.asarray(K, copy=True), shift)).T
+    except ValueError:  # negative eigenvalues, which are dropped
+        values, vectors = eigh_positive(K)
+        return vectors / values**0.5
 
 
 class _Fit(NamedTuple):
@@ -134,7 +226,7 @@ def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of
     """
     V = spectrum.rows.gather()
     root = None if spectrum.weight is None else spectrum.weight**0.5
-    errors, folds = weigh(_residuals(V, Y, fit), root), _folds(fold_of)
+    errors, folds = weigh(_residuals(V, Y, fit), root), split_folds(fold_of)
     V, ones = weigh(V, root), weigh(namespace(V).ones_like(V[:, :1]), root)
     parts = []
     for rows in folds:
@@ -150,31 +242,23 @@ def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of
 
 def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
     """Return the scores of each fold without it, computed from sums over the rows of the fold."""
-    rows, (r, q) = spectrum.rows, fit.rotated.shape
+    rows = spectrum.rows
     fold = rows.split(fold_of)
     parts = [rows.split(Y), rows.split(spectrum.weight), fold]
-    xp, whole, numbers = namespace(fit.rotated), fit.coef, np.unique(fold_of)
+    xp, whole = namespace(fit.rotated), fit.coef
     none, one = xp.zeros_like(whole[:1, :]), xp.ones_like(fit.kept[:1, :]) / fit.total
     roots = concatenate([one, fit.kept]) ** 0.5
+    root, coefs = take(roots, fit.place, axis=1), {}
+    for number in np.unique(fold_of):
+        products, sums = rows.total(_fold_sums, parts, [number, fit.mean])
 
-    def without(products: Any, sums: Any) -> Any:
-        """Return the coefficients of (1, V) without a fold, from the sums over its rows."""
-        unexplained = sums - products[:, 1:] @ whole
-        root = take(roots, fit.place, axis=1)
-
-        def left(i: int) -> Any:
+        def left(i: int, products: Any = products) -> Any:
             return -roots[:, i : i + 1] * products * roots[:, i]
 
+        unexplained = sums - products[:, 1:] @ whole
         change = _solve_by_ridge(left, root * unexplained, fit.place, fit.kept.shape[1])
-        return concatenate([none, whole]) - root * change
-
-    scores = np.empty(Y.shape)
-    size = max(1, _FOLD_ENTRIES // ((r + 1) * (r + 1 + q)))
-    for batch in (numbers[i : i + size] for i in range(0, len(numbers), size)):
-        products, sums = rows.total(_fold_sums, parts, [batch, fit.mean])
-        coefs = [without(products[i, ...], sums[i, ...]) for i in range(len(batch))]
-        found = rows.collect(_fold_scores, [fold], [batch, coefs])
-        scores[np.isin(fold_of, batch)] = np.concatenate(found)
+        coefs[number] = concatenate([none, whole]) - root * change
+    scores = np.concatenate(rows.collect(_fold_scores, [fold], [coefs]))
     return match(scores + fit.mean, whole)
 
 
@@ -188,13 +272,27 @@ def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
     return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
 
 
-def _folds(fold_of: Array) -> list[Array]:
+def split_folds(fold_of: Array) -> list[Array]:
     """Return the rows of each fold."""
     order = np.argsort(fold_of, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(fold_of[order])) + 1)
 
 
 # Functions of a block of V, its targets and weights (None: all 1).
+
+
+def _product(block: Any, matrix: Any) -> Any:
+    return block @ matrix
+
+
+def _rotation(block: Any, matrix: Any, offset: Any) -> Any:
+    return block @ matrix - offset
+
+
+def _moments(block: Any, weight: Array | None) -> tuple[Any, Any]:
+    """Return weighted sums of the columns of a block and of their products."""
+    weighted = weigh(block, weight)
+    return namespace(block).sum(weighted, axis=0), block.T @ weighted
 
 
 def _rotate(V: Any, Y: Array, weight: Array | None, mean: Array) -> Any:
@@ -240,27 +338,22 @@ def _squared_errors(
 
 
 def _fold_sums(
-    V: Any, Y: Array, weight: Array | None, fold_of: Array, numbers: Array, mean: Array
+    V: Any, Y: Array, weight: Array | None, fold_of: Array, number: int, mean: Array
 ) -> tuple[Any, Any]:
-    """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of each of some folds."""
-    found = []
-    for number in numbers:
-        rows = np.flatnonzero(fold_of == number)
-        columns = _with_ones(take(V, rows))
-        weighted = weigh(columns, None if weight is None else weight[rows])
-        found.append((columns.T @ weighted, weighted.T @ match(Y[rows] - mean, V)))
-    products, sums = zip(*found, strict=True)
-    xp = namespace(V)
-    return xp.stack(products), xp.stack(sums)
+    """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of a fold."""
+    rows = np.flatnonzero(fold_of == number)
+    columns = _with_ones(take(V, rows))
+    weighted = weigh(columns, None if weight is None else weight[rows])
+    return columns.T @ weighted, weighted.T @ match(Y[rows] - mean, V)
 
 
-def _fold_scores(V: Any, fold_of: Array, numbers: Array, coefs: list[Any]) -> Array:
-    """Return (1, V) times the coefficients of their fold, for the rows of some folds."""
-    scores = np.empty((V.shape[0], coefs[0].shape[1]))
-    for number, coef in zip(numbers, coefs, strict=True):
+def _fold_scores(V: Any, fold_of: Array, coefs: dict[int, Any]) -> Array:
+    """Return (1, V) times the coefficients of the fold of each row."""
+    scores = np.empty((V.shape[0], coefs[fold_of[0]].shape[1]))
+    for number in np.unique(fold_of):
         rows = np.flatnonzero(fold_of == number)
-        scores[rows] = to_numpy(_with_ones(take(V, rows)) @ coef)
-    return scores[np.isin(fold_of, numbers)]
+        scores[rows] = to_numpy(_with_ones(take(V, rows)) @ coefs[number])
+    return scores
 
 
 def _with_ones(V: Any) -> Any:
@@ -293,8 +386,6 @@ def choose_ridges(
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     counted: Array | None = None,
-    *,
-    interpolate: bool = False,
 ) -> tuple[Array, float]:
     """Choose the ridge of each label by its leave-one-out error.
 
@@ -303,13 +394,11 @@ def choose_ridges(
     class, is added to the mean of all labels' relative errors, weighted by `shrinkage`; the
     ridge minimises the sum. Ties: the largest.
 
-    Candidates are in units of the spectrum's scale. With `interpolate`, the errors of every third
-    of ten candidates or more are computed, at n · r · n_labels each, and the others interpolated.
-    Returns λ of each label and the squared error, mean over rows, summed over labels.
+    Candidates are in units of the spectrum's scale. Returns λ of each label and the squared error,
+    mean over rows, summed over labels.
     """
     ridges = ridges * spectrum.scale
-    compute = interpolate_errors if interpolate else loo_errors
-    errors = compute(spectrum, Y, ridges, counted)
+    errors = interpolate_errors(spectrum, Y, ridges, counted)
     weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
     if counted is not None:
         Y, weight = Y[counted], weight[counted]
@@ -342,8 +431,7 @@ def choose_clear_ridges(
     too high, on projections 1.3. Arguments are those of `choose_ridges`.
     """
     own, shared = (
-        choose_ridges(spectrum, Y, ridges, strength, counted, interpolate=True)[0]
-        for strength in (shrinkage, np.inf)
+        choose_ridges(spectrum, Y, ridges, strength, counted)[0] for strength in (shrinkage, np.inf)
     )
     with_own, with_shared = (
         (Y - to_numpy(fit_ridge(spectrum, Y, ridge)[0])) ** 2 for ridge in (own, shared)
@@ -352,7 +440,8 @@ def choose_clear_ridges(
     weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
     if counted is not None:
         saved, weight = saved[counted], weight[counted]
-    mean, error = mean_and_error(saved, weight)
+    mean = np.average(saved, axis=0, weights=weight)
+    error = np.linalg.norm((saved - mean).T * weight, axis=-1) / weight.sum()
     return np.where(mean > _CLEAR * error, own, shared)
 
 

@@ -16,9 +16,8 @@ from scipy.special import expit, logit
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
-from labelkin.calibration._curves import SlopeCalibration, odds_losses
-from labelkin.calibration._logistic import fit_logistic
-from labelkin.calibration._means import restore_means
+from labelkin.calibration._curves import SlopeCalibration, restore_means
+from labelkin.calibration._logistic import fit_logistic, log_loss
 from labelkin.kin._limits import Limits
 from labelkin.rows import Labels
 
@@ -131,8 +130,7 @@ def fit_combination(
         The same by each member alone.
     """
     scores = [
-        restore_means(s, labels.Y, fold_of, log_odds=odds, weight=labels.weight)
-        for s, odds in zip(scores, log_odds, strict=True)
+        restore_means(s, labels, fold_of, odds) for s, odds in zip(scores, log_odds, strict=True)
     ]
     scales = choose_scales(scores, labels, fold_of, log_odds, limits)
     combination = Combination(limits, scales).fit(scores, labels, None, n_jobs)
@@ -178,7 +176,7 @@ def fit_curves(
     """Fit curves to scores and smoothed targets; the search begins at the curves `start`."""
     precision = limits.slope_precision[scale == "log_odds"]
     points, targets = condense(scores, targets, limits)
-    return SlopeCalibration(precision, scale).fit(points, targets.Y, targets.weight, start=start)
+    return SlopeCalibration(precision, scale).fit(points, targets, start)
 
 
 def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Labels]:
@@ -241,7 +239,7 @@ def choose_scales(
         curves = fit_curves(one.member_log_odds(rest).mean(axis=0), targets, "none", limits)
         odds = curves.log_odds(one.member_log_odds(held_out).mean(axis=0))
         out = labels.take(part)
-        return float(out.weights @ odds_losses(odds, out.Y))
+        return float(out.weights @ log_loss(odds, out.Y).sum(axis=1))
 
     halves = [fold_of % 2 == half for half in (0, 1)] if fold_of.any() else []
     straight, on_odds = (

@@ -17,10 +17,10 @@ from sklearn.base import clone
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._means import shares_without_fold
+from labelkin.calibration._curves import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._pairwise import TrainingRows
 from labelkin.rows import (
     Labels,
     Rows,
@@ -65,9 +65,7 @@ def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    return np.where(
-        counts[:, None] > 0, mean, shares_without_fold(labels.Y, fold_of, labels.weight)
-    )
+    return np.where(counts[:, None] > 0, mean, shares_without_fold(labels, fold_of))
 
 
 def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:

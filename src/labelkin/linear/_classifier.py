@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
+from labelkin.calibration._logistic import expit, log_loss
 from labelkin.explain import ExplainMixin
-from labelkin.linear._fit import LabelFitter, draw_folds
-from labelkin.linear._sums import log_loss, sigmoid
+from labelkin.linear._learner import LabelFitter, draw_folds
 from labelkin.rows import Labels, Rows, is_dask, namespace, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
@@ -221,7 +221,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             calibrated[part] = without.log_odds(odds[part])
         lowers_loss = _total_loss(calibrated, labels) < _total_loss(odds, labels)
         use_curves = self.calibrate is True or lowers_loss
-        self.oof_proba_ = fitter.rows.array(sigmoid(calibrated if use_curves else odds))
+        self.oof_proba_ = fitter.rows.array(expit(calibrated if use_curves else odds))
         return curves if use_curves else None, start
 
     def _pruned(self, coef: Array) -> Matrix:
@@ -239,7 +239,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         return (odds.toarray() if sparse.issparse(odds) else odds) + self.intercept_
 
     def _proba(self, X: Matrix) -> Array:
-        return sigmoid(self._odds(X))
+        return expit(self._odds(X))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Return the log odds of each label.

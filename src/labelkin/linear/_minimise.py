@@ -19,14 +19,25 @@ the optimum is at most the length of the gradient, |g|: a label has converged wh
 ``tol`` times 2|w| − |g|, and when a shift of the intercept by ``tol`` would overshoot.
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any
 
 import numpy as np
 
-from labelkin.base import Array
-from labelkin.linear._sums import LabelledRows, Plane, Sums
-from labelkin.rows import ColumnMoments, column_dots, concatenate, namespace, take, to_numpy
+from labelkin.base import Array, Matrix
+from labelkin.calibration._logistic import expit
+from labelkin.rows import (
+    Blocks,
+    ColumnMoments,
+    Rows,
+    column_dots,
+    column_sums,
+    concatenate,
+    match,
+    namespace,
+    take,
+    to_numpy,
+)
 
 _SHORTENINGS = 20
 # Converged labels leave the batch when they are this share of it, or when one cannot be improved:
@@ -37,13 +48,20 @@ _LEAVING = 0.1
 _OVERSHOOT = 0.5
 
 
+def weigh_rows(rows: Rows, weight: Array) -> Blocks:
+    """Return the blocks of rows, each with the weights of its rows."""
+    return rows.map(_weigh, [rows.split(weight)])
+
+
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # such steps are shortened
 def minimise(
-    rows: LabelledRows,
+    rows: Blocks,
+    Y: Any,
     coef: Array,
     intercept: Array,
     C: Array,
     columns: ColumnMoments,
+    constant: Array,
     *,
     tol: float,
     max_iter: int,
@@ -52,14 +70,18 @@ def minimise(
 
     Parameters
     ----------
-    rows : LabelledRows
-        Samples with b labels.
+    rows : Blocks
+        As `weigh_rows` returns them.
+    Y : sequence of ndarray
+        The b labels of the rows of each block.
     coef : array of shape (k, b)
         Where to start.
     intercept, C : array of shape (b,)
         In the type of `coef`, which is that of the arithmetic.
     columns : ColumnMoments
         Of the rows.
+    constant : ndarray of bool of shape (b,)
+        Labels that stay where they start.
     tol : float
         Relative distance to the optimum, as above.
     max_iter : int
@@ -74,212 +96,233 @@ def minimise(
         `max_iter`.
     """
     largest = float(namespace(coef).max(columns.variance + columns.mean**2)) ** 0.5
-    batch = _Batch.start(rows, coef, intercept, C)
+    batch = _Batch(rows, Y, coef, intercept, C)
     n_iter = np.full(coef.shape[1], max_iter)
-    done = stuck = np.zeros(coef.shape[1], dtype=bool)
+    stuck, done = constant, np.zeros(coef.shape[1], dtype=bool)
     finished = []
     for iteration in range(max_iter):
-        gradient = _gradient(batch, columns)
-        now = _converged(batch, gradient, columns.total, largest, tol) | stuck | done
+        # The gradient by the weights, with the columns centred
+        gradient = batch.C * (batch.Xe - columns.mean[:, None] * batch.e) + batch.coef
+        now = batch.converged(gradient, columns.total, largest, tol) | stuck | done
         n_iter[batch.labels[now & ~done]] = iteration
         done = now
         if done.mean() >= _LEAVING or stuck.any():
-            leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
-            finished.append(batch.weights(leaving))
+            finished.append(batch.weights(np.flatnonzero(done)))
+            staying = np.flatnonzero(~done)
             batch, done = batch.take(staying), done[staying]
             gradient = take(gradient, staying, axis=1)
         if not len(batch.labels):
             break
-        step = _best_step(batch, gradient, columns)
-        stuck = _follow(batch, step)
+        stuck = batch.move(gradient, columns)
     finished.append(batch.weights(np.arange(len(batch.labels))))
-    labels, coefs, intercepts = zip(*finished, strict=True)
+    labels, coefs, intercepts = map(list, zip(*finished, strict=True))
     order = np.argsort(np.concatenate(labels))
-    parts = (concatenate(list(coefs), axis=1), concatenate(list(intercepts)))
-    return *(take(part, order, axis=-1) for part in parts), n_iter
+    coef, intercept = concatenate(coefs, axis=1), concatenate(intercepts)
+    return take(coef, order, axis=1), take(intercept, order), n_iter
 
 
-@dataclass
 class _Batch:
-    """The labels that are fitted together, each at a point that its last step has led to."""
+    """The labels that are fitted together, each at a point that its last step has led to.
 
-    labels: Array
-    """Their numbers, an ndarray."""
-    rows: LabelledRows
-    """At that point."""
-    sums: Sums
-    """At that point; `Xe` becomes the gradient."""
-    C: Array
-    coef: Array
-    intercept: Array
-    square: Array
-    """|coef|²."""
-    step: Array
-    """Of the weights; `shift` is that of the intercept."""
-    shift: Array
-    along_step: Array
-    """coef · step."""
-    step_square: Array
-    """|step|²."""
+    With e and d as above, `slope` is Σ e · (change of the log odds by the last step), and `e`, `d`
+    and `Xe` are Σ e, Σ d and Xᵀe. No array is changed: a block that is lost with a worker is
+    computed again from those that were given.
+    """
 
-    @classmethod
-    def start(cls, rows: Any, coef: Array, intercept: Array, C: Array) -> "_Batch":
-        """Return a batch at its first point, without a last step."""
-        xp = namespace(coef)
-        none, step, square = xp.zeros_like(intercept), xp.zeros_like(coef), column_dots(coef, coef)
-        labels, rows = np.arange(coef.shape[1]), rows.at(coef, intercept, step, none)
-        sums = rows.sums()
-        return cls(labels, rows, sums, C, coef, intercept, square, step, none, none, none)
+    def __init__(self, rows: Blocks, Y: Any, coef: Array, intercept: Array, C: Array) -> None:
+        xp, self.rows, self.C = namespace(coef), rows, C
+        self.labels = np.arange(coef.shape[1])
+        self.Y = rows.map(_label, [Y])
+        self.coef, self.intercept, self.square = coef, intercept, column_dots(coef, coef)
+        self.step, self.shift = xp.zeros_like(coef), xp.zeros_like(intercept)
+        self.along_step = self.step_square = self.shift  # coef · step, |step|²
+        self.go_to(self.at(coef, intercept, self.step, self.shift))
 
     def take(self, columns: Array) -> "_Batch":
         """Return some of the labels."""
-        arrays = {
-            field.name: take(getattr(self, field.name), columns, axis=-1)
-            for field in fields(self)
-            if field.name not in ("rows", "sums")
-        }
-        sums = Sums(*(take(array, columns, axis=-1) for array in self.sums))
-        return replace(self, rows=self.rows.take(columns), sums=sums, **arrays)
+        some = copy(self)
+        for name, value in vars(self).items():
+            if name in ("Y", "points"):
+                setattr(some, name, value.map(_take_labels, shared=[columns]))
+            elif name != "rows":
+                setattr(some, name, take(value, columns, axis=-1))
+        return some
 
     def weights(self, columns: Array) -> tuple[Array, Array, Array]:
         """Return numbers, weights and intercepts of some of the labels."""
         parts = (take(part, columns, axis=-1) for part in (self.coef, self.intercept))
         return self.labels[columns], *parts
 
+    def at(self, coef: Array, intercept: Array, step: Array, shift: Array) -> Blocks:
+        """Return the point of some weights, after a step: log odds, their change, and e and d."""
+        return self.rows.map(_at, [self.Y.blocks], [coef, intercept, step, shift])
 
-def _gradient(batch: _Batch, columns: ColumnMoments) -> Array:
-    """Return the gradient by the weights, with the columns centred; it is stored in the sums."""
-    gradient = batch.sums.Xe
-    gradient -= columns.mean[:, None] * batch.sums.e
-    gradient *= batch.C
-    gradient += batch.coef
-    return gradient
+    def go_to(self, points: Blocks) -> None:
+        """Set the point, and the sums there."""
+        self.points = points
+        self.slope, self.e, self.d, self.Xe = self.rows.total(_sums, [points.blocks])
+
+    def converged(self, gradient: Array, total: float, largest: float, tol: float) -> np.ndarray:
+        """Return which labels have converged, on the host; what is below rounding is zero.
+
+        `total` is the sum of the weights, `largest` the largest root mean square of a column.
+        """
+        xp = namespace(gradient)
+        eps = float(xp.finfo(gradient.dtype).eps)
+        length = xp.sqrt(column_dots(gradient, gradient))
+        rounding = 20 * eps * largest * self.C * self.d
+        e = xp.abs(self.e)
+        near = ((1 + tol) * length <= 2 * tol * xp.sqrt(self.square)) | (length <= rounding)
+        return to_numpy(near & ((e <= tol * self.d) | (e <= 4 * eps * total)))
+
+    def move(self, gradient: Array, columns: ColumnMoments) -> np.ndarray:
+        """Take the best step in the quadratic model, shortened per label where it leads too far.
+
+        Return which labels cannot move any further, on the host.
+        """
+        xp, C = namespace(gradient), self.C
+        eps = float(xp.finfo(gradient.dtype).eps)
+        direction = gradient / (columns.variance[:, None] * (-C * self.d) - 1)
+        offset = -(columns.mean @ direction)
+        # Changes of the log odds: u by the direction, v by the last step
+        u = self.rows.map(_change, shared=[direction, offset])
+        plane = u.total(_plane, [self.points.blocks])
+        along = column_dots(self.coef, direction), self.along_step
+        gram = (
+            column_dots(direction, direction),
+            column_dots(direction, self.step),
+            self.step_square,
+        )
+        a, b, lift = mix = self._minimum(plane, along, gram)
+        step = b * self.step + a * direction
+        shift = a * offset + b * self.shift + lift
+        linear = a * along[0] + b * along[1]  # coef · step
+        square = a * a * gram[0] + 2 * a * b * gram[1] + b * b * gram[2]
+        descent = linear + C * (a * plane[5] + b * self.slope + lift * self.e)
+
+        # The point of a share of the step. In memory no product with X is needed. On workers the
+        # point is computed from its weights alone: what was lost would otherwise have to be
+        # computed from all steps before.
+        before, share = self.points.blocks, xp.ones_like(linear)
+        allowed = 20 * eps * xp.sqrt(self.square * square) - _OVERSHOOT * descent
+        for _ in range(_SHORTENINGS):
+            if self.rows.lazy:
+                part, lifted = share * step, share * shift
+                points = self.at(self.coef + part, self.intercept + lifted, part, lifted)
+            else:
+                parts = [self.Y.blocks, before, u.blocks]
+                points = self.rows.map(_follow, parts, [mix, share])
+            self.go_to(points)
+            slope = linear + share * square + C * self.slope / share
+            falls = slope <= allowed  # False for NaN
+            # The host waits for the device once per trial.
+            fell, flat = to_numpy(xp.stack([falls, descent >= 0]))
+            if fell.all():
+                break
+            ratio = descent / (descent - slope)
+            ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
+            ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
+            share = xp.where(falls, share, share * ratio)
+        if not fell.all():  # set, since NaN times 0 is NaN
+            share = xp.where(falls, share, xp.zeros_like(share))
+            step = xp.where(falls, step, xp.zeros_like(step))
+            shift = xp.where(falls, shift, xp.zeros_like(shift))
+        self.step, self.shift = share * step, share * shift
+        self.step_square = share * share * square
+        self.square = xp.abs(self.square + 2 * share * linear + self.step_square)
+        self.along_step = share * linear + self.step_square
+        self.coef, self.intercept = self.coef + self.step, self.intercept + self.shift
+        if not fell.all():
+            self.go_to(self.at(self.coef, self.intercept, self.step, self.shift))
+        return ~fell | flat
+
+    def _minimum(self, plane: tuple, along: tuple, gram: tuple) -> tuple[Array, Array, Array]:
+        """Return a, b and the shift of the intercept that minimise the quadratic model.
+
+        `along` and `gram` are the products of the weights with the direction and the last step, and
+        of these two with each other. The best shift is eliminated first. Where the two are parallel
+        up to rounding, b is 0; where they change nothing but by rounding, so is a.
+        """
+        xp, C = namespace(self.C), self.C
+        info = xp.finfo(C.dtype)
+        eps = float(info.eps)
+        d = self.d + float(info.smallest_normal)
+        du, dv, duu, duv, dvv, eu = plane
+        u, v = du / d, dv / d
+        uu = gram[0] + C * xp.abs(duu - u * du)
+        uv = gram[1] + C * (duv - u * dv)
+        vv = gram[2] + C * xp.abs(dvv - v * dv)
+        fu = -along[0] - C * (eu - u * self.e)
+        fv = -along[1] - C * (self.slope - v * self.e)
+        some_u, some_v = uu > 10 * eps * C * duu, vv > 10 * eps * C * dvv
+        determinant = uu * vv - uv * uv
+        both = some_u & some_v & (determinant > 10 * eps * uu * vv)
+        zero, one = xp.zeros_like(uu), xp.ones_like(uu)
+        determinant = xp.where(both, determinant, one)
+        only_u = xp.where(some_u, fu / xp.where(some_u, uu, one), zero)
+        a = xp.where(both, (vv * fu - uv * fv) / determinant, only_u)
+        b = xp.where(both, (uu * fv - uv * fu) / determinant, zero)
+        return a, b, -(self.e / d + a * u + b * v)
 
 
-def _converged(
-    batch: _Batch, gradient: Array, total: float, largest: float, tol: float
-) -> np.ndarray:
-    """Return which labels have converged, on the host; what is below rounding is zero.
-
-    `total` is the sum of the weights, `largest` the largest root mean square of a column.
-    """
-    xp, sums = namespace(gradient), batch.sums
-    eps = float(xp.finfo(gradient.dtype).eps)
-    length = xp.sqrt(column_dots(gradient, gradient))
-    rounding = 20 * eps * largest * batch.C * sums.d
-    e = xp.abs(sums.e)
-    near = ((1 + tol) * length <= 2 * tol * xp.sqrt(batch.square)) | (length <= rounding)
-    return to_numpy(near & ((e <= tol * sums.d) | (e <= 4 * eps * total)))
+# Functions of a block: of weighted rows, (X, weight), and of a point, (log odds, change, e, d).
 
 
-class _Step(NamedTuple):
-    """A step whose weights are in the batch, and what the objective does along it."""
-
-    mix: tuple[Array, Array, Array]
-    """a, b, and the shift of the intercept besides those of direction and last step."""
-    linear: Array
-    """coef · step."""
-    square: Array
-    """|step|²."""
-    descent: Array
-    """Derivative of the objective at the beginning."""
+def _weigh(X: Matrix, weight: Array) -> tuple[Matrix, Any]:
+    return X, None if (weight == 1).all() else match(weight[:, None], X)
 
 
-def _best_step(batch: _Batch, gradient: Array, columns: ColumnMoments) -> _Step:
-    """Replace the last step of the batch by the best one in the quadratic model.
-
-    The gradient is overwritten.
-    """
-    sums = batch.sums
-    diagonal = columns.variance[:, None] * (-batch.C * sums.d)
-    diagonal -= 1
-    gradient /= diagonal
-    direction, offset = gradient, -(columns.mean @ gradient)
-    plane = batch.rows.plane(direction, offset)
-    along = [column_dots(batch.coef, direction), batch.along_step]
-    gram = [
-        column_dots(direction, direction),
-        column_dots(direction, batch.step),
-        batch.step_square,
-    ]
-    a, b, lift = mix = _minimum(plane, sums, batch.C, along, gram)
-    direction *= a
-    batch.step *= b
-    batch.step += direction
-    batch.shift = a * offset + b * batch.shift + lift
-    linear = a * along[0] + b * along[1]
-    square = a * a * gram[0] + 2 * a * b * gram[1] + b * b * gram[2]
-    descent = linear + batch.C * (a * plane.eu + b * sums.slope + lift * sums.e)
-    return _Step(mix, linear, square, descent)
+def _label(rows: tuple, Y: Array) -> Array:
+    return match(Y, rows[0])
 
 
-def _follow(batch: _Batch, step: _Step) -> np.ndarray:
-    """Move the batch along its step, shortened per label where it leads too far.
-
-    Return which labels cannot move any further, on the host.
-    """
-    xp = namespace(batch.coef)
-    eps = float(xp.finfo(batch.coef.dtype).eps)
-    _, linear, square, descent = step
-    allowed = 20 * eps * xp.sqrt(batch.square * square) - _OVERSHOOT * descent
-    share = xp.ones_like(linear)
-    line = batch.rows.line(step.mix, batch.coef, batch.intercept, batch.step, batch.shift)
-    for trial in range(_SHORTENINGS):
-        batch.rows = line(share if trial else None)
-        batch.sums = batch.rows.sums()
-        slope = linear + share * square + batch.C * batch.sums.slope / share
-        falls = slope <= allowed  # False for NaN
-        # The host waits for the device once per trial.
-        fell, flat = to_numpy(xp.stack([falls, descent >= 0]))
-        if fell.all():
-            break
-        ratio = descent / (descent - slope)
-        ratio = xp.where(ratio > 0.1, ratio, xp.full_like(ratio, 0.1))
-        ratio = xp.where(ratio < 0.5, ratio, xp.full_like(ratio, 0.5))
-        share = xp.where(falls, share, share * ratio)
-    if not fell.all():  # set, since NaN times 0 is NaN
-        share = xp.where(falls, share, xp.zeros_like(share))
-        batch.step = xp.where(falls, batch.step, xp.zeros_like(batch.step))
-        batch.shift = xp.where(falls, batch.shift, xp.zeros_like(batch.shift))
-    if trial:
-        batch.step *= share
-        batch.shift = batch.shift * share
-    batch.step_square = share * share * square
-    batch.square = xp.abs(batch.square + 2 * share * linear + batch.step_square)
-    batch.along_step = share * linear + batch.step_square
-    batch.coef += batch.step
-    batch.intercept = batch.intercept + batch.shift
-    if not fell.all():
-        batch.rows = batch.rows.at(batch.coef, batch.intercept, batch.step, batch.shift)
-        batch.sums = batch.rows.sums()
-    return ~fell | flat
+def _take_labels(arrays: Any, columns: Array) -> Any:
+    if isinstance(arrays, tuple):
+        return tuple(take(array, columns, axis=1) for array in arrays)
+    return take(arrays, columns, axis=1)
 
 
-def _minimum(
-    plane: Plane, sums: Sums, C: Array, along: list[Array], gram: list[Array]
-) -> tuple[Array, Array, Array]:
-    """Return a, b and the shift of the intercept that minimise the quadratic model.
+def _at(rows: tuple, Y: Array, coef: Array, intercept: Array, step: Array, shift: Array) -> tuple:
+    return _point(rows, Y, _change(rows, coef, intercept), _change(rows, step, shift))
 
-    `along` and `gram` are the products of the weights with the direction and the last step, and
-    of these two with each other. The best shift is eliminated first. Where the two are parallel
-    up to rounding, b is 0; where they change nothing but by rounding, so is a.
-    """
-    xp = namespace(C)
-    info = xp.finfo(C.dtype)
-    eps, tiny = float(info.eps), float(info.smallest_normal)
-    d = sums.d + tiny
-    u, v = plane.du / d, plane.dv / d
-    uu = gram[0] + C * xp.abs(plane.duu - u * plane.du)
-    uv = gram[1] + C * (plane.duv - u * plane.dv)
-    vv = gram[2] + C * xp.abs(plane.dvv - v * plane.dv)
-    fu = -along[0] - C * (plane.eu - u * sums.e)
-    fv = -along[1] - C * (sums.slope - v * sums.e)
-    some_u, some_v = uu > 10 * eps * C * plane.duu, vv > 10 * eps * C * plane.dvv
-    determinant = uu * vv - uv * uv
-    both = some_u & some_v & (determinant > 10 * eps * uu * vv)
-    zero, one = xp.zeros_like(uu), xp.ones_like(uu)
-    determinant = xp.where(both, determinant, one)
-    only_u = xp.where(some_u, fu / xp.where(some_u, uu, one), zero)
-    a = xp.where(both, (vv * fu - uv * fv) / determinant, only_u)
-    b = xp.where(both, (uu * fv - uv * fu) / determinant, zero)
-    return a, b, -(sums.e / d + a * u + b * v)
+
+def _change(rows: tuple, direction: Array, offset: Array) -> Array:
+    xp, X = namespace(direction), rows[0]
+    if not bool(xp.any(direction != 0)):
+        return xp.broadcast_to(offset, (X.shape[0], offset.shape[0]))
+    change = X @ direction
+    change += offset
+    return change
+
+
+def _point(rows: tuple, Y: Array, odds: Array, change: Array) -> tuple:
+    p = expit(odds)
+    e = p - Y
+    d = 1 - p
+    d *= p
+    if rows[1] is not None:
+        e *= rows[1]
+        d *= rows[1]
+    return odds, change, e, d
+
+
+def _sums(rows: tuple, point: tuple) -> tuple:
+    _, change, e, d = point
+    return column_dots(e, change), column_sums(e), column_sums(d), rows[0].T @ e
+
+
+def _plane(u: Array, point: tuple) -> tuple:
+    _, v, e, d = point
+    du, dv = d * u, d * v
+    dots = column_dots(du, u), column_dots(du, v), column_dots(dv, v), column_dots(e, u)
+    return column_sums(du), column_sums(dv), *dots
+
+
+def _follow(rows: tuple, Y: Array, point: tuple, u: Array, mix: tuple, share: Array) -> tuple:
+    a, b, lift = mix
+    odds, v, _, _ = point
+    change = a * u
+    change += b * v
+    change += lift
+    change *= share
+    return _point(rows, Y, odds + change, change)

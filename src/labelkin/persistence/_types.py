@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 from joblib import cpu_count
-from scipy import sparse
 
 import labelkin
 from labelkin._utils.untrusted import check_json
@@ -162,40 +161,10 @@ def _check_categories(encoder: Any) -> None:
 def _check_counts(counts: Any) -> None:
     """Check that there are labels of every row that a search can find."""
     search, n_rows = counts.search, counts.Y.shape[0]
-    if hasattr(search, "order"):  # an approximate search finds what its order holds
-        check_vector(search.order, "iu", n_rows)
-        _check_permutation(search, search.order)
-    else:
-        _check_equal(counts, search.n_rows, n_rows)
+    check_vector(search.squared_norms, "f", n_rows)
+    _check_equal(counts, search.X.shape[0], n_rows)
     if not 0 <= search.n_neighbors <= n_rows:
         raise ValueError("a neighbour search has more neighbours than rows")
-
-
-def _check_row_space_search(search: Any) -> None:
-    """Check that the arrays of a search in the row space fit together."""
-    space, p = search.space, len(search.frame.order)
-    _check_equal(space, space.n_coordinates, p)
-    if space.factor is not None:
-        _check_equal(space, (sparse.issparse(space.X), len(space.factor)), (True, search.n_rows))
-    else:
-        width = space.basis.shape[1] if sparse.issparse(space.X) else p
-        _check_equal(space, space.X.shape[1], width)
-    check_vector(search.squared_norms, "f", search.n_rows)
-    if search.centre is not None:
-        check_vector(search.centre, "f", p)
-    if search.first_equal is not None:
-        check_vector(search.first_equal, "i", search.n_rows)
-        first = search.first_equal
-        _check_equal(search, bool((first.min() >= 0) & (first.max() < search.n_rows)), True)
-
-
-def _check_frame(frame: Any) -> None:
-    """Check that the order of coordinates is one, and that the ratios are of all the others."""
-    check_vector(frame.order, "i")
-    _check_permutation(frame, frame.order)
-    ratios = np.asarray(frame.ratios)
-    shape = ratios.dtype.kind, ratios.ndim, sum(ratios.shape)
-    _check_equal(frame, shape, ("f", 2, len(frame.order)))
 
 
 # What the state of a table's schema and of its labels may hold, tuples as lists.
@@ -246,10 +215,6 @@ def _width(estimator: Any) -> int:
     return int(width)
 
 
-def _check_permutation(part: Any, order: np.ndarray) -> None:
-    _check_equal(part, np.array_equal(np.sort(order), np.arange(len(order))), True)
-
-
 def _check_equal(part: Any, found: Any, expected: Any) -> None:
     if found != expected:
         raise ValueError(f"the parts of {type(part).__name__} do not fit together")
@@ -266,13 +231,7 @@ Check = Callable[[Any], None]
 OBJECTS: dict[str, tuple[str, Check]] = {
     "calibration.SlopeCalibration": ("labelkin.calibration._curves.SlopeCalibration", _none),
     "decisions.LabelDecision": ("labelkin.decisions._label_decision.LabelDecision", _none),
-    "ensemble.Frame": ("labelkin.ensemble._row_space.Frame", _check_frame),
-    "ensemble.RowSpace": ("labelkin.ensemble._row_space.RowSpace", _none),
     "ensemble.RowSpaceProjection": ("labelkin.ensemble._row_space.RowSpaceProjection", _none),
-    "ensemble.RowSpaceSearch": (
-        "labelkin.ensemble._row_space.RowSpaceSearch",
-        _check_row_space_search,
-    ),
     "kernel.DirectKernelRidge": ("labelkin.kernel._direct.DirectKernelRidge", _none),
     "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
     "kin.Combination": ("labelkin.kin._combination.Combination", _none),
@@ -288,7 +247,6 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kin.Topics": ("labelkin.kin._views.Topics", _none),
     "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
     "kin.Words": ("labelkin.kin._views.Words", _none),
-    "neighbors.ApproximateSearch": ("labelkin.neighbors._approximate.ApproximateSearch", _none),
     "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
     "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),

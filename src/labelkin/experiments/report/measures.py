@@ -47,6 +47,5 @@ MEASURES: dict[str, Measure] = {name: _metric(name) for name in PAPER_METRICS}
 COSTS: dict[str, Measure] = {
     "fit_s": Measure("fit_s", "Time to fit", "s", is_cost=True),
     "predict_s": Measure("predict_s", "Time to predict", "s", is_cost=True),
-    "peak_mb": Measure("peak_mb", "Peak memory", "MB", is_cost=True),
 }
 """What one fold costs."""

@@ -1,46 +1,26 @@
-"""The environment of a run: versions, processor, BLAS, revision of the source."""
+"""The environment of a run: versions, system, revision of the source."""
 
 import hashlib
 import os
 import platform
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_info
-
 from labelkin._utils.optional import installed_version
 
-_PACKAGES = (
-    "labelkin", "numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "numba", "torch",
-    "distributed",
-)  # fmt: skip
+_PACKAGES = ("labelkin", "numpy", "scipy", "scikit-learn", "joblib", "numba", "torch")
 
 
 def describe_environment() -> dict[str, Any]:
-    """Return versions, processor, BLAS and git revision; no name of host or user."""
-    blas = [
-        {key: library.get(key) for key in ("internal_api", "version", "architecture")}
-        for library in threadpool_info()
-        if library["user_api"] == "blas"
-    ]
+    """Return versions, number of cores and git revision; no name of host or user."""
     return {
         "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "packages": {name: found for name in _PACKAGES if (found := installed_version(name))},
-        "blas": blas,
         "revision": source_revision(),
     }
-
-
-def _processor() -> str:
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if "model name" in line)
-    return platform.processor() or platform.machine()
 
 
 def source_revision() -> str:

@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from labelkin.experiments.run.memory import PeakMemory
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset
-from labelkin.experiments.run.store import BY_INDEX, METRIC_COLUMNS
+from labelkin.experiments.run.store import BY_INDEX, FIGURES
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
@@ -29,12 +28,9 @@ class Job(NamedTuple):
     """The rows that are predicted; all others train."""
 
 
-def failed_rows(
-    job: Job, error: str, peak_mb: float | None = None, trace: str | None = None
-) -> list[dict[str, Any]]:
+def failed_rows(job: Job, error: str, trace: str | None = None) -> list[dict[str, Any]]:
     """Return the rows of the results of a job that failed."""
-    empty = dict.fromkeys((*METRIC_COLUMNS, "fit_s", "predict_s"))
-    row = {**empty, "peak_mb": peak_mb, "status": "failed", "error": error, "traceback": trace}
+    row = {**dict.fromkeys(FIGURES), "status": "failed", "error": error, "traceback": trace}
     return [{**vars(cell), **row} for cell in job.cells]
 
 
@@ -46,27 +42,22 @@ def execute(job: Job) -> list[dict[str, Any]]:
     """
     X, Y, test = job.data.X, np.asarray(job.data.Y), job.test
     train = np.delete(np.arange(len(Y)), test)
-    with PeakMemory() as memory:
-        try:
-            # Indexing copies, so that no method can change the rows of another; asarray drops
-            # joblib's memory maps, which some methods cannot use.
-            X = np.asarray(X) if isinstance(X, np.ndarray) else X
-            X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
-            if job.data.preparation is not None:
-                preparation = clone(job.data.preparation)
-                X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
-            figures = list(_evaluate(job, X_train, Y[train], X_test, Y[test]))
-        except ImportError:
-            raise
-        except Exception as error:
-            message = " ".join(f"{type(error).__name__}: {error}".split())
-            trace = traceback.format_exc()
-            figures = []
-    if not figures:
-        return failed_rows(job, message, memory.megabytes, trace)
-    done = {"peak_mb": memory.megabytes, "status": "ok", "error": None}
+    try:
+        # Indexing copies, so that no method can change the rows of another; asarray drops
+        # joblib's memory maps, which some methods cannot use.
+        X = np.asarray(X) if isinstance(X, np.ndarray) else X
+        X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+        if job.data.preparation is not None:
+            preparation = clone(job.data.preparation)
+            X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
+        figures = list(_evaluate(job, X_train, Y[train], X_test, Y[test]))
+    except ImportError:
+        raise
+    except Exception as error:
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        return failed_rows(job, message, traceback.format_exc())
     pairs = zip(job.cells, figures, strict=True)
-    return [{**vars(cell), **found, **done} for cell, found in pairs]
+    return [{**vars(cell), **found, "status": "ok", "error": None} for cell, found in pairs]
 
 
 def _evaluate(

@@ -7,7 +7,6 @@ precision over the inner folds. LightGBM and BOOMER need the extra ``compare``.
 
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
@@ -15,7 +14,6 @@ from sklearn.ensemble import (
 )
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -23,29 +21,30 @@ from sklearn.utils import check_random_state
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration import SlopeCalibration
 from labelkin.methods import METHODS, Method, behind_dense_rows
-from labelkin.metrics import average_precision, get_scorer
+from labelkin.metrics import get_scorer
 from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
 
 INNER_FOLDS = 3
 LOGISTIC_C = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
-def _inner_folds(random_state: Any) -> KFold:
-    """Return the folds by which a setting is chosen; scikit-learn has no multi-label strata."""
-    return KFold(INNER_FOLDS, shuffle=True, random_state=random_state)
+SVM_C = (1.0, 10.0)
+
+
+def _tuned(model: Any, values: tuple[float, ...], seed: int | None) -> Any:
+    """Return one model per label, with one C chosen for all by the inner folds."""
+    return GridSearchCV(
+        BinaryRelevanceClassifier(model, random_state=seed),
+        {"estimator__C": values},
+        scoring=get_scorer("average_precision"),
+        cv=KFold(INNER_FOLDS, shuffle=True, random_state=seed),
+    )
 
 
 def logistic_regression(seed: int | None) -> Any:
     """Return one logistic regression per label, with one C chosen for all."""
-    model = BinaryRelevanceClassifier(LogisticRegression(solver="liblinear"), random_state=seed)
-    return GridSearchCV(
-        model,
-        {"estimator__C": LOGISTIC_C},
-        scoring=get_scorer("average_precision"),
-        cv=_inner_folds(seed),
-    )
+    return _tuned(LogisticRegression(solver="liblinear"), LOGISTIC_C, seed)
 
 
 class TunedChainsClassifier(MultiLabelClassifier):
@@ -75,68 +74,6 @@ class TunedChainsClassifier(MultiLabelClassifier):
 
     def _proba(self, X: Matrix) -> Array:
         return self.chains_.predict_proba(X)
-
-
-class CalibratedSVMClassifier(MultiLabelClassifier):
-    """One support vector machine with an RBF kernel per label, calibrated.
-
-    The kernel is computed once for all labels. Out-of-fold decision values of the inner folds
-    choose one of `Cs` for all labels and fit the calibration: one logistic curve per label, as
-    Platt's, with slopes that rare labels share with the others.
-    """
-
-    def __init__(self, Cs: tuple[float, ...] = (1.0, 10.0), *, random_state: Any = None) -> None:
-        self.Cs = Cs
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> "CalibratedSVMClassifier":
-        """Choose C and calibrate on the inner folds, then train on all rows."""
-        X, y = self._validate_fit(X, y)
-        self.gamma_ = _scale_gamma(X)
-        K = rbf_kernel(X, gamma=self.gamma_)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        left_out = {C: self._left_out(K, y, C, seed) for C in np.atleast_1d(self.Cs)}
-        self.C_ = max(left_out, key=lambda C: average_precision(y, left_out[C]))
-        self._calibration = SlopeCalibration().fit(left_out[self.C_], y)
-        self._machines = _fit_machines(K, y, self.C_)
-        self._X = X
-        return self
-
-    def _left_out(self, K: Array, Y: Array, C: float, seed: int) -> Array:
-        """Return each row's decision values by the machines of the other inner folds."""
-        scores = np.empty(Y.shape)
-        for train, test in _inner_folds(seed).split(K):
-            machines = _fit_machines(K[np.ix_(train, train)], Y[train], C)
-            scores[test] = _decide(machines, K[np.ix_(test, train)])
-        return scores
-
-    def _proba(self, X: Matrix) -> Array:
-        K = rbf_kernel(X, self._X, gamma=self.gamma_)
-        return self._calibration(_decide(self._machines, K))
-
-
-def _scale_gamma(X: Matrix) -> float:
-    """Return scikit-learn's ``gamma="scale"``: 1 / (number of features · variance of X)."""
-    mean = X.mean()
-    variance = X.multiply(X).mean() - mean**2 if hasattr(X, "multiply") else X.var()
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-
-def _fit_machines(K: Array, Y: Array, C: float) -> list[Any]:
-    """Return one machine per label; for a label of one class, its constant decision value."""
-    return [
-        SVC(C=C, kernel="precomputed").fit(K, y) if 0 < y.sum() < len(y) else 2.0 * y[0] - 1
-        for y in Y.T.astype(np.int64)
-    ]
-
-
-def _decide(machines: list[Any], K: Array) -> Array:
-    return np.column_stack(
-        [
-            machine.decision_function(K) if isinstance(machine, SVC) else np.full(len(K), machine)
-            for machine in machines
-        ]
-    )
 
 
 def lightgbm(seed: int | None) -> Any:
@@ -187,9 +124,9 @@ _PEERS = (
     Method(
         "svm",
         "RBF SVM",
-        lambda seed: CalibratedSVMClassifier(random_state=seed),
-        'one for each label, gamma="scale"; one C of 1, 10 chosen, and probabilities '
-        f"calibrated, by {INNER_FOLDS} inner folds",
+        lambda seed: _tuned(SVC(), SVM_C, seed),
+        'one for each label, gamma="scale"; one C of 1, 10 chosen by '
+        f"{INNER_FOLDS} inner folds, ranked by decision values",
     ),
     Method(
         "hgb",

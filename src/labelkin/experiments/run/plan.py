@@ -63,13 +63,6 @@ class Plan:
         base, at, settings = method.partition("@")
         return self.registry[base].title + (f" {settings}" if at else "")
 
-    def short_title(self, method: str) -> str:
-        """Return only the settings where all methods are variants of one, else the title."""
-        one_base = len({name.partition("@")[0] for name in self.methods}) == 1
-        if one_base and all("@" in name for name in self.methods):
-            return method.partition("@")[2]
-        return self.title(method)
-
     def jobs(self, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
         """Yield the jobs of missing cells; all ensemble sizes of a classifier are one fit."""
         groups: dict[Any, list[Cell]] = {}

@@ -107,5 +107,4 @@ def check_results(frame: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(
             f"the results hold a cell more than once ({words}): keep one row per cell."
         )
-    frame = frame[[*COLUMNS, *(name for name in frame if name not in COLUMNS)]]
     return frame.sort_values(cell, kind="stable", ignore_index=True)

@@ -55,9 +55,9 @@ def run(
             datasets=map(_describe_dataset, datasets.values()),
             methods=[_describe_method(plan, name) for name in plan.methods],
         )
-        view.begin(cells, stored)
+        view.begin(len(cells), len(stored))
         n_workers = effective_n_jobs(jobs) if missing else 1
-        outcomes = run_jobs(plan.jobs(missing, datasets), n_workers, view.start)
+        outcomes = run_jobs(plan.jobs(missing, datasets), n_workers)
         with closing(view), closing(outcomes):
             for outcome in outcomes:
                 store.add(outcome)

@@ -29,7 +29,7 @@ BY_INDEX = {f"{name}_index": name for name in PAPER_METRICS if METRICS[name].has
 METRIC_COLUMNS = (*PAPER_METRICS, *BY_INDEX)
 """The paper's metrics, with ties against the method, then by label index."""
 
-FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s", "peak_mb")
+FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 """All numbers of a cell. Metrics are fractions; times are in seconds."""
 
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
@@ -164,13 +164,14 @@ class Store:
 
     # ------------------------------------------------------------------ reading
 
-    def _select(self, table: str, rest: str = "ORDER BY rowid", *values: Any) -> list[dict]:
+    def _select(self, rest: str, *values: Any, what: str = "*") -> list[dict[str, Any]]:
         with self._errors():
-            return [dict(row) for row in self._db.execute(f"SELECT * FROM {table} {rest}", values)]
+            return [dict(row) for row in self._db.execute(f"SELECT {what} FROM {rest}", values)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per cell in a fixed order: `COLUMNS`, ``traceback`` and ``run``."""
-        return self._select("cells", f"ORDER BY {', '.join(CELL)}")
+        what = ", ".join((*COLUMNS, "traceback", "run"))
+        return self._select(f"cells ORDER BY {', '.join(CELL)}", what=what)
 
     def results(self) -> pd.DataFrame:
         """Return the `COLUMNS` of all cells as a DataFrame."""
@@ -183,7 +184,7 @@ class Store:
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command and environment."""
-        runs = self._select("runs")
+        runs = self._select("runs ORDER BY id")
         return [{**run, "environment": json.loads(run["environment"])} for run in runs]
 
     def protocol(self) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class Store:
 
     def named(self, table: str) -> dict[str, dict[str, Any]]:
         """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
-        return {row["name"]: row for row in self._select(table)}
+        return {row["name"]: row for row in self._select(f"{table} ORDER BY rowid")}
 
     # ------------------------------------------------------------------ writing
 
@@ -237,7 +238,7 @@ class Store:
         self, table: str, row: Mapping[str, Any], key: str, difference: str
     ) -> None:
         """Add a row; where its name is stored already, check that `key` is the same."""
-        stored = self._select(table, "WHERE name = ?", row["name"])
+        stored = self._select(f"{table} WHERE name = ?", row["name"])
         if not stored:
             self._insert(table, row)
         elif stored[0][key] != row[key]:

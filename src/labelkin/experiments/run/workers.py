@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
@@ -18,29 +18,20 @@ from labelkin.experiments.run.protocol import Cell
 _Rows = list[dict[str, Any]]
 
 
-def run_jobs(
-    jobs: Iterable[Job], n_workers: int, started: Callable[[Job], None] = lambda job: None
-) -> Generator[_Rows]:
+def run_jobs(jobs: Iterable[Job], n_workers: int) -> Generator[_Rows]:
     """Run jobs on this machine; yield the rows of each as soon as they are there.
 
     BLAS gets one thread in every case, so that figures do not depend on the number of workers. One
-    worker is this process. Jobs are consumed one by one, as workers become free; `started` is
-    called with each that is handed out, possibly from another thread.
+    worker is this process. Jobs are consumed one by one, as workers become free.
     """
-
-    def reported() -> Iterator[Job]:
-        for job in jobs:
-            started(job)
-            yield job
-
     with warnings.catch_warnings():
         # Those of the methods, and joblib's about jobs that an interrupt cuts off.
         warnings.simplefilter("ignore")
         if n_workers > 1:
-            yield from _run_in_processes(reported(), n_workers)
+            yield from _run_in_processes(iter(jobs), n_workers)
             return
         with threadpool_limits(1):
-            yield from map(execute, reported())
+            yield from map(execute, jobs)
 
 
 def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[_Rows]:
