@@ -217,7 +217,6 @@ def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
     """Return columns of the input as they are written; --keep all means all of them."""
     from labelkin.datasets.formats._columns import find_columns
-    from labelkin.tabular._columns import column_strings
 
     if names and table.names is None:
         raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
@@ -227,5 +226,5 @@ def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dic
     found = {}
     for name in names:
         find_columns([name], known, table.source)
-        found[name] = ["" if cell is None else cell for cell in column_strings(table, name)]
+        found[name] = ["" if cell is None else cell for cell in table.strings(name)]
     return found
