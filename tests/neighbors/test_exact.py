@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin.neighbors._exact import ExactSearch
+from labelkin.rows import first_of_equals
 
 
 def by_definition(Q, X, k, leave_out=False):

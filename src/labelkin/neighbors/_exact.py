@@ -15,7 +15,6 @@ from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
@@ -23,6 +22,7 @@ from labelkin.rows import (
     astype,
     concatenate,
     convert_arrays,
+    first_of_equals,
     is_device_array,
     itemsize,
     namespace_and_device,
