@@ -220,7 +220,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
-        vars(self).pop("label_names_", None)
+        self.__dict__.pop("label_names_", None)
         if found is not None:
             self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
