@@ -21,7 +21,7 @@ from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._limits import EFFORTS, Limits, Shape, limits_of
 from labelkin.kin._plan import Planner
 from labelkin.kin._sample_weight import repeat_rows
-from labelkin.kin._views import View, apply_view, as_float_rows, learn_views
+from labelkin.kin._views import View, as_float_rows, learn_views
 from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
@@ -242,7 +242,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
         # Views: the same rows on several scales, learned without labels
         self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
-        viewed = {name: apply_view(view, rows) for name, view in self.views_.items()}
+        viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
         fold_of = draw_folds(len(rows), limits, rng)

@@ -151,12 +151,7 @@ def as_float_rows(rows: Rows, dense: bool) -> Rows:
 
     They are C-ordered arrays if `dense`, else CSR matrices, or blocks of either on Dask.
     """
-    return rows.apply(_as_floats, [dense]).to_compute_at(rows.place)
-
-
-def apply_view(view: View, rows: Rows) -> Rows:
-    """Return a view of rows, to be computed in the same place."""
-    return rows.apply(view).to_compute_at(rows.place)
+    return rows.apply(_as_floats, [dense])
 
 
 # Functions of a block of rows.
