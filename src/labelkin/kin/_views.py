@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.rows import Place, Rows, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]

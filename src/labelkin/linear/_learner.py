@@ -111,6 +111,8 @@ class LabelFitter:
                 coef, known = (take(part, batch, axis=-1) for part in start[:2])
                 fixed = rows.array(constant[batch]) > 0
                 intercept = namespace(known).where(fixed, intercept, known)
+            if constant[batch].all():  # perhaps because there is no row
+                return coef, intercept, np.zeros(len(batch), dtype=np.intp)
             return minimise(
                 weighted,
                 rows.split(labels.columns(numbers[batch])),

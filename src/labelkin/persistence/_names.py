@@ -22,7 +22,7 @@ PARTS = {
     "kernel.KernelRidge": "labelkin.kernel._regression.KernelRidge",
     "kin.Combination": "labelkin.kin._combination.Combination",
     "kin.LabelTreesLearner": "labelkin.kin._learners.LabelTreesLearner",
-    "kin.Limits": "labelkin.kin._limits.Limits",
+    "kin.Limits": "labelkin.kin._plan.Limits",
     "kin.LogisticLearner": "labelkin.linear._learner.LogisticLearner",
     "kin.Member": "labelkin.kin._learners.Member",
     "kin.PartLearner": "labelkin.kin._learners.PartLearner",
