@@ -269,8 +269,6 @@ predict films.skops posts.csv                       # no column 'plot'
 predict n.skops n.csv --id name                     # no column 'name'
 predict n.skops n.csv --top -1                      # --top
 predict n.skops n.csv --top many                    # --top
-predict n.skops n.csv --separator ''                # at least one character
-predict n.skops n.csv --separator a                 # label 'a' contains 'a'
 predict n.skops n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
 predict n.skops n.csv --out p                       # end it in .csv, .parquet or .jsonl
 predict n.skops n.csv --out p.parquet.gz            # end it in

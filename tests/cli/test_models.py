@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
 from labelkin.cli import evaluate, explain, export, fit, main, predict
 from labelkin.cli._methods import make_classifier, parse_settings
@@ -141,6 +142,17 @@ def test_help_shows_the_examples_whole(command, capsys, monkeypatch):
 # ------------------------------------------------------------------------------- formats
 
 
+def write_any(path, X, Y, feature_names, label_names):
+    """Write a dataset by labelkin or, in formats that it only reads, by other libraries."""
+    if path.endswith(".svm"):
+        dump_svmlight_file(X, Y, path, zero_based=False, multilabel=True)
+    elif path.endswith(".parquet"):
+        columns = np.hstack([X.toarray() if hasattr(X, "toarray") else X, Y])
+        pd.DataFrame(columns, columns=[*feature_names, *label_names]).to_parquet(path)
+    else:
+        write(path, X, Y, feature_names=feature_names, label_names=label_names)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arff", ".svm", ".npz", ".csv.gz"])
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_every_format_gives_the_same(suffix, form, here):
@@ -150,16 +162,17 @@ def test_every_format_gives_the_same(suffix, form, here):
     X = np.where(X > 0.5, np.round(X, 3), 0)
     names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
     data = sparse.csr_matrix(X) if form == "sparse" else X
-    write(f"train{suffix}", data, Y, **names)
-    write(f"test{suffix}", data[:9], Y[:9], **names)
-    labels = ["--labels", "a,b,c,d"] if suffix.startswith(".csv") else []
+    write_any(f"train{suffix}", data, Y, **names)
+    write_any(f"test{suffix}", data[:9], Y[:9], **names)
+    labels = ["--labels", "a,b,c,d"] if suffix.startswith((".csv", ".parquet")) else []
     ok("fit", f"train{suffix}", *labels, *FAST)
     ok("predict", "model.skops", f"test{suffix}", "--proba", "--out", "p.csv")
     from labelkin import MLkNNClassifier
 
     expected = MLkNNClassifier(n_neighbors=10).fit(X, Y).predict_proba(X[:9])
     written = rows_of("p.csv")
-    assert written[0] == ["row", "labels", "confidence", *"abcd"]
+    shown = "0123" if suffix == ".svm" else "abcd"  # the format has no names
+    assert written[0] == ["row", "labels", "confidence", *shown]
     np.testing.assert_allclose(np.array([r[3:] for r in written[1:]], float), expected, atol=1e-6)
     ok("evaluate", "model.skops", f"test{suffix}")
 
@@ -168,7 +181,7 @@ def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
     X, Y = make_data(40)
     names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
     for suffix in (".csv", ".arff", ".npz", ".parquet"):
-        write(f"d{suffix}", X, Y, **names)
+        write_any(f"d{suffix}", X, Y, **names)
     found = []
     for trained in (".csv", ".npz", ".arff"):
         out = f"m{trained}.skops"
@@ -463,6 +476,14 @@ def test_labels_are_written_with_the_separator_of_training(here):
     ok("fit", "posts.csv", "--label-column", "tags", *FAST)
     ok("predict", "model.skops", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
     assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[1]}
+
+
+def test_labels_that_contain_the_separator_are_written_as_lists(here):
+    text = (here / "numbers.csv").read_text().replace("x,z,a,b", "x,z,a;b,c")
+    (here / "n.csv").write_text(text)
+    ok("fit", "n.csv", "--labels", "a;b,c", *FAST)
+    ok("predict", "model.skops", "n.csv", "--threshold", "0", "--out", "p.csv")
+    assert json.loads(rows_of("p.csv")[1][1]) == ["a;b", "c"]
 
 
 def test_decisions_when_fitting_and_predicting(here):

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from labelkin.evaluation._figures import (
     PEOPLE_METRICS,
+    OutOfSample,
     evaluate_judged,
     label_figures,
     print_figures,
 )
-from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS, evaluate
 
 
@@ -20,7 +21,7 @@ def test_methods_that_do_not_fit_are_in_several_tables(capsys, monkeypatch):
         name: {key: [0.5 + 0.01 * j, 0.6 + 0.01 * j] for key in PEOPLE_METRICS}
         for j, name in enumerate(names)
     }
-    print_figures(runs, PEOPLE_METRICS, "2 folds, mean ± std")
+    print_figures(Console(), runs, PEOPLE_METRICS, "2 folds, mean ± std", None, True)
     out = capsys.readouterr().out
     assert "…" not in out
     assert all(len(line) <= 80 for line in out.splitlines())

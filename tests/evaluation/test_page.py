@@ -90,7 +90,6 @@ def test_the_page_shows_all_it_promises(pages):
     for heading in (
         "Labels, the weakest first",
         "What a threshold does",
-        "Labels that occur together",
         "Would more rows help?",
         "The worst mistakes",
         "Likely labelling errors",
@@ -100,10 +99,9 @@ def test_the_page_shows_all_it_promises(pages):
     assert re.search(
         r"More rows (would|may|would hardly) help: from 50 to 100 training rows", page.text
     )
-    for fact in ("seed", "versions", "SHA-256 of the data", "fingerprint", "settings", "command"):
+    for fact in ("seed", "versions", "SHA-256 of the data", "settings", "command"):
         assert fact in page.text
     assert "labelkin fit" in page.text
-    assert sum(tag == "polyline" for tag, _ in page.tags) >= 4  # sparklines, learning curve
 
 
 def test_figures_are_those_of_the_folds(pages, capsys):
@@ -363,10 +361,9 @@ def test_curves_are_drawn(visit):
     page = visit("folds.html")
     assert js(page, "return document.querySelector('#pr .curve').getTotalLength()") > 100
     assert js(page, "return document.querySelectorAll('#calibration circle').length") >= 2
-    assert js(page, "return document.querySelectorAll('#growth circle').length") >= 1
 
 
-def test_sorting_and_cells(visit):
+def test_sorting(visit):
     from selenium.webdriver.common.by import By
 
     page = visit("folds.html")
@@ -377,8 +374,6 @@ def test_sorting_and_cells(visit):
         for cell in page.find_elements(By.CSS_SELECTOR, "#label-table tbody td:nth-child(2)")
     ]
     assert rows == sorted(rows)
-    page.find_element(By.CSS_SELECTOR, ".heat td[title]").click()
-    wait_for(page, "return document.getElementById('pair').textContent.includes('rows have both')")
 
 
 @pytest.mark.parametrize("name", ["folds.html", "model.html", "hostile.html"])

@@ -398,11 +398,3 @@ def test_decisions_that_stay_in_python(scenes):
     X, Y, _ = scenes
     with pytest.raises(ValueError, match="expected_f1' cannot be exported"):
         to_onnx(DecisionClassifier(decision="expected_f1").fit(X, Y))
-
-
-def test_an_approximate_search_is_refused_with_the_cure():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(17_000, 3)).astype(np.float32)  # more rows than are searched exactly
-    model = MLkNNClassifier(neighbors="approximate").fit(X, (X[:, :2] > 0).astype(int))
-    with pytest.raises(ValueError, match="fit again with neighbors='exact'"):
-        to_onnx(model)

@@ -18,7 +18,6 @@ from labelkin import (
     KernelRidgeLOOClassifier,
     KinEnsembleClassifier,
     LabelPowersetClassifier,
-    MLkNNClassifier,
     VPCMEClassifier,
 )
 from labelkin.kin import Limits
@@ -118,14 +117,6 @@ def test_more_features_than_samples(tmp_path):
     _, Y = make_data(60)
     model = KinEnsembleClassifier(n_trees=5, random_state=0).fit(counts, Y)
     assert_same(model, tmp_path / "m.skops", counts)
-
-
-def test_approximate_neighbours(tmp_path):
-    """Up to 16,000 rows the search is exact."""
-    X, Y = make_data(16_500, 2, 2)
-    model = MLkNNClassifier(3, neighbors="approximate", n_candidates=1).fit(X, Y)
-    assert_same(model, tmp_path / "m.skops", X[:100])
-    assert ("labelkin", "neighbors.ApproximateSearch") in names_in(tmp_path / "m.skops")
 
 
 @pytest.mark.parametrize("method", ["vpcme", "kin"])

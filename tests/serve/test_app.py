@@ -110,11 +110,6 @@ def test_documents(client):
     assert rows["maxItems"] == 5
     assert set(rows["items"]["properties"]) == {"text", "kind", "size"}
     assert schema["limits"]["bytes"] == 1000
-    document = client.get("/openapi.json").json()
-    assert document["openapi"].startswith("3.1")
-    predict = document["paths"]["/predict"]["post"]
-    assert set(predict["requestBody"]["content"]) == {"application/json", "text/csv"}
-    assert set(predict["responses"]) == {"200", "default"}
     assert client.get("/health").json() == {"status": "ok"}
 
 

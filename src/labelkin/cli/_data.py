@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._decisions import Decision
+from labelkin.cli._methods import Decision
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes
 
@@ -33,7 +33,6 @@ def read_training_data(
     table = read_table(
         path,
         **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        ignore=[name for name, kind in columns.items() if kind == "ignore"],
         labels=options.labels,  # of formats that separate labels from features
     )
     training = find_training_data(
@@ -119,7 +118,6 @@ class SavedModel:
         table = read_table(
             data,
             **_read_options(reading, strings, self.schema.decimal_comma),
-            ignore={*self.schema.ignored} - strings,
             n_features=self.schema.n_features or None,
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)

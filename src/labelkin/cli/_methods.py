@@ -1,16 +1,19 @@
-"""Classifiers by name, with parameters from the command line."""
+"""Classifiers by name, with parameters and decisions from the command line."""
 
 import ast
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labelkin._utils.names import did_you_mean
 from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from labelkin import TableClassifier
-    from labelkin.cli._decisions import Decision
-    from labelkin.cli._options import MethodOptions
+    from labelkin.cli._options import DecisionOptions, MethodOptions
     from labelkin.methods import Method
     from labelkin.tabular import TrainingData
 
@@ -22,13 +25,92 @@ DEFAULT = "kin"
 _AUTO = ("logistic", "kin", "mlknn", "krr", "vpcme")
 
 _CONSTANTS = {"true": True, "false": False, "none": None}
+_NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 
 
-def complete(incomplete: str) -> list[str]:
-    """Complete a method's name in the shell."""
-    from labelkin.methods import METHODS
+@dataclass(frozen=True)
+class Decision:
+    """How probabilities become labels: ``--decide`` and ``--threshold``."""
 
-    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+    name: str
+    """A name in `labelkin.decisions.DECISIONS`."""
+    shared: float = 0.5
+    """Threshold of every label, for the decision "fixed"."""
+    by_label: dict[str, float] = field(default_factory=dict)
+    """Thresholds of single labels."""
+
+    def cuts(self, label_names: Sequence[str]) -> list[float]:
+        """Return the threshold of each label, for the decision "fixed"."""
+        for name in self.by_label:
+            if name not in label_names:
+                raise ValueError(
+                    f"--threshold {name}=…: no such label.{did_you_mean(name, label_names)}"
+                )
+        return [self.by_label.get(name, self.shared) for name in label_names]
+
+    def apply(
+        self, scores: "np.ndarray", label_names: Sequence[str], learned: Any
+    ) -> "tuple[np.ndarray, np.ndarray]":
+        """Return label sets and the thresholds they rest on.
+
+        `learned` is what `learn_thresholds` returned when the model was fitted.
+        """
+        import numpy as np
+
+        from labelkin.decisions import expected_f1_sets, label_sets
+
+        if self.name == "expected_f1":
+            return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
+        known = (learned or {}).get(self.name, {})
+        if self.name == "fixed":
+            known = {"thresholds": self.cuts(label_names)}
+        cuts = np.array(known.get("thresholds", []), dtype=float)
+        if len(cuts) != len(label_names):
+            raise ValueError(
+                f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
+                f"with --decide {self.name}, or use --decide expected_f1, --decide cost:FN=5 or "
+                "--threshold."
+            )
+        return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
+
+
+def parse_decision(options: "DecisionOptions") -> Decision | None:
+    """Return the decision that the options describe; None: the classifier's own."""
+    decide, thresholds = options.decide, options.threshold
+    if decide is not None and thresholds:
+        raise ValueError("--decide and --threshold exclude each other; give one of them.")
+    if thresholds:
+        cuts = {}
+        for text in thresholds:
+            found = re.fullmatch(rf"(?:(.+)=)?\s*{_NUMBER}\s*", text, re.IGNORECASE)
+            if not found or float(found[2]) > 1:
+                raise ValueError(
+                    f"--threshold {text}: it takes a probability from 0 to 1, for all labels (0.3) "
+                    "or for one (LABEL=0.3)."
+                )
+            cuts[(found[1] or "").strip()] = float(found[2])
+        return Decision("fixed", cuts.pop("", 0.5), cuts)
+    if decide is None:
+        return None
+    if decide.lower().startswith("cost:"):
+        costs = {"FN": 1.0, "FP": 1.0}
+        for part in decide.upper()[5:].split(","):
+            found = re.fullmatch(rf"\s*(FN|FP)\s*=\s*{_NUMBER}\s*", part, re.IGNORECASE)
+            if not found or not float(found[2]):
+                raise ValueError(
+                    f"--decide {decide}: write the cost of a missed label (FN) or of a wrong one "
+                    "(FP) as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
+                )
+            costs[found[1]] = float(found[2])
+        return Decision("fixed", costs["FP"] / (costs["FP"] + costs["FN"]))  # of least cost
+    from labelkin.decisions import DECISIONS
+
+    if decide not in DECISIONS:
+        raise ValueError(
+            f"--decide {decide}: no such decision.{did_you_mean(decide, DECISIONS)} Choose one of "
+            f"{', '.join(DECISIONS)}, or cost:FN=5."
+        )
+    return Decision(decide)
 
 
 @dataclass(frozen=True)
@@ -38,41 +120,25 @@ class Candidate:
     method: "Method"
     settings: dict[str, Any]
     seed: int
-    decision: "Decision | None" = None
+    decision: Decision | None = None
     device: str | None = None
 
-    @property
-    def name(self) -> str:
-        """Name on the command line."""
-        return self.method.name
-
-    @property
-    def title(self) -> str:
-        """Name in print."""
-        return self.method.title
-
-    def make(self, label_names: Sequence[str], fold: int = 0) -> Any:
-        """Return an unfitted classifier that decides as chosen; each fold has its own seed."""
-        classifier = make_classifier(self.method, self.settings, self.seed + fold)
-        if self.decision is None:
-            return classifier
-        return self.decision.wrap(classifier, label_names, self.seed)
-
     def make_model(self, training: "TrainingData", fold: int = 0) -> "TableClassifier":
-        """Return an unfitted classifier of the columns and labels of a table."""
+        """Return an unfitted classifier of a table, which decides as chosen.
+
+        Each fold has its own seed.
+        """
         from labelkin import TableClassifier
+        from labelkin.decisions import DecisionClassifier
 
+        classifier = make_classifier(self.method, self.settings, self.seed + fold)
+        if self.decision is not None:
+            name, names = self.decision.name, training.labels.names
+            cut = self.decision.cuts(names) if name == "fixed" else None
+            classifier = DecisionClassifier(classifier, name, cut=cut, random_state=self.seed)
         return TableClassifier(
-            self.make(training.labels.names, fold),
-            labels=training.labels,
-            columns=training.schema,
-            device=self.device,
+            classifier, labels=training.labels, columns=training.schema, device=self.device
         )
-
-
-def last_step(model: Any) -> Any:
-    """Return the classifier of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def check_device(device: str | None, decision: object = None) -> None:
@@ -98,16 +164,17 @@ def check_device(device: str | None, decision: object = None) -> None:
 
 
 def find_candidates(
-    choice: "MethodOptions", decision: "Decision | None", *, several: bool = False
+    choice: "MethodOptions", decision: Decision | None, *, several: bool = False
 ) -> list[Candidate]:
     """Return the methods to compare; wrong names, settings and devices are refused.
 
-    With `several`, names are separated by commas, and a user's own may be among them.
+    With `several`, names are separated by commas, and a user's own, as ``module:factory``, may be
+    among them.
     """
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
     check_device(choice.device, decision)
-    from labelkin.methods import METHODS
+    from labelkin.methods import METHODS, user_method
 
     if "auto" in names:
         if settings:
@@ -115,60 +182,49 @@ def find_candidates(
                 "--set: auto compares several methods with their usual settings; name one method "
                 "with --model."
             )
-        names = [name for name in _AUTO if name in METHODS]
-    candidates = [
-        Candidate(_find_method(name, several), settings, choice.seed, decision, choice.device)
-        for name in dict.fromkeys(names)
-    ]
-    if not candidates:
+        names = list(_AUTO)
+    if not names:
         raise ValueError("--model names no method.")
-    for candidate in candidates:
-        make_classifier(candidate.method, settings, choice.seed)
+    candidates = []
+    for name in dict.fromkeys(names):
+        if name in METHODS:
+            method = METHODS[name]
+        elif several and ":" in name:
+            method = user_method(f"{name.rpartition(':')[2]}={name}")
+        else:
+            raise ValueError(
+                f"--model {name}: no such method.{did_you_mean(name, METHODS)} Known methods: "
+                f"{', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares several."
+            )
+        make_classifier(method, settings, choice.seed)
+        candidates.append(Candidate(method, settings, choice.seed, decision, choice.device))
     return candidates
 
 
-def _find_method(name: str, importable: bool) -> "Method":
-    """Return a method by its name or, if `importable`, by ``module:factory``."""
-    from labelkin._utils.names import did_you_mean
-    from labelkin.methods import METHODS, user_method
-
-    if name in METHODS:
-        return METHODS[name]
-    if importable and ":" in name:
-        return user_method(f"{name.rpartition(':')[2]}={name}")
-    raise ValueError(
-        f"--model {name}: no such method.{did_you_mean(name, METHODS)} "
-        f"Known methods: {', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares several."
-    )
-
-
 def make_classifier(method: "Method", settings: dict[str, Any], seed: int) -> Any:
-    """Return the unfitted classifier with its parameters set and validated."""
+    """Return the unfitted classifier with its parameters set and validated.
+
+    A parameter of a pipeline's last step may be given without the name of the step.
+    """
     model = method.make(seed)
-    model.set_params(**{_full_name(name, model, method): v for name, v in settings.items()})
-    final = last_step(model)
+    final = model.steps[-1][1] if hasattr(model, "steps") else model
+    for name, value in settings.items():
+        if name in model.get_params():
+            model.set_params(**{name: value})
+        elif name in final.get_params():
+            final.set_params(**{name: value})
+        else:
+            known = sorted(final.get_params(deep=False))
+            raise ValueError(
+                f"--set {name}: {method.title} has no such parameter.{did_you_mean(name, known)} "
+                f"Its parameters: {', '.join(known)}."
+            )
     if hasattr(final, "_validate_params"):
         try:
             final._validate_params()
         except ValueError as error:
             raise ValueError(f"--set: {error}") from None
     return model
-
-
-def _full_name(name: str, model: Any, method: "Method") -> str:
-    """Return a parameter's full name; that of a pipeline's last step may be given alone."""
-    from labelkin._utils.names import did_you_mean
-
-    if name in model.get_params():
-        return name
-    final = last_step(model)
-    if name in final.get_params():
-        return f"{model.steps[-1][0]}__{name}"
-    known = sorted(final.get_params(deep=False))
-    raise ValueError(
-        f"--set {name}: {method.title} has no such parameter.{did_you_mean(name, known)} "
-        f"Its parameters: {', '.join(known)}."
-    )
 
 
 def parse_settings(texts: list[str] | None) -> dict[str, Any]:
@@ -184,14 +240,8 @@ def parse_settings(texts: list[str] | None) -> dict[str, Any]:
             raise ValueError(f"--set {text}: write it as name=value, as in n_estimators=50.")
         if name in settings:
             raise ValueError(f"--set {name}: it is set twice.")
-        settings[name] = _parse_value(value)
+        try:
+            settings[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            settings[name] = _CONSTANTS.get(value.lower(), value)
     return settings
-
-
-def _parse_value(text: str) -> Any:
-    if text.lower() in _CONSTANTS:
-        return _CONSTANTS[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text

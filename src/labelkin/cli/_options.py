@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelkin.cli import _methods
+from labelkin.cli._methods import DEFAULT
 
 # Options in the panels "Columns", "Method" and "Output" of ``--help``.
 column_option = partial(typer.Option, rich_help_panel="Columns")
@@ -193,9 +193,8 @@ class MethodOptions:
             help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
             "rakel, clr, cchains, br, …; auto compares several methods within "
             "--time seconds and uses the best.",
-            autocompletion=_methods.complete,
         ),
-    ] = _methods.DEFAULT
+    ] = DEFAULT
     seconds: Annotated[
         float,
         method_option("--time", min=1, help="With --model auto: seconds for comparing methods."),

@@ -2,15 +2,12 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import labelkin
 from labelkin.cli._output import member_progress
-
-if TYPE_CHECKING:
-    from labelkin.evaluation._figures import Figures
 
 
 def command(
@@ -25,56 +22,85 @@ def command(
     Each image (scene) shows one to three handwritten digits; its labels are the digits shown.
     Nothing is downloaded.
     """
+    import numpy as np
     from rich.console import Console
 
     from labelkin import KinEnsembleClassifier, MLkNNClassifier, VPCMEClassifier
-    from labelkin.cli._pictures import draw_scenes
     from labelkin.datasets import load_digit_scenes
-    from labelkin.evaluation._figures import PEOPLE_METRICS, print_figures
+    from labelkin.evaluation import Evaluation
+    from labelkin.metrics._estimators import labels_and_scores
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
     scenes = load_digit_scenes(samples, random_state=seed)
-    n, q = scenes.target.shape
+    X, y = scenes.data, scenes.target
+    train, test = np.flatnonzero(scenes.split == 0), np.flatnonzero(scenes.split == 1)
     console.print(
-        f"[bold]labelkin {labelkin.__version__}[/] · digit scenes: {n:,} images, {q} labels, "
-        f"{scenes.target.sum(axis=1).mean():.1f} labels per image"
+        f"[bold]labelkin {labelkin.__version__}[/] · digit scenes: {len(y):,} images, "
+        f"{y.shape[1]} labels, {y.sum(axis=1).mean():.1f} labels per image"
     )
-    kin = KinEnsembleClassifier(random_state=seed)
-    models = {"ML-kNN": MLkNNClassifier(), "VPCME": VPCMEClassifier(random_state=seed), "Kin": kin}
-    runs = dict(reversed(_fit_and_evaluate(models, scenes).items()))
-    test = scenes.split == 1
-    n = int(test.sum())
-    right = [f"{name} {found['subset_accuracy'][0] * n:.0f}" for name, found in runs.items()]
+    names = tuple(map(str, scenes.label_names))
+    found = Evaluation(X, y, names, splits=[(train, test)], folds=1)
+    models = {
+        "Kin": KinEnsembleClassifier(random_state=seed),
+        "VPCME": VPCMEClassifier(random_state=seed),
+        "ML-kNN": MLkNNClassifier(),
+    }
+    for name, model in models.items():
+        typer.echo(f"fitting {name}")
+        started = time.perf_counter()
+        with member_progress(model, name, hidden=False):
+            model.fit(X[train], y[train])
+        fitted = time.perf_counter()
+        predictions = labels_and_scores(model, X[test])
+        seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
+        found.add(name, name, y[test], *predictions, model, seconds)
+    n = len(test)
+    right = [
+        f"{name} {one.figures['subset_accuracy'][0] * n:.0f}" for name, one in found.results.items()
+    ]
     console.print(f"\n✓ Of {n} test scenes, all digits are right in: {', '.join(right)}\n")
-    print_figures(runs, PEOPLE_METRICS, "on the test scenes", best="Kin")
+    found.print(heading="on the test scenes", per_label=False)
 
     picture = out / "scenes.png"
-    found = kin.predict(scenes.data[test])
-    draw_scenes(scenes.images[test], scenes.target[test], found, "Kin", picture)
+    _draw(scenes.images[test], y[test], found.results["Kin"].labels[0], picture)
     console.print(f"\npicture: {picture} (12 test scenes, true digits and those Kin found)")
     console.print(
         "next:    [bold]labelkin evaluate your.csv --labels a,b,c[/]    (labelkin --help: all)"
     )
 
 
-def _fit_and_evaluate(models: dict[str, Any], scenes: Any) -> "dict[str, Figures]":
-    """Fit each model on the training scenes and evaluate it on the test scenes."""
-    from labelkin.evaluation._figures import PEOPLE_METRICS
-    from labelkin.metrics import evaluate
+def _draw(images: Any, target: Any, labels: Any, path: Path) -> None:
+    """Draw the first twelve scenes, each above its true and predicted digits, to a PNG file.
 
-    train, test = scenes.split == 0, scenes.split == 1
-    runs = {}
-    for name, model in models.items():
-        typer.echo(f"fitting {name}")
-        started = time.perf_counter()
-        with member_progress(model, name, hidden=False):
-            model.fit(scenes.data[train], scenes.target[train])
-        fitted = time.perf_counter()
-        labels = model.predict(scenes.data[test])
-        predicted = time.perf_counter()
-        proba = model.predict_proba(scenes.data[test])
-        figures = evaluate(scenes.target[test], proba, labels, metrics=PEOPLE_METRICS)
-        figures |= {"fit_s": fitted - started, "predict_s": predicted - fitted}
-        runs[name] = {key: [value] for key, value in figures.items()}
-    return runs
+    Those without an error come first.
+    """
+    import numpy as np
+
+    from labelkin._utils.plots import BLUE, ORANGE, new_figure
+
+    figure: Any = new_figure(9, 5.4)
+    axes = figure.subplots(3, 4)
+    errors = (target[: axes.size] != labels[: axes.size]).sum(axis=1)
+    for axis in axes.flat:
+        axis.axis("off")
+    for axis, scene in zip(axes.flat, np.argsort(errors, kind="stable"), strict=False):
+        axis.imshow(images[scene], cmap="gray_r", vmin=0, vmax=1)
+        true, found = (set(np.flatnonzero(one[scene])) for one in (target, labels))
+        style = {"transform": axis.transAxes, "fontsize": 11, "va": "top"}
+        axis.text(0, -0.06, f"true  {' '.join(map(str, sorted(true)))}", color="#555555", **style)
+        axis.text(0, -0.32, "found", color="#555555", **style)
+        # Colours for the colour-blind; signs mark the digits too, for black-and-white prints.
+        for position, digit in enumerate(sorted(true | found)):
+            shown, colour = f"{digit}✓", "#00795A"
+            if digit not in found:
+                shown, colour = f"({digit})✗", BLUE
+            elif digit not in true:
+                shown, colour = f"{digit}✗", ORANGE
+            axis.text(0.24 + 0.19 * position, -0.32, shown, color=colour, weight="bold", **style)
+    share = (target == labels).all(axis=1).mean()
+    title = f"The first {len(errors)} test scenes: digits found by Kin"
+    legend = "3✓ right   (3)✗ missed   3✗ wrong"
+    title += f" (all right in {share:.0%} of all {len(target)})\n{legend}"
+    figure.suptitle(title, fontsize=12)
+    figure.savefig(path, dpi=130)

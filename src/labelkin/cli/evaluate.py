@@ -14,8 +14,7 @@ from labelkin.cli._data import (
     load_saved_model,
     read_training_data,
 )
-from labelkin.cli._decisions import Decision, parse_decision
-from labelkin.cli._methods import DEFAULT, check_device, find_candidates
+from labelkin.cli._methods import DEFAULT, Decision, check_device, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -193,12 +192,12 @@ def compare_candidates(
     n_folds = folds * settings.get("repeats", 1)
     with progress_bar("", len(candidates) * n_folds, hidden=hidden) as update:
         return compare(
-            {one.name: partial(one.make_model, training) for one in candidates},
+            {one.method.name: partial(one.make_model, training) for one in candidates},
             training.X,
             training.y,
             folds=folds,
             label_names=training.labels.names,
-            titles={one.name: one.title for one in candidates},
+            titles={one.method.name: one.method.title for one in candidates},
             seconds=choice.seconds if choice.model == "auto" else None,
             random_state=choice.seed,
             progress=update,

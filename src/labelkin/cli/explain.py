@@ -13,7 +13,7 @@ from labelkin.cli._data import (
     check_model_file,
     load_saved_model,
 )
-from labelkin.cli._decisions import parse_decision
+from labelkin.cli._methods import parse_decision
 from labelkin.cli._output import Notes, check_output, plural, print_json
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._decisions import parse_decision
-from labelkin.cli._methods import Candidate, find_candidates
+from labelkin.cli._methods import Candidate, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -73,14 +72,16 @@ def command(
     # Fit the preparation of the columns and the classifier.
     model = chosen.make_model(training)
     started = time.perf_counter()
-    with member_progress(model.estimator, f"fitting {chosen.title}", hidden=quiet or as_json):
+    with member_progress(
+        model.estimator, f"fitting {chosen.method.title}", hidden=quiet or as_json
+    ):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
 
     # Save the model with all that is needed to read new rows.
     facts: dict[str, Any] = {
-        "model": chosen.name,
+        "model": chosen.method.name,
         "settings": {
             name: value if isinstance(value, bool | int | float | str | None) else repr(value)
             for name, value in chosen.settings.items()
@@ -104,7 +105,7 @@ def command(
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
-        typer.echo(f"written: {out} ({chosen.title}, {cost})")
+        typer.echo(f"written: {out} ({chosen.method.title}, {cost})")
         typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
 
 
@@ -123,4 +124,4 @@ def _choose(
     if not notes.quiet:
         found.print(per_label=False)
         typer.echo(f"best:    {found.best}, {found.reason}")
-    return next(one for one in candidates if one.name == found.best)
+    return next(one for one in candidates if one.method.name == found.best)

@@ -1,20 +1,27 @@
 """``labelkin predict``: labels and probabilities of new rows, in a file or on stdout."""
 
+import io
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
-from labelkin.cli._decisions import parse_decision
-from labelkin.cli._methods import check_device
+from labelkin.cli._methods import check_device, parse_decision
 from labelkin.cli._output import Notes, check_output, print_json, split_names
-from labelkin.cli._predictions import Predictions, output_format
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
     from labelkin.datasets import RawTable
+    from labelkin.tabular import LabelColumns
+
+_FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 EXAMPLES = """Examples:
 
@@ -82,12 +89,6 @@ def command(
             "repeated.",
         ),
     ] = None,
-    separator: Annotated[
-        str | None,
-        options.output_option(
-            help="Separator between the labels of a row; by default that of the training data."
-        ),
-    ] = None,
     expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -102,27 +103,17 @@ def command(
     --json prints one JSON object per row.
     """
     to_stdout = str(out) == "-"
-    if to_stdout:
-        format = "jsonl" if as_json else "csv"
-    else:
-        format = output_format(out)
+    format = ("jsonl" if as_json else "csv") if to_stdout else _find_format(out)
+    if not to_stdout:
         check_output(out, overwrite, inputs=[model, data])
-    if separator == "":
-        raise ValueError("--separator takes at least one character.")
     check_model_file(model)
     check_data_file(data)
     decision = parse_decision(deciding)
     check_device(device)
+    from labelkin.tabular._frames import row_confidence
 
+    # Read the rows, and predict them.
     saved = load_saved_model(model, expected_sha256, device)
-    separator = separator or saved.labels.separator
-    names = list(saved.labels.names)
-    mixed = next((name for name in names if separator in name), None)
-    if format != "jsonl" and mixed is not None:
-        raise ValueError(
-            f"label {mixed!r} contains {separator!r}, the separator of labels; choose another "
-            "with --separator."
-        )
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
@@ -132,27 +123,100 @@ def command(
     kept |= _columns_as_written(table, wanted, "--keep")
     notes.flush()
     labels, scores, _ = saved.predict(X, decision)
+
+    # Write one row per row.
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    predictions = Predictions(kept, names, labels, scores, proba, top, separator, per_label)
+    columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
+    predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
     if to_stdout:
-        predictions.write_text(sys.stdout, format)
+        _write(predictions, sys.stdout, format)
         sys.stdout.flush()
         return
-    predictions.write(out, format)
+    with open_for_writing(out) as file:
+        if format == "parquet":
+            predictions.to_parquet(file, index=False)
+        else:
+            stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            _write(predictions, stream, format)
+            stream.flush()
+            stream.detach()  # the file is closed by open_for_writing
 
     mean = float(labels.sum(axis=1).mean())
     if as_json:
-        facts = {"out": str(out), "rows": len(labels), "labels": names}
+        facts = {"out": str(out), "rows": len(labels), "labels": list(saved.labels.names)}
         print_json({**facts, "labels_per_row": round(mean, 4)})
     elif not quiet:
         typer.echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
 
 
+def _find_format(out: Path) -> str:
+    """Return ``csv``, ``parquet`` or ``jsonl``, by the suffix of the file to write."""
+    suffix = strip_compression(out).suffix.lower()
+    compressed = out.suffix.lower() != suffix
+    if suffix in _FORMATS and not (compressed and suffix == ".parquet"):
+        return _FORMATS[suffix]
+    if out.exists() and not out.is_file():
+        return "csv"  # a pipe or a device has no suffix
+    raise ValueError(
+        f"{out}: the format is unknown from the name; end it in .csv, .parquet or .jsonl."
+    )
+
+
+def _tabulate(
+    columns: dict[str, Any],
+    label_columns: "LabelColumns",
+    labels: "np.ndarray",
+    scores: "np.ndarray",
+    format: str,
+    proba: bool,
+    top: int,
+    per_label: bool,
+) -> "pd.DataFrame":
+    """Return one row per row, with its labels, and the most likely ones or all if wanted.
+
+    Label sets are joined by the separator of the training data, or written as lists if a label
+    contains it. A column that is no label gets a "_" if a label has its name.
+    """
+    import pandas as pd
+
+    names, separator = list(label_columns.names), label_columns.separator
+    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
+    likely, scores = (-scores).argsort(axis=1, kind="stable")[:, :top], scores.round(6)
+    if format == "jsonl":
+        columns["labels"] = sets
+        if top:
+            columns["top"] = [
+                [{"label": names[j], "probability": p[j]} for j in found]
+                for p, found in zip(scores, likely, strict=True)
+            ]
+        if proba:
+            columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
+        return pd.DataFrame(columns)
+    as_list = any(separator in name for name in names)
+    columns["labels"] = [json.dumps(s) if as_list else separator.join(s) for s in sets]
+    for rank, found in enumerate(likely.T, start=1):
+        columns[f"label_{rank}"] = [names[j] for j in found]
+        columns[f"probability_{rank}"] = [p[j] for p, j in zip(scores, found, strict=True)]
+    own = names if proba or per_label else []
+    table: dict[str, Any] = {}
+    for name, cells in columns.items():
+        while name in own or name in table:
+            name += "_"
+        table[name] = cells
+    return pd.DataFrame(table | dict(zip(own, (scores if proba else labels).T, strict=False)))
+
+
+def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
+    if format == "jsonl":
+        table.to_json(stream, orient="records", lines=True, force_ascii=False)
+    else:
+        table.to_csv(stream, index=False, lineterminator="\n")
+
+
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
     """Return columns of the input as they are written; --keep all means all of them."""
     from labelkin.datasets.formats._columns import find_columns
-    from labelkin.tabular._columns import column_strings
 
     if names and table.names is None:
         raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
@@ -162,5 +226,5 @@ def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dic
     found = {}
     for name in names:
         find_columns([name], known, table.source)
-        found[name] = ["" if cell is None else cell for cell in column_strings(table, name)]
+        found[name] = ["" if cell is None else cell for cell in table.strings(name)]
     return found

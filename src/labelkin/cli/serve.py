@@ -7,7 +7,7 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
-from labelkin.cli._decisions import Decision, parse_decision
+from labelkin.cli._methods import Decision, parse_decision
 
 if TYPE_CHECKING:
     from socket import socket
@@ -62,8 +62,8 @@ def command(
     """Serve a model as a web page, and to programs as JSON.
 
     On the page, type a row or drop a CSV file to see the labels, the confidence and an explanation.
-    Programs send rows to POST /predict; GET /schema and /openapi.json describe how. Nothing is
-    stored, and nothing leaves the machine. Ctrl-C stops the server.
+    Programs send rows to POST /predict; GET /schema describes how. Nothing is stored, and nothing
+    leaves the machine. Ctrl-C stops the server.
     """
     from labelkin._utils.optional import import_optional
 

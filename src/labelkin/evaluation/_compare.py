@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from labelkin._utils.labels import as_matrix, label_names_of
-from labelkin.evaluation._evaluation import Evaluation, MethodResults
+from labelkin.evaluation._evaluation import Evaluation
 from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
@@ -132,15 +132,14 @@ def compare(
                 continue
             title = (titles or {}).get(name, name)
             progress(completed=done, description=title)
-            results = found.results.setdefault(name, MethodResults(title))
             start = time.perf_counter()
             model = fit_part(name, number, train)
             fitted = time.perf_counter()
             predictions = labels_and_scores(model, _safe_indexing(X, test))
             taken = {"fit_s": fitted - start, "predict_s": time.perf_counter() - fitted}
-            results.add(target[test], *predictions, model, found.metrics, taken)
+            found.add(name, title, target[test], *predictions, model, taken)
             if not keep_models:
-                results.models.clear()
+                found.results[name].models.clear()
             done += 1
         now = time.perf_counter()
         if seconds is not None and now - started + (now - began) > seconds:
@@ -195,12 +194,10 @@ def evaluate_model(
         splits=[(everything[:0], everything)],
         folds=1,
     )
-    results = found.results.setdefault(name, MethodResults(name))
-    if predictions is None:
-        results.add(labels, *labels_and_scores(model, X), model, found.metrics, {})
-    else:
-        results.add(labels, *predictions[:2], model, found.metrics, {})
-        results.thresholds = [predictions[2]]
+    predicted, scores = predictions[:2] if predictions else labels_and_scores(model, X)
+    found.add(name, name, labels, predicted, scores, model, {})
+    if predictions is not None:
+        found.results[name].thresholds = [predictions[2]]
     return found
 
 

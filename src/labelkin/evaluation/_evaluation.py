@@ -1,6 +1,6 @@
 """What an evaluation found: figures of methods and labels, in print, as JSON and as a page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
@@ -14,7 +14,9 @@ from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin.evaluation._figures import (
     FEW_ROWS,
+    PEOPLE_METRICS,
     Figures,
+    OutOfSample,
     evaluate_judged,
     label_figures,
     label_table,
@@ -22,7 +24,6 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._growth import MOST_FOLDS, PARTS
-from labelkin.evaluation._predictions import OutOfSample
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 
@@ -40,24 +41,6 @@ class MethodResults:
     scores: list[np.ndarray] = field(default_factory=list)
     thresholds: list[np.ndarray] = field(default_factory=list)
     models: list[Any] = field(default_factory=list)
-
-    def add(
-        self,
-        y: np.ndarray,
-        labels: np.ndarray,
-        scores: np.ndarray,
-        model: Any,
-        metrics: Sequence[str],
-        seconds: dict[str, float],
-    ) -> None:
-        """Add the predictions of a fold by its model."""
-        scores = scores.reshape(labels.shape)  # the scores of one label may have one dimension
-        for key, value in (evaluate_judged(y, scores, labels, metrics) | seconds).items():
-            self.figures.setdefault(key, []).append(float(value))
-        self.labels.append(labels)
-        self.scores.append(scores)
-        self.thresholds.append(label_thresholds(model, labels.shape[1]))
-        self.models.append(model)
 
 
 @dataclass(repr=False)
@@ -85,13 +68,26 @@ class Evaluation:
     X: Any
     y: np.ndarray
     label_names: tuple[str, ...]
-    metrics: list[str]
     splits: list[tuple[np.ndarray, np.ndarray]]
     folds: int
+    metrics: list[str] = field(default_factory=lambda: list(PEOPLE_METRICS))
     settings: dict[str, Any] = field(default_factory=dict)
     results: dict[str, MethodResults] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
+
+    def add(
+        self, name: str, title: str, y: Any, labels: Any, scores: Any, model: Any, seconds: Any
+    ) -> None:
+        """Add the predictions of a fold by a method's model."""
+        one = self.results.setdefault(name, MethodResults(title))
+        scores = scores.reshape(labels.shape)  # the scores of one label may have one dimension
+        for key, value in (evaluate_judged(y, scores, labels, self.metrics) | seconds).items():
+            one.figures.setdefault(key, []).append(float(value))
+        one.labels.append(labels)
+        one.scores.append(scores)
+        one.thresholds.append(label_thresholds(model, labels.shape[1]))
+        one.models.append(model)
 
     @property
     def best(self) -> str:
@@ -188,7 +184,7 @@ class Evaluation:
             facts["skipped"] = self.left_out
         return {
             **facts,
-            "rows_without_labels": self.n_empty,
+            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
                 for name, found in self.results.items()
@@ -199,18 +195,13 @@ class Evaluation:
             "reason": self.reason,
         }
 
-    @property
-    def n_empty(self) -> int:
-        """Number of rows without a label."""
-        return int((~self.y.any(axis=1)).sum())
-
     def remark_on_empty_rows(self) -> str:
         """Return what rows without labels mean for the figures, the empty string without any."""
-        if not self.n_empty:
+        n_empty = int((~self.y.any(axis=1)).sum())
+        if not n_empty:
             return ""
-        share = 100 * self.n_empty / len(self.y)
-        verb = "has" if self.n_empty == 1 else "have"
-        remark = f"{self.n_empty:,} of {len(self.y):,} rows {verb} no label"
+        share = 100 * n_empty / len(self.y)
+        remark = f"{n_empty:,} of {len(self.y):,} rows {'has' if n_empty == 1 else 'have'} no label"
         if "one_error" in self.metrics:
             return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
         return f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
@@ -247,14 +238,9 @@ class Evaluation:
             Where to print; by default the terminal.
         """
         console = console or import_optional("rich.console", "cli").Console(highlight=False)
-        print_figures(
-            {found.title: found.figures for found in self.results.values()},
-            self.metrics,
-            heading or self.heading,
-            best=self.results[self.best].title if len(self.results) > 1 else None,
-            meanings=meanings,
-            console=console,
-        )
+        best = self.results[self.best].title if len(self.results) > 1 else None
+        runs = {found.title: found.figures for found in self.results.values()}
+        print_figures(console, runs, self.metrics, heading or self.heading, best, meanings)
         if per_label is False:
             return
         judged = [label for label in self.per_label if label["rows"] >= FEW_ROWS] or self.per_label

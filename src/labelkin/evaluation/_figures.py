@@ -1,6 +1,8 @@
-"""Figures of methods and of labels, and their tables on the terminal."""
+"""Figures of methods and of labels out of sample, and their tables on the terminal."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from sklearn.metrics import average_precision_score
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import did_you_mean
 from labelkin._utils.optional import import_optional
-from labelkin.evaluation._predictions import OutOfSample
+from labelkin.base import Array
 from labelkin.metrics import METRICS, Metric, evaluate
 
 _STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
@@ -45,6 +47,28 @@ MEANINGS = {
     "precision": "mean precision of the rows",
     "jaccard": "overlap of true and predicted sets",
 }
+
+
+@dataclass(frozen=True)
+class OutOfSample:
+    """Labels and scores of rows, each predicted by a model that was not fitted on the row."""
+
+    label_names: tuple[str, ...]
+    rows: Array  # (n,): positions in the user's table
+    y: Array  # (n, q): true labels, 0 or 1
+    labels: Array  # (n, q): predicted labels
+    scores: Array  # (n, q): probabilities, or other scores by which labels are ranked
+    thresholds: Array  # (q,): predicted above them; NaN where label sets are decided otherwise
+
+    @cached_property
+    def are_probabilities(self) -> bool:
+        """Whether all scores lie between 0 and 1."""
+        return bool(self.scores.min() >= 0 and self.scores.max() <= 1)
+
+    @cached_property
+    def support(self) -> Array:
+        """Number of rows with each label."""
+        return self.y.sum(axis=0, dtype=int)
 
 
 def check_metrics(names: Sequence[str]) -> list[str]:
@@ -102,20 +126,18 @@ def evaluate_judged(
 
 
 def print_figures(
+    console: Any,
     runs: Mapping[str, Figures],
     metrics: Sequence[str],
     heading: str,
-    *,
-    best: str | None = None,
-    meanings: bool = True,
-    console: Any = None,
+    best: str | None,
+    meanings: bool,
 ) -> None:
-    """Print the methods' means and what the metrics mean, on the terminal or a console of rich.
+    """Print the methods' means and what the metrics mean, on a console of rich.
 
     The best value of each metric and the name of the method `best` are bold. Methods that do not
     fit side by side are in several tables; the meanings stand below.
     """
-    console = console or import_optional("rich.console", "cli").Console(highlight=False)
     Text = import_optional("rich.text", "cli").Text
     Table = import_optional("rich.table", "cli").Table
     rows = [["", *(Text(name, "bold" if name == best else "") for name in runs)]]

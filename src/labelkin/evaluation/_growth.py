@@ -1,8 +1,6 @@
-"""How much more rows would help: the learning curve, what it means, and its drawing."""
+"""How much more rows would help: the learning curve, and what it means."""
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +8,7 @@ from scipy import stats
 from sklearn.utils import _safe_indexing
 
 from labelkin.base import Array
+from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import labels_and_scores
 
 if TYPE_CHECKING:
@@ -19,60 +18,11 @@ if TYPE_CHECKING:
 PARTS = (1 / 8, 1 / 4, 1 / 2)
 MOST_FOLDS = 5
 _FEWEST_ROWS = 20
-
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 584, 14, 218  # edges of the curve in its drawing
 _SMALLEST_GAIN = 0.005
 """Gains of micro F1 below this are not worth collecting rows for."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """Micro F1 of test rows by the number of training rows."""
-
-    sizes: list[int]
-    values: Array  # (n_folds, n_sizes)
-
-    def sentence(self) -> str:
-        """Return what the last doubling of the rows means for collecting more of them."""
-        gain, margin = _mean_and_margin(self.values[:, -1] - self.values[:, -2])
-        low, high = gain - margin, gain + margin
-        if low > _SMALLEST_GAIN / 2 and gain >= _SMALLEST_GAIN:
-            verdict = "would help"
-        elif high < 2 * _SMALLEST_GAIN:
-            verdict = "would hardly help"
-        else:
-            verdict = "may help"
-        return (
-            f"More rows {verdict}: from {self.sizes[-2]:,} to {self.sizes[-1]:,} training rows, "
-            f"micro F1 changed by {100 * gain:+.1f} points "
-            f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f})."
-        )
-
-    def draw(self) -> dict[str, Any]:
-        """Return places of the curve in a drawing of 600 × 260, sizes on a log scale."""
-        mean, margin = _mean_and_margin(self.values)
-        low, high = np.clip(mean - margin, 0, 1), np.clip(mean + margin, 0, 1)
-        step = 0.1 if high.max() - low.min() <= 0.5 else 0.2
-        bottom = step * math.floor(low.min() / step)
-        top = max(step * math.ceil(high.max() / step), bottom + step)
-        place = np.log(np.divide(self.sizes, self.sizes[0]))
-        x = np.round(_LEFT + (_RIGHT - _LEFT) * place / place[-1], 1)
-
-        def y(value: Any) -> Any:
-            return np.round(_BOTTOM - (_BOTTOM - _TOP) * (value - bottom) / (top - bottom), 1)
-
-        columns = (x, y(mean), y(low), y(high), self.sizes, mean)
-        names = ("x", "y", "low", "high", "size", "value")
-        points = [dict(zip(names, one, strict=True)) for one in zip(*columns, strict=True)]
-        ticks = np.arange(bottom, top + step / 2, step)
-        return {
-            "points": points,
-            "line": " ".join(f"{p['x']},{p['y']}" for p in points),
-            "ticks": [(y(tick), round(100 * tick)) for tick in ticks],
-        }
-
-
-def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> Growth | None:
+def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> dict[str, Any] | None:
     """Return the learning curve of the best method, by models of parts of the training rows.
 
     A part holds the first of the training rows in a random order, so that larger parts contain
@@ -84,27 +34,47 @@ def measure_growth(found: "Evaluation", progress: Callable[..., None]) -> Growth
     splits = found.splits[: min(found.folds, len(best), MOST_FOLDS)]
     n_train = min(len(train) for train, _ in splits)
     sizes = [size for part in PARTS if (size := round(part * n_train)) >= _FEWEST_ROWS]
-    seed = found.settings["seed"]
     values = np.full((len(splits), len(sizes) + 1), np.nan)
     for number, (train, test) in enumerate(splits):
-        order = np.random.default_rng(seed + number).permutation(train)
+        order = np.random.default_rng(found.settings["seed"] + number).permutation(train)
         X, y = _safe_indexing(found.X, test), found.y[test]
         for place, size in enumerate(sizes):
             progress(completed=number * len(sizes) + place, description="learning curve")
             try:
                 model = found.fit_part(found.best, number, order[:size])
-                values[number, place] = _micro_f1(y, labels_and_scores(model, X)[0])
+                values[number, place] = METRICS["micro_f1"](y, labels_and_scores(model, X)[0])
             except ValueError:  # too few rows for this method or its decision
                 continue
-        values[number, -1] = _micro_f1(y, best[number])
+        values[number, -1] = METRICS["micro_f1"](y, best[number])
     usable = np.flatnonzero(~np.isnan(values).any(axis=0))
     if len(usable) < 2 or len(splits) < 2:
         return None
-    return Growth([[*sizes, n_train][i] for i in usable], values[:, usable])
+    return describe_growth([[*sizes, n_train][i] for i in usable], values[:, usable])
 
 
-def _micro_f1(y: Array, labels: Array) -> float:
-    return float(2 * (y * labels).sum() / max(y.sum() + labels.sum(), 1))
+def describe_growth(sizes: list[int], values: Array) -> dict[str, Any]:
+    """Return what the last doubling of the rows means, and the points of the learning curve.
+
+    `values`, of shape (n_folds, n_sizes), is the micro F1 of test rows by the number of training
+    rows.
+    """
+    gain, margin = _mean_and_margin(values[:, -1] - values[:, -2])
+    low, high = gain - margin, gain + margin
+    if low > _SMALLEST_GAIN / 2 and gain >= _SMALLEST_GAIN:
+        verdict = "would help"
+    elif high < 2 * _SMALLEST_GAIN:
+        verdict = "would hardly help"
+    else:
+        verdict = "may help"
+    sentence = (
+        f"More rows {verdict}: from {sizes[-2]:,} to {sizes[-1]:,} training rows, "
+        f"micro F1 changed by {100 * gain:+.1f} points "
+        f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f})."
+    )
+    return {
+        "sentence": sentence,
+        "points": list(zip(sizes, *map(np.ndarray.tolist, _mean_and_margin(values)), strict=True)),
+    }
 
 
 def _mean_and_margin(values: Array) -> tuple[Any, Any]:

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import _safe_indexing
 
 from labelkin._utils.names import abbreviate
 from labelkin.base import Array
-from labelkin.evaluation._predictions import OutOfSample
+from labelkin.evaluation._figures import OutOfSample
 from labelkin.explain._explain import explain
 
 if TYPE_CHECKING:
@@ -115,12 +116,12 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
 
     Of the rows that should have a label, the share `ASSUMED` is taken to lack it, and as many
     others to have it wrongly. By Bayes' rule the odds that a label is wrong are then `ASSUMED`
-    times those of `odds_against`. A doubtful label has its row, counted from 1, its number,
+    times those of `odds_against`. A doubtful label has its row, counted from 1, its name,
     whether it is given, its predicted probability, and the probability that it is wrong, `doubt`.
     """
     if not found.are_probabilities:
         return [], 0
-    odds = ASSUMED * odds_against(found.y, found.pooled_scores, found.y.mean(axis=0))
+    odds = ASSUMED * odds_against(found.y, _correct(found), found.y.mean(axis=0))
     doubt = odds / (1 + odds)
     count = int((doubt > 0.5).sum())
     order = np.argsort(-doubt, axis=None, kind="stable")[:count]
@@ -133,10 +134,26 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
             suspects.append(
                 {
                     "row": int(found.rows[i]) + 1,
-                    "label": int(j),
+                    "label": abbreviate(found.label_names[j], NAME),
                     "given": bool(found.y[i, j]),
                     "probability": float(found.scores[i, j]),
                     "doubt": float(doubt[i, j]),
                 }
             )
     return suspects, count
+
+
+def _correct(found: OutOfSample) -> Array:
+    """Return probabilities corrected where they are too certain, all labels together.
+
+    A nondecreasing curve from probabilities to observed shares is fitted to all pairs of a row and
+    a label, so that a single pair has hardly any influence on it. Of a probability and the curve's
+    value, the one nearer to one half is taken. Both are kept away from 0 and 1 by as much as the
+    number of pairs allows to tell.
+    """
+    smallest = 1 / (found.scores.size + 2)
+    curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest)
+    fitted = curve.fit_transform(found.scores.ravel(), found.y.ravel().astype(float))
+    fitted = np.clip(fitted, smallest, 1 - smallest).reshape(found.scores.shape)
+    given = np.clip(found.scores, smallest, 1 - smallest)
+    return np.where(np.abs(fitted - 0.5) < np.abs(given - 0.5), fitted, given)

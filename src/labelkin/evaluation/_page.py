@@ -7,27 +7,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import labelkin
 from labelkin._utils.names import abbreviate, plural
 from labelkin._utils.optional import installed_version
 from labelkin._utils.pages import render_page
+from labelkin.base import Array
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     MEANINGS,
+    OutOfSample,
     format_summary,
     label_figures,
     summarise,
 )
-from labelkin.evaluation._fingerprint import fingerprint
 from labelkin.evaluation._growth import measure_growth
 from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
-from labelkin.evaluation._predictions import (
-    OutOfSample,
-    find_together,
-    label_curves,
-    sparkline,
-    threshold_grid,
-)
 from labelkin.explain._explain import describe_row, find_vectorizers
 from labelkin.metrics import METRICS
 
@@ -36,8 +32,11 @@ if TYPE_CHECKING:
 
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
-_TOGETHER = 20
 _SUSPECTS = 30
+# Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie; and bins.
+_TAIL = [0.001, 0.002, 0.005]
+_STEPS = [0.0, *_TAIL, *(i / 100 for i in range(1, 100)), *(1 - x for x in reversed(_TAIL))]
+_BINS = 10
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
 
 
@@ -56,57 +55,44 @@ def render_report(
     title = "the data" if source is None else Path(source).name
     growth = measure_growth(found, progress)
     once = found.predictions(found.folds)
-    best = found.results[found.best]
+    best, metrics = found.results[found.best], [METRICS[key] for key in found.metrics]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
     describe = describe_row(found.X, vectorizers, WORDS)
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
-    names = [abbreviate(name, NAME) for name in once.label_names]
-    cross_validated = found.fit_part is not None
-    n_folds = min(found.folds, found.n_done)
-    how = f"in cross-validation on {n_folds} folds" if cross_validated else f"on {title}"
-    growth_note = (
-        "There are too few rows to measure a learning curve."
-        if cross_validated
-        else "A learning curve needs models of fewer rows: labelkin evaluate on the training data, "
-        "without a model, shows it."
-    )
     methods = [
         {
             "title": one.title,
-            "figures": [
-                format_summary(summarise(one.figures[key]), METRICS[key]) for key in found.metrics
-            ],
+            "figures": [format_summary(summarise(one.figures[m.name]), m) for m in metrics],
             "is_best": name == found.best,
         }
         for name, one in found.results.items()
     ]
+    mean = {"mean": summarise(best.figures[metrics[0].name])["mean"]}
+    value = format_summary(mean, metrics[0]) + " %" * metrics[0].percent
+    folds = f"in cross-validation on {min(found.folds, found.n_done)} folds"
+    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
     return render_page(
         "labelkin.evaluation",
         "evaluation",
         "cli",
         version=labelkin.__version__,
         title=abbreviate(title, WORDS),
-        headline=_headline(found, how),
-        notes=[*notes, *_remarks(found, once)],
-        metrics=[
-            (f"{METRICS[key].title}{', %' * METRICS[key].percent}", MEANINGS.get(key, ""))
-            for key in found.metrics
-        ],
+        headline=f"{best.title}: {metrics[0].title} {value} "
+        f"{folds if found.fit_part else f'on {title}'} ({size})",
+        notes=[*notes, *(f"{note}." for note in [found.remark_on_empty_rows()] if note)],
+        n_few=int((once.support < FEW_ROWS).sum()),
+        few_rows=FEW_ROWS,
+        n_labels=len(found.label_names),
+        metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
         methods=methods,
-        best=next(one for one in methods if one["is_best"]),
-        n_labels=len(names),
+        best=next(one["figures"] for one in methods if one["is_best"]),
         labels=labels,
         curves=curves,
-        together=find_together(once, _TOGETHER),
-        names=names,
         growth=growth,
-        growth_note=growth_note,
+        cross_validated=found.fit_part is not None,
         mistakes=explain_mistakes(found, once, describe),
-        suspects=[
-            {**one, "label": names[one["label"]], "words": describe(one["row"] - 1).strip('"')}
-            for one in suspects
-        ],
+        suspects=[{**one, "words": describe(one["row"] - 1).strip('"')} for one in suspects],
         n_suspects=n_suspects,
         assumed=ASSUMED,
         are_probabilities=once.are_probabilities,
@@ -116,33 +102,6 @@ def render_report(
         ],
         command=next_command,
     )
-
-
-def _headline(found: "Evaluation", how: str) -> str:
-    """Return the result in one sentence."""
-    best, metric = found.results[found.best], METRICS[found.metrics[0]]
-    mean = summarise(best.figures[found.metrics[0]])["mean"]
-    value = format_summary({"mean": mean}, metric) + " %" * metric.percent
-    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
-    return f"{best.title}: {metric.title} {value} {how} ({size})"
-
-
-def _remarks(found: "Evaluation", once: OutOfSample) -> list[str]:
-    """Return remarks on the data and the figures, one sentence each."""
-    empty = found.remark_on_empty_rows()
-    remarks = [f"{empty}."] if empty else []
-    few, n_labels = int((once.support < FEW_ROWS).sum()), len(once.label_names)
-    if few:
-        have = "1 label has" if few == 1 else f"{few:,} labels have"
-        remarks.append(
-            f"{have} fewer than {FEW_ROWS} rows: their figures are rough, and they come last."
-        )
-    if n_labels > _LABELS:
-        remarks.append(
-            f"Of {n_labels:,} labels the {_LABELS} most frequent are shown below; the figures "
-            "above are of all."
-        )
-    return remarks
 
 
 def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -156,7 +115,7 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
         if row["label"] in frequent:
             j, name = position[row["label"]], abbreviate(row["label"], NAME)
             curves = label_curves(once.y[:, j], once.scores[:, j], grid, are_probabilities)
-            table.append({**row, "label": name, "spark": sparkline(curves)})
+            table.append({**row, "label": name})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
             drawn.append({**names, **curves})
     pooled = label_curves(once.y.ravel(), once.scores.ravel(), grid, are_probabilities)
@@ -169,6 +128,32 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     }
 
 
+def threshold_grid(found: OutOfSample) -> Array:
+    """Return the thresholds a reader can choose, in increasing order."""
+    if found.are_probabilities:
+        return np.round(_STEPS, 3)
+    return np.unique(np.quantile(found.scores, np.linspace(0, 1, len(_STEPS))))
+
+
+def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
+    """Return what the curves of a label are drawn from, as values that JSON can hold.
+
+    `y` and `scores` have one entry per row. ``hits`` and ``wrong`` count the rows above each
+    threshold of `grid` that have the label and that do not; ``bins`` holds mean probability in
+    thousandths, rows with the label, and rows.
+    """
+    parts = [np.sort(scores[y.astype(bool) == has]) for has in (True, False)]
+    hits, wrong = (len(p) - np.searchsorted(p, grid, side="right") for p in parts)
+    bins: list[list[int]] = []
+    if are_probabilities:
+        place = np.minimum((scores * _BINS).astype(int), _BINS - 1)
+        rows, total, positives = (np.bincount(place, w, _BINS) for w in (None, scores, y))
+        used = np.flatnonzero(rows)
+        means = np.round(1000 * total[used] / rows[used])
+        bins = np.column_stack([means, positives[used], rows[used]]).astype(int).tolist()
+    return {"rows": len(parts[0]), "hits": hits.tolist(), "wrong": wrong.tolist(), "bins": bins}
+
+
 def _model_card(
     found: "Evaluation", source: Any, schema: Any, command: str | None
 ) -> list[tuple[str, str]]:
@@ -177,7 +162,6 @@ def _model_card(
     `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
     """
     y, best, settings = found.y, found.results[found.best], found.settings
-    digest = sha256("".join(fingerprint(found.X)).encode()).hexdigest()
     card = [("data", Path(source).name)] if source else []
     if schema is not None:
         kinds: dict[str, list[str]] = {}
@@ -187,18 +171,13 @@ def _model_card(
         card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
     if source and Path(source).is_file():
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
-    card += [
-        ("rows", f"{len(y):,}"),
-        ("labels", f"{y.shape[1]:,}, {y.sum(axis=1).mean():.2f} per row"),
-        ("fingerprint of the rows", digest[:16]),
-    ]
+    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {y.mean(0).sum():.2f} per row")]
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model
-        name = "" if found.best == best.title else f" ({found.best})"
         parameters = model.get_params(deep=False).items()
         card += [
-            ("method", f"{best.title}{name}, {type(model).__name__}"),
+            ("method", f"{best.title}, {type(model).__name__}"),
             ("settings", ", ".join(f"{key}={value!r}" for key, value in parameters)),
         ]
     if settings:
@@ -207,12 +186,10 @@ def _model_card(
         if settings["repeats"] > 1:
             how += f", {settings['repeats']} repetitions (the curves and rows are of the first)"
         card += [("evaluation", how), ("seed", str(settings["seed"]))]
-    versions = {name: installed_version(name) for name in _PACKAGES}
-    listed = [f"Python {platform.python_version()}"]
-    listed += [f"{name} {version}" for name, version in versions.items() if version]
+    versions = [f"{name} {version}" for name in _PACKAGES if (version := installed_version(name))]
     return [
         *card,
         ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
-        ("versions", ", ".join(listed)),
+        ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
         *([("command", command)] if command else []),
     ]

@@ -177,38 +177,10 @@ def _check_categories(encoder: Any) -> None:
 def _check_rows(counts: Any) -> None:
     """Check that there are labels of every row that a search can find."""
     search = counts.search
-    if hasattr(search, "order"):  # an approximate search finds what its order holds
-        order = np.asarray(search.order)
-        _check_equal(counts, sorted(order.tolist()), list(range(counts.Y.shape[0])))
-    else:
-        _check_equal(counts, search.n_rows, counts.Y.shape[0])
+    n_rows = counts.Y.shape[0]
+    _check_equal(counts, (search.X.shape[0], np.shape(search.squared_norms)), (n_rows, (n_rows,)))
     if not 0 <= search.n_neighbors <= counts.Y.shape[0]:
         raise ValueError("a neighbour search has more neighbours than rows")
-
-
-def _check_row_space(search: Any) -> None:
-    """Check that the arrays of a search in the row space fit together."""
-    space, p = search.space, len(search.frame.order)
-    _check_equal(space, space.n_coordinates, p)
-    if space.factor is not None:
-        _check_equal(space, (sparse.issparse(space.X), len(space.factor)), (True, search.n_rows))
-    else:
-        width = space.basis.shape[1] if sparse.issparse(space.X) else p
-        _check_equal(space, space.X.shape[1], width)
-    _check_equal(search, np.shape(search.squared_norms), (search.n_rows,))
-    _check_equal(search, np.shape(np.zeros(p) if search.centre is None else search.centre), (p,))
-    if search.first_equal is not None:
-        first = np.asarray(search.first_equal)
-        _check_equal(search, (first.shape, first.dtype.kind), ((search.n_rows,), "i"))
-        _check_equal(search, bool((first.min() >= 0) & (first.max() < search.n_rows)), True)
-
-
-def _check_frame(frame: Any) -> None:
-    """Check that the order of coordinates is one, and that the ratios are of all the others."""
-    order, ratios = np.asarray(frame.order), np.asarray(frame.ratios)
-    _check_equal(frame, (order.dtype.kind, ratios.dtype.kind), ("i", "f"))
-    _check_equal(frame, sorted(order.tolist()), list(range(len(order))))
-    _check_equal(frame, (ratios.ndim, sum(ratios.shape)), (2, len(order)))
 
 
 # What the state of a table's schema and of its labels may hold, tuples as lists.
@@ -250,8 +222,6 @@ INVARIANTS: dict[str, Callable[[Any], None]] = {
     "sklearn.ensemble._forest.BaseForest": _check_forest,
     "sklearn.feature_extraction.text.CountVectorizer": _check_words,
     "sklearn.preprocessing._encoders.OneHotEncoder": _check_categories,
-    "labelkin.ensemble._row_space.Frame": _check_frame,
-    "labelkin.ensemble._row_space.RowSpaceSearch": _check_row_space,
     "labelkin.neighbors._counts.NeighborCounts": _check_rows,
     "labelkin.persistence._packing.PackedTrees": _check_packed,
     "labelkin.tabular._labels.LabelColumns": lambda labels: _check_state(labels, _LABELS),

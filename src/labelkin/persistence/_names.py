@@ -14,10 +14,7 @@ import labelkin
 PARTS = {
     "calibration.SlopeCalibration": "labelkin.calibration._curves.SlopeCalibration",
     "decisions.LabelDecision": "labelkin.decisions._label_decision.LabelDecision",
-    "ensemble.Frame": "labelkin.ensemble._row_space.Frame",
-    "ensemble.RowSpace": "labelkin.ensemble._row_space.RowSpace",
     "ensemble.RowSpaceProjection": "labelkin.ensemble._row_space.RowSpaceProjection",
-    "ensemble.RowSpaceSearch": "labelkin.ensemble._row_space.RowSpaceSearch",
     "kernel.DirectKernelRidge": "labelkin.kernel._direct.DirectKernelRidge",
     "kernel.KernelRidge": "labelkin.kernel._regression.KernelRidge",
     "kin.Combination": "labelkin.kin._combination.Combination",
@@ -33,7 +30,6 @@ PARTS = {
     "kin.Topics": "labelkin.kin._views.Topics",
     "kin.TreesLearner": "labelkin.kin._learners.TreesLearner",
     "kin.Words": "labelkin.kin._views.Words",
-    "neighbors.ApproximateSearch": "labelkin.neighbors._approximate.ApproximateSearch",
     "neighbors.ExactSearch": "labelkin.neighbors._exact.ExactSearch",
     "neighbors.NeighborCounts": "labelkin.neighbors._counts.NeighborCounts",
     "persistence.PackedTrees": "labelkin.persistence._packing.PackedTrees",

@@ -10,11 +10,16 @@ from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
-from labelkin.serve._documents import openapi, request_schema
 from labelkin.serve._guard import Guard
 from labelkin.serve._service import BadRows, Limits, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
+_STRINGS = ("text", "date")  # kinds of columns whose values are strings
+_FILES = {
+    "/": ("serve.html", "text/html"),
+    "/serve.css": ("serve.css", "text/css"),
+    "/serve.js": ("serve.js", "text/javascript"),
+}
 
 
 class _Refused(BadRows):
@@ -39,32 +44,24 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     limits = limits or Limits()
     model = service.describe()
-    documents = {
-        "/schema": {
-            **model,
-            "request": request_schema(model, limits),
-            "limits": {
-                "bytes": limits.bytes,
-                "rows": limits.rows,
-                "explained_rows": limits.explained,
-                "seconds": limits.seconds,
-            },
+    schema = {
+        **model,
+        "request": _request_schema(model, limits),
+        "limits": {
+            "bytes": limits.bytes,
+            "rows": limits.rows,
+            "explained_rows": limits.explained,
+            "seconds": limits.seconds,
         },
-        "/openapi.json": openapi(model, limits),
-        "/health": {"status": "ok"},
     }
-    files = {
-        "/": ("serve.html", "text/html"),
-        "/serve.css": ("serve.css", "text/css"),
-        "/serve.js": ("serve.js", "text/javascript"),
-    }
+    documents = {"/schema": schema, "/health": {"status": "ok"}}
     computing = _Computing(service, limits)
 
     async def document(request: Request) -> Response:
         return JSONResponse(documents[request.url.path])
 
     async def file(request: Request) -> Response:
-        name, kind = files[request.url.path]
+        name, kind = _FILES[request.url.path]
         content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
         return Response(content, media_type=kind)
 
@@ -76,7 +73,10 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
             async with asyncio.timeout(limits.seconds):
                 body = await _read_body(request, limits)
                 if kind == "text/csv":
-                    explain: list[int] | bool = _numbers(request.query_params.get("explain", ""))
+                    listed = request.query_params.get("explain", "").split(",")
+                    if not all(part.isdecimal() for part in filter(None, listed)):
+                        raise BadRows("explain is a list of row numbers, separated by commas.")
+                    explain: list[int] | bool = [int(part) for part in listed if part]
                     rows = await computing.run(partial(service.read_csv, body), explain)
                 else:
                     records, explain = _parse(body)
@@ -106,13 +106,40 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     app = Starlette(
         routes=[
             *(Route(path, document) for path in documents),
-            *(Route(path, file) for path in files),
+            *(Route(path, file) for path in _FILES),
             Route("/predict", predict, methods=["POST"]),
         ],
         exception_handlers=dict.fromkeys(kinds, answer),
         lifespan=lifespan,
     )
     return Guard(app, hosts)  # around all, so that errors have its headers too
+
+
+def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
+    """Return the JSON schema of the body of ``POST /predict``."""
+    n = model["n_features"]
+    row: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
+    row |= {"minItems": n, "maxItems": n}
+    if model["columns"] is not None:
+        columns = {
+            one["name"]: {"type": ["number"] * (one["kind"] not in _STRINGS) + ["string", "null"]}
+            for one in model["columns"]
+        }
+        text = "Columns of the training data; a missing value is null, others are ignored."
+        row = {"type": "object", "properties": columns, "description": text}
+    numbers = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+    explain = {
+        "description": "Numbers of the rows to explain, counted from 1; true: all.",
+        "anyOf": [{"type": "boolean"}, numbers | {"maxItems": limits.explained}],
+        "default": False,
+    }
+    rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
+    return {
+        "type": "object",
+        "properties": {"rows": rows, "explain": explain},
+        "required": ["rows"],
+        "additionalProperties": False,
+    }
 
 
 class _Computing:
@@ -161,15 +188,11 @@ class _Computing:
 
 async def _read_body(request: Any, limits: Limits) -> bytes:
     """Return the body; it is not read further than its limit of size allows."""
-    too_large = _Refused(413, f"The rows take more than {limits.megabytes:g} MB; send fewer.")
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limits.bytes:
-        raise too_large
     body = bytearray()
     async for chunk in request.stream():
         body.extend(chunk)
         if len(body) > limits.bytes:
-            raise too_large
+            raise _Refused(413, f"The rows take more than {limits.megabytes:g} MB; send fewer.")
     return bytes(body)
 
 
@@ -192,10 +215,3 @@ def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
     if not (isinstance(explain, bool) or listed):
         raise BadRows("explain is true, false, or a list of row numbers.")
     return value["rows"], explain
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",") if part]
-    except ValueError:
-        raise BadRows("explain is a list of row numbers, separated by commas.") from None

@@ -190,11 +190,6 @@
   one("tool").hidden = false;
   choose(0);
 
-  // ------------------------------------------------------- labels that occur together
-  document.querySelector(".heat")?.addEventListener("click", (event) => {
-    if (event.target.title) one("pair").textContent = `${event.target.title}.`;
-  });
-
   // ------------------------------------------------------------- the table of labels
   const number = (cell) => (cell.dataset.value === undefined ? NaN : Number(cell.dataset.value));
   for (const button of all("button.sort")) {
