@@ -1,4 +1,3 @@
-# ruff: noqa: F401
 """Data at the boundary: the rows and labels that the algorithms compute with.
 
 Validation (`labelkin.base`) turns what the user gives into `Rows` and `Labels`; algorithms use
@@ -15,6 +14,8 @@ The class `Rows` documents what both have. Rows lie in blocks: one in memory, ma
 
 `Labels` are the (n, q) label matrix, dense or sparse, with the weights of the samples.
 """
+
+# ruff: noqa: F401
 
 from labelkin.rows._arrays import (
     HOST,
