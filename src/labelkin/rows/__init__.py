@@ -30,6 +30,7 @@ from labelkin.rows._arrays import (
     concatenate,
     diagonal,
     eigh_positive,
+    first_of_equals,
     inverse_cholesky,
     is_accelerator,
     is_device_array,
