@@ -40,9 +40,19 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
         _discard_stdout()
         return 1
     if isinstance(error, OSError):
-        return _report_os_error(error)
+        failed = error.errno in _FAILURES
+        if failed and not error.filename:  # only stdout has no name
+            _discard_stdout()
+        text = (error.strerror if failed else None) or str(error)
+        named = f"{error.filename}: {error.strerror}" if error.filename else text
+        return _print_error(named, 1 if failed else 2)
     if isinstance(error, (ValueError, ImportError)):
-        return _print_error(_name_options(error, options), 2)
+        message = _KIND.sub(r"--\2 \1", rename_arguments(error, options))
+        known = {"columns", *options}
+        others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
+        if others:
+            message += f" ({' and '.join(others)} can be passed in Python only)"
+        return _print_error(message, 2)
     if isinstance(error, MemoryError):
         return _print_error(f"not enough memory ({error}).".replace(" ()", ""), 1)
     # Typer may carry its own copy of click, so a usage error is recognised by its attributes.
@@ -71,26 +81,6 @@ def warnings_as_notes(quiet: bool) -> Iterator[None]:
             warnings.simplefilter("default", UserWarning)
         warnings.showwarning = show
         yield
-
-
-def _report_os_error(error: OSError) -> int:
-    failed = error.errno in _FAILURES
-    if error.filename:
-        return _print_error(f"{error.filename}: {error.strerror}", 1 if failed else 2)
-    if failed:  # only stdout has no name
-        _discard_stdout()
-        return _print_error(error.strerror or str(error), 1)
-    return _print_error(str(error), 2)
-
-
-def _name_options(error: Exception, options: Mapping[str, str]) -> str:
-    """Return an error's message with the library's arguments as options of the command."""
-    message = _KIND.sub(r"--\2 \1", rename_arguments(error, options))
-    known = {"columns", *options}
-    others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
-    if others:
-        message += f" ({' and '.join(others)} can be passed in Python only)"
-    return message
 
 
 def _print_error(text: str, code: int) -> int:

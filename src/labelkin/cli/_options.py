@@ -60,21 +60,8 @@ Overwrite = Annotated[
 ]
 
 
-class Missing(StrEnum):
-    """Treatments of missing values."""
-
-    impute = "impute"
-    refuse = "refuse"
-
-
-class Scale(StrEnum):
-    """Scalings of numeric columns."""
-
-    auto = "auto"
-    none = "none"
-    robust = "robust"
-    standard = "standard"
-    minmax = "minmax"
+Missing = StrEnum("Missing", ["impute", "refuse"])
+Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
 @dataclass(frozen=True)
