@@ -16,6 +16,10 @@ import typer
 from labelkin._utils.names import plural as plural
 
 
+class Interrupted(Exception):
+    """The user interrupted a command that has a line of its own to print."""
+
+
 class Notes:
     """Remarks on stderr, one line each, unless quiet."""
 

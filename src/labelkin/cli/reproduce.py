@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin._utils.names import plural
-from labelkin.cli._errors import Interrupted
-from labelkin.cli._output import Notes, shell_line, split_names
+from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
