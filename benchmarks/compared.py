@@ -21,10 +21,9 @@ from _holdout import flattery_findings, flattery_table
 
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.drawing import save
 from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.overall import overall_table
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.ranks import overall_table
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results, read_results
@@ -74,6 +73,8 @@ def not_run(comparison):
     group = GROUPS["holdout" if comparison.is_holdout else "frontier"]
     absent = [method_title(name) for name in group.methods if name not in comparison.methods]
     absent += [name for name in group.datasets if name not in comparison.datasets]
+    means = comparison.means(MEASURES["average_precision"])
+    absent += [f"{method_title(m)} on {d}" for m in means for d in means.index[means[m].isna()]]
     return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
 
 
@@ -85,7 +86,7 @@ def diagrams(comparison, folder):
     for name in ("cells", "datasets"):
         figure = figures.draw_overall(comparison, by_dataset=name == "datasets")
         if figure is not None:
-            save(figure, folder, f"{group}_{name}")
+            figures.save(figure, folder, f"{group}_{name}")
             title = f"Average ranks over {name}; bars join what the test cannot tell apart"
             lines.append(f"![{title}]({folder.name}/{group}_{name}.png)")
     return lines
@@ -96,12 +97,12 @@ def compare(recorded):
     return Comparison.of(finished(check_results(recorded.results)), None, components=None)
 
 
-def page(recorded, baseline, folder, folds=None):
+def page(recorded, folder, folds=None):
     """Return the page; `folds` are the results by folds that published test rows stand beside."""
     comparison = compare(recorded)
     title = "The comparison beyond the paper"
     parts = [f"# {title}" + (", on published test rows" if comparison.is_holdout else "")]
-    table = overall_table(comparison.ranked, baseline)
+    table = overall_table(comparison.ranked)
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
     parts += findings.overall_findings(comparison.ranked)
@@ -116,7 +117,7 @@ def page(recorded, baseline, folder, folds=None):
     parts.append(table.to_markdown())
     if folder:
         parts += ["## Critical differences", *diagrams(comparison.ranked, folder)]
-    if gaps := [*not_run(comparison), *findings.gaps(comparison)]:
+    if gaps := not_run(comparison):
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
@@ -137,11 +138,10 @@ def main():
     parser.add_argument("--out", type=Path, help="write there instead of to the screen")
     parser.add_argument("--figures", type=Path, help="write diagrams there, beside --out")
     parser.add_argument("--folds", type=Path, help="results by folds, to set test rows beside")
-    parser.add_argument("--baseline", default="krr", help="method whose leads are shown")
     options = parser.parse_args()
     recorded = together([read_results(path) for path in options.results])
     folds = compare(read_results(options.folds)) if options.folds else None
-    text = page(recorded, options.baseline, options.figures, folds)
+    text = page(recorded, options.figures, folds)
     if options.csv:
         recorded.results.to_csv(options.csv, index=False)
     if options.out:

@@ -25,7 +25,7 @@ import numpy as np
 from _common import PAPER, folds, gpu, labelled_rows, load, machine, seconds, wait
 
 from labelkin import VPCMEClassifier
-from labelkin.projection._scatter import TrainingRows, laplacian
+from labelkin.projection._pairwise import TrainingRows, laplacian
 from labelkin.rows import (
     array_api_dispatch,
     itemsize,

@@ -99,7 +99,7 @@ def cell(name, repeat, fold, method, members, device):
 
 def eigen_size(name):
     """Return the size of a dataset's eigendecompositions: its features, or its rank if less."""
-    from labelkin.projection._scatter import TrainingRows
+    from labelkin.projection._pairwise import TrainingRows
 
     X, _ = load(name)
     return TrainingRows(X).rows.shape[1]

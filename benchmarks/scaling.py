@@ -1,18 +1,15 @@
 """Time and peak memory of VPCME against the number of rows, features, labels and members.
 
     python benchmarks/scaling.py [--device cpu|cuda] [--float32] [--rows 1000 ... 100000]
-    python benchmarks/scaling.py --approximate [--rows 10000 ... 1000000] [--repeats 3]
     python benchmarks/scaling.py --thousand-labels [--float32] [--members 10]
     python benchmarks/scaling.py --device cuda --million [--rows 1000000] [--members 30]
 
 The labels depend on the rows, by a linear rule and noise. The first form varies one size at a
 time and prints a table in markdown, with the exponents fitted to all sizes and to the larger
 half, where fixed costs matter less: time ~ n^e.
-``--approximate`` varies the rows only, with the approximate index, on rows of 20 directions and
-a little noise, seconds per member: of the search for neighbours, and of the rest (draw, projection
-and counts), the least of some runs. ``--thousand-labels`` fits 100,000 × 100 rows with 1,000
-labels, ten to a row; the aim is ten minutes and 4 GB on two cores. ``--million`` fits
-1,000,000 × 256 rows with 50 labels and predicts 10,000; the aim is ten minutes on a GPU.
+``--thousand-labels`` fits 100,000 × 100 rows with 1,000 labels, ten to a row; the aim is ten
+minutes and 4 GB on two cores. ``--million`` fits 1,000,000 × 256 rows with 50 labels and predicts
+10,000; the aim is ten minutes on a GPU.
 
 On the CPU every case has a process of its own. *wall* is the time by the clock, *CPU* that of
 all threads, which other programs disturb less. Memory is what the fit adds to the data and the
@@ -34,9 +31,7 @@ from functools import partial
 import numpy as np
 from _common import gpu, labelled_rows, machine, seconds, wait
 
-import labelkin.neighbors._search
-from labelkin import MLkNNClassifier, VPCMEClassifier
-from labelkin.neighbors._approximate import ApproximateSearch
+from labelkin import VPCMEClassifier
 from labelkin.rows import array_api_dispatch, move_to_device
 
 BASE = {"rows": 4000, "features": 100, "labels": 20, "members": 5}
@@ -81,50 +76,15 @@ def rare_labels(n, features, labels, dtype, seed=0):
     return X, Y
 
 
-def latent_rows(n, features, labels, dtype, latent=20):
-    """Return rows of few directions and a little noise, which suit an approximate index."""
-    rng = np.random.default_rng(0)
-    # Before the rows: these are the same, however many rows there are.
-    directions = rng.standard_normal((latent, features), dtype=dtype)
-    rule = rng.standard_normal((features, labels), dtype=dtype)
-    X = rng.standard_normal((n, latent), dtype=dtype) @ directions
-    Y = (X @ rule > 8).astype(np.uint8)
-    X += dtype(0.3) * rng.standard_normal((n, features), dtype=dtype)
-    return X, Y
-
-
-class TimedSearch(ApproximateSearch):
-    """The approximate index, and what it takes in a fit: seconds by the clock and of the CPU."""
-
-    def __init__(self, *args, **settings):
-        self.taken = np.zeros(2)
-        self._timed(super().__init__, *args, **settings)
-
-    def query(self, Q=None, n_jobs=None):
-        """Find neighbours; timed in a fit, where the queries are the training rows."""
-        if Q is not None:
-            return super().query(Q, n_jobs)
-        return self._timed(super().query, None, n_jobs)
-
-    def _timed(self, function, *args, **settings):
-        started = np.array([time.perf_counter(), time.process_time()])
-        answer = function(*args, **settings)
-        self.taken += np.array([time.perf_counter(), time.process_time()]) - started
-        return answer
-
-
 def measure(device, dtype, rows, features, labels, members, queries=1000, kind="plain"):
     """Return seconds of a fit and of a prediction, GB before and at the peak, and more."""
     if kind == "plain":
         X, Y = labelled_rows(rows + queries, features, labels)
     else:
-        make = {"rare": rare_labels, "latent": latent_rows}[kind]
-        X, Y = make(rows + queries, features, labels, np.dtype(dtype).type)
+        X, Y = rare_labels(rows + queries, features, labels, np.dtype(dtype).type)
     X, _ = move_to_device(X.astype(dtype, copy=False), None, device)
     train, test = X[:rows, :], X[rows:, :]
-    base = MLkNNClassifier(neighbors="approximate" if kind == "latent" else "exact")
-    model = VPCMEClassifier(base, n_estimators=members, random_state=0)
-    labelkin.neighbors._search.ApproximateSearch = TimedSearch
+    model = VPCMEClassifier(n_estimators=members, random_state=0)
 
     def fit():
         model.fit(train, Y[:rows])
@@ -142,19 +102,13 @@ def measure(device, dtype, rows, features, labels, members, queries=1000, kind="
     most = peak(device)
     predicting, found = seconds(predict)
     right = float((found == move_to_device(Y[rows:], None, device)[0]).sum())
-    recall = [getattr(e, "recall_", 1.0) for e in model.estimators_]
-    searches = [e._counts.search for e in model.estimators_]
-    searching = sum(getattr(search, "taken", np.zeros(2)) for search in searches).tolist()
     return {
-        "search": searching[0],
-        "search cpu": searching[1],
         "wall": fitting,
         "cpu": processor,
         "predict": predicting,
         "before": before,
         "peak": most,
         "right": right,
-        "recall": float(np.mean(recall)),
     }
 
 
@@ -174,16 +128,15 @@ def exponent(sizes, values):
 
 def table(size, values, measure_one):
     """Measure and print one varied size, line by line."""
-    print(f"\n| {size} | fit wall s | fit CPU s | predict s | memory GB | recall |")
-    print("|---:|---:|---:|---:|---:|---:|")
+    print(f"\n| {size} | fit wall s | fit CPU s | predict s | memory GB |")
+    print("|---:|---:|---:|---:|---:|")
     results = []
     for value in values:
         r = measure_one(value)
         results.append(r)
         memory = f"{r['peak'] - r['before']:.2f} ({r['peak']:.2f})"
         print(
-            f"| {value:,} | {r['wall']:.2f} | {r['cpu']:.2f} | {r['predict']:.2f} | {memory} "
-            f"| {r['recall']:.3f} |",
+            f"| {value:,} | {r['wall']:.2f} | {r['cpu']:.2f} | {r['predict']:.2f} | {memory} |",
             flush=True,
         )
     if len(values) == 1:
@@ -194,7 +147,7 @@ def table(size, values, measure_one):
     for name, part in ("exponent", slice(None)), ("of the larger half", slice(larger, None)):
         slopes = [exponent(values[part], column[part]) for column in columns]
         line = " | ".join(f"{slope:.2f}" for slope in slopes)
-        print(f"| *{name}* | {line} | |", flush=True)
+        print(f"| *{name}* | {line} |", flush=True)
 
 
 def vary(device, dtype, size, value):
@@ -209,28 +162,6 @@ def sweep(options, dtype):
     print("otherwise " + ", ".join(f"{value:,} {name}" for name, value in BASE.items()))
     for size, values in varied.items():
         table(size, values, partial(vary, options.device, dtype, size))
-
-
-def approximate(options):
-    rows = options.rows or [10_000, 30_000, 100_000, 300_000, 1_000_000]
-    print("100 features, 20 latent, 10 labels, one member, float32, the approximate index")
-    sizes = {"features": 100, "labels": 10, "members": 1, "kind": "latent"}
-    names = ["fit", "search", "rest", "fit CPU", "search CPU", "rest CPU", "predict", "GB"]
-    print(f"\n| rows | {' | '.join(names)} | recall |")
-    print("|---:" * (len(names) + 2) + "|")
-    lines = []
-    for n in rows:
-        runs = [measured("cpu", "float32", rows=n, **sizes) for _ in range(options.repeats)]
-        r = {name: min(run[name] for run in runs) for name in runs[0]}
-        wall, cpu = r["search"], r["search cpu"]
-        line = [r["wall"], wall, r["wall"] - wall, r["cpu"], cpu, r["cpu"] - cpu, r["predict"]]
-        lines.append([*line, r["peak"] - r["before"]])
-        cells = " | ".join(f"{value:.2f}" for value in lines[-1])
-        print(f"| {n:,} | {cells} | {r['recall']:.3f} |", flush=True)
-    for name, part in ("all sizes", slice(None)), ("the last three", slice(-3, None)):
-        if len(rows) > 1:
-            slopes = [exponent(rows[part], column[part]) for column in np.transpose(lines)]
-            print(f"| *exponent, {name}* | {' | '.join(f'{e:.2f}' for e in slopes)} | |")
 
 
 def single(options, dtype, rows, features, labels, queries, kind="plain"):
@@ -250,10 +181,8 @@ def main():
     parser.add_argument("--float32", action="store_true")
     parser.add_argument("--million", action="store_true")
     parser.add_argument("--thousand-labels", action="store_true")
-    parser.add_argument("--approximate", action="store_true")
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--members", type=int)
-    parser.add_argument("--repeats", type=int, default=3, help="with --approximate")
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
@@ -271,8 +200,6 @@ def main():
             options.members = options.members or 10
             rows = options.rows[0] if options.rows else 100_000
             single(options, dtype, rows, 100, 1000, 1000, "rare")
-        elif options.approximate:
-            approximate(options)
         else:
             sweep(options, dtype)
 

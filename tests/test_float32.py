@@ -5,7 +5,7 @@ import pytest
 
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors._exact import ExactSearch
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._pairwise import TrainingRows
 from support.resources import peak_memory
 
 N, K = 20_000, 150

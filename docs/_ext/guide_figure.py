@@ -22,7 +22,7 @@ from docutils.parsers.rst import directives
 from figures._common import PAPER
 from sphinx.util.docutils import SphinxDirective
 
-from labelkin.experiments.report.drawing import STYLE, inline_svg, save
+from labelkin.experiments.report.figures import STYLE, inline_svg, save
 
 
 class GuideFigure(SphinxDirective):

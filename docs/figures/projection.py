@@ -4,7 +4,7 @@ import numpy as np
 
 from figures._common import BLUE, GREY, INK, ORANGE, new_figure, scenes
 from labelkin import PairwiseConstraintProjection
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._pairwise import TrainingRows
 
 
 def draw():

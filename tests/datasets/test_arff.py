@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from labelkin.datasets import FormatError, read_arff, read_npz, write_arff
+from labelkin.datasets import FormatError, read, read_table, write
 from support.damaged import cpu_limit
 from support.data import DATA, needs_data
 from support.datasets import assert_same, dense
@@ -16,7 +16,7 @@ from support.resources import peak_memory
 def arff(tmp_path, text, name="small.arff", **options):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
-    return read_arff(path, **options)
+    return read(path, **options)
 
 
 def error(tmp_path, text, name="small.arff", **options):
@@ -32,14 +32,14 @@ def error(tmp_path, text, name="small.arff", **options):
 
 
 def real(kind, name, **options):
-    return read_arff(DATA / "arff" / kind / f"{name}.arff.gz", **options)
+    return read(DATA / "arff" / kind / f"{name}.arff.gz", **options)
 
 
 @needs_data
 @pytest.mark.parametrize("name", ["yeast", "enron", "genbase", "medical"])
 def test_mulan_files_equal_the_npz(name):
     got = real("mulan", name, drop="protein" if name == "genbase" else ())
-    expected = read_npz(DATA / f"{name}.npz")
+    expected = read(DATA / f"{name}.npz")
     assert_same(got, expected.data, expected.target)
     assert got.feature_names == expected.feature_names
     assert got.label_names == expected.label_names
@@ -50,7 +50,7 @@ def test_mulan_files_equal_the_npz(name):
 @needs_data
 def test_mulan_scene_parts_find_their_common_xml():
     train, test = real("mulan", "scene-train"), real("mulan", "scene-test")
-    expected = read_npz(DATA / "scene.npz")
+    expected = read(DATA / "scene.npz")
     np.testing.assert_array_equal(np.vstack([train.data, test.data]), dense(expected.data))
     np.testing.assert_array_equal(np.vstack([train.target, test.target]), expected.target)
 
@@ -60,7 +60,7 @@ def test_mulan_scene_parts_find_their_common_xml():
 @pytest.mark.parametrize("name", ["yeast", "enron", "medical"])
 def test_mulan_parts_equal_the_npz_as_multisets(name, part):
     got = real("mulan", f"{name}-{part}")
-    whole = read_npz(DATA / f"{name}.npz")
+    whole = read(DATA / f"{name}.npz")
     rows = whole.split == ("train", "test").index(part)
     expected = np.hstack([dense(whole.data)[rows], whole.target[rows]])
     both = np.hstack([dense(got.data), got.target])
@@ -70,7 +70,7 @@ def test_mulan_parts_equal_the_npz_as_multisets(name, part):
 @needs_data
 @pytest.mark.parametrize(("name", "mulan"), [("Enron", "enron"), ("Scene", "scene")])
 def test_meka_files_equal_the_npz(name, mulan):
-    got, expected = real("meka", name), read_npz(DATA / f"{mulan}.npz")
+    got, expected = real("meka", name), read(DATA / f"{mulan}.npz")
     by_name = {feature: at for at, feature in enumerate(got.feature_names)}
     order = [by_name.get(feature, at) for at, feature in enumerate(expected.feature_names)]
     np.testing.assert_array_equal(dense(got.data)[:, order], dense(expected.data))
@@ -80,14 +80,14 @@ def test_meka_files_equal_the_npz(name, mulan):
 
 @needs_data
 def test_meka_yeast_holds_the_npz_rows():
-    got, expected = real("meka", "Yeast"), read_npz(DATA / "yeast.npz")
+    got, expected = real("meka", "Yeast"), read(DATA / "yeast.npz")
     left, right = (np.hstack([b.data, b.target]) for b in (got, expected))
     np.testing.assert_array_equal(*(m[np.lexsort(m.T)] for m in (left, right)))
 
 
 @needs_data
 def test_solar_flare_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match=r"solar_flare.*line 3: label 'c-class'.*binary labels"):
+    with pytest.raises(ValueError, match=r"solar_flare.*: label 'c-class'.*binary labels"):
         real("meka", "solar_flare")
 
 
@@ -123,7 +123,6 @@ def test_quotes_escapes_missing_and_labels_anywhere(tmp_path):
     expected = [[-0.0015, 0, 1, nan], [nan, 1, 0, 3], [7, 3, 1, 4], [1, nan, 0, 0.5]]
     np.testing.assert_array_equal(got.data, expected)
     np.testing.assert_array_equal(got.target, [[1, 1], [0, 0], [1, 0], [0, 1]])
-    assert got.DESCR == "about\nthis file"
 
 
 def test_sparse_rows(tmp_path):
@@ -188,7 +187,7 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("1,2,1\n\n1,two,1\n", "line 8: attribute 'b': 'two' is not a number"),
         ("1,1_0,1\n", "line 6: attribute 'b': '1_0' is not a number"),
         ("1,2,2\n", "line 6: attribute 'y': '2' is not one of its declared values '0, 1'"),
-        ("1,2,0\n1,2,?\n", "line 7: label 'y' is missing (?); it must be 0 or 1"),
+        ("1,2,0\n1,2,?\n", "label 'y' is missing in data row 2; it must be 0 or 1"),
         ("1,,1\n", "line 6: no value can be read at ',1'"),
         ("1,2,'1\n", 'line 6: no value can be read at "\'1"'),
         ("1,2,1\n{0 1}\n", "line 7: a sparse row among dense ones"),
@@ -202,7 +201,7 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("{1 1,0 2,1 0}\n", "line 6: index 1 occurs twice"),
         ("{0 1,1}\n", "line 6: 'index value' expected at '1'"),
         ("{0 1,}\n", "line 6: no value can be read at ''"),
-        ("{0 1,2 ?}\n", "line 6: label 'y' is missing"),
+        ("{0 1,2 ?}\n", "label 'y' is missing in data row 1"),
         ("{0 x}\n", "line 6: attribute 'a': 'x' is not a number"),
         (b"1,\xff,1\n", "line 6: attribute 'b': 'ÿ' is not a number"),
         ("1,\0,1\n", "this is not text (it holds NUL characters)"),
@@ -232,13 +231,13 @@ def test_bad_rows_name_their_line(tmp_path, rows, message):
             "@attribute a numeric\n@attribute b real\n@attribute 'a' real\n@data\n",
             "line 3: two attributes are named 'a'",
         ),
-        ("@attribute a numeric\n@attribute y {0,1}\n@data\n", "the label attributes are unknown"),
+        ("@attribute a numeric\n@attribute y {0,1}\n@data\n", "the label columns are unknown"),
         ("@relation 'x: -C 2'\n@attribute a real\n@attribute y {0,1}\n@data\n", "2 label columns"),
         ("@relation 'x: -C 0'\n@attribute a real\n@attribute y {0,1}\n@data\n", "0 label columns"),
         ("@relation 'x: -C -1'\n@attribute a string\n@attribute y {0,1}\n@data\n",
-         "line 2: attribute 'a' is of type string, neither numeric nor nominal; leave"),
+         "column 'a' holds text, not numbers; encode the column as numbers, or leave it out"),
         ("@relation 'x: -C -1'\n@attribute a real\n@attribute y {a,b}\n@data\n",
-         "line 3: label 'y' takes the values 'a, b'"),
+         "label 'y' takes the values 'a, b'"),
     ],
 )  # fmt: skip
 def test_bad_heads(tmp_path, head, message):
@@ -299,10 +298,43 @@ def test_xml_wins_over_c_and_the_arff_gives_the_order(tmp_path):
     assert arff(tmp_path, text, "x.arff", xml=tmp_path / "set.xml").label_names == ["b", "c"]
     assert arff(tmp_path, text, "set.arff", labels="a").label_names == ["a"]
     (tmp_path / "set.xml").write_text(XML + '<label name="d"/></labels>')
-    assert "no attribute 'd', which set.xml lists" in error(tmp_path, text, "set.arff")
+    assert "no column 'd'" in error(tmp_path, text, "set.arff")
     every = XML + "".join(f'<label name="{n}"/>' for n in "abc") + "</labels>"
     (tmp_path / "set.xml").write_text(every)
-    assert "lists every attribute" in error(tmp_path, text, "set.arff")
+    assert "no feature column is left" in error(tmp_path, text, "set.arff")
+
+
+def test_text_and_nominal_values_are_columns_of_a_table(tmp_path):
+    pytest.importorskip("pandas")
+    text = """@relation 't: -C -1'
+@attribute plot string
+@attribute day date 'yyyy-MM-dd'
+@attribute kind {short,long}
+@attribute seen {no,yes}
+@attribute y {0,1}
+@data
+"""
+    rows = ["'a cop, a gang',2020-01-31,long,yes,1", "?,'',short,no,0", "'a cop, a gang',?,?,?,1"]
+    (tmp_path / "t.arff").write_text(text + "\n".join(rows))
+    found = read_table(tmp_path / "t.arff")
+    assert found.strings("plot").tolist() == ["a cop, a gang", None, "a cop, a gang"]
+    assert found.strings("day").tolist() == ["2020-01-31", "", None]
+    assert found.strings("kind").tolist() == ["long", "short", None]
+    np.testing.assert_array_equal(found.numbers("seen"), [1, 0, np.nan])
+    (tmp_path / "s.arff").write_text(text + "{0 'a gang',2 long,4 1}\n{}\n")
+    found = read_table(tmp_path / "s.arff")
+    assert found.strings("plot").tolist() == ["a gang", ""]
+    assert found.strings("kind").tolist() == ["long", "short"]
+
+
+def test_sparse_rows_that_take_much_memory(tmp_path, monkeypatch):
+    """An empty row means the first value of every column, which may be 1."""
+    head = "@relation r\n" + "".join(f"@attribute a{i} {{1,0}}\n" for i in range(1000))
+    path = tmp_path / "b.arff"
+    path.write_text(head + "@data\n" + "{}\n" * 1000)
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "4000000")
+    with pytest.raises(FormatError, match="unpacks to more than 4 MiB"):
+        read(path, labels=1)
 
 
 # --- rows with and without quotes, generated -----------------------------------------------
@@ -354,8 +386,8 @@ def test_large_sparse_file_stays_sparse(tmp_path):
     text += "".join(f"{{{i % 2} 1,{2 + i % d} 0.5,{d} {i + 1}}}\n" for i in range(n))
     path = tmp_path / "big.arff"
     path.write_text(text)
-    assert peak_memory(read_arff, path) < 30e6
-    got = read_arff(path)
+    assert peak_memory(read, path) < 30e6
+    got = read(path)
     assert got.data.shape == (n, d)
     assert got.data.nnz == 2 * n
 
@@ -363,20 +395,11 @@ def test_large_sparse_file_stays_sparse(tmp_path):
 # --- writing ------------------------------------------------------------------------------
 
 
-def test_write_meka_needs_no_xml(tmp_path):
-    path = tmp_path / "m.arff.bz2"
-    write_arff(path, [[1.0, 2.0]], [[0, 1]], meka=True, relation="my data")
-    assert [p.name for p in tmp_path.iterdir()] == ["m.arff.bz2"]
-    got = read_arff(path)
-    assert (got.label_names, got.feature_names) == (["y1", "y2"], ["x1", "x2"])
-    assert got.DESCR == "my data: -C 2"
-
-
 def test_write_takes_dataframes(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"p": [1.0, 2.0], "q": [3.0, np.nan]})
-    write_arff(tmp_path / "f.arff", frame, pandas.DataFrame({"l": [1, 0]}))
-    got = read_arff(tmp_path / "f.arff")
+    write(tmp_path / "f.arff", frame, pandas.DataFrame({"l": [1, 0]}))
+    got = read(tmp_path / "f.arff")
     assert (got.feature_names, got.label_names) == (["p", "q"], ["l"])
     assert_same(got, frame, [[1], [0]])
 
@@ -399,5 +422,5 @@ def test_write_takes_dataframes(tmp_path):
 )
 def test_nothing_is_written_for_bad_content(tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
-        write_arff(tmp_path / "a.arff", **arguments)
+        write(tmp_path / "a.arff", **arguments)
     assert not list(tmp_path.iterdir())

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, read_csv, write_parquet
+from labelkin.datasets import FormatError, read
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow.parquet")
 def table(tmp_path, text, **options):
     path = tmp_path / "films.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_csv(path, **options)
+    return read(path, **options)
 
 
 def test_csv(tmp_path):
@@ -64,8 +64,8 @@ def test_numbers_round_as_float_does(tmp_path):
         ("a,y\n1,1\n", 2, "2 label columns are requested, but the file has 2 columns"),
         ("a,y\n1,2\n", "y", "label 'y' holds 2 in data row 1; it must be 0 or 1"),
         ("a,y\n1,0\n2,\n", "y", "label 'y' is missing in data row 2"),
-        ("a,y\nx,1\n", "y", "column 'a' holds string values such as 'x', not numbers; encode"),
-        ("a,y\n2020-01-01,1\n", "y", "column 'a' holds string values such as '2020-01-01'"),
+        ("a,y\nx,1\n", "y", "column 'a' holds 'x' in row 1, not a number; encode"),
+        ("a,y\n2020-01-01,1\n", "y", "column 'a' holds '2020-01-01' in row 1"),
         ("a,y,a\n1,1,1\n", "y", "line 1: two columns are named 'a'"),
         (
             "a,y\n1,1\n1\n",
@@ -102,9 +102,9 @@ def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
-        read_csv(tmp_path / "x.csv", labels="y")
+        read(tmp_path / "x.csv", labels="y")
     with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
-        write_parquet(tmp_path / "x.parquet", [[1.0]], [[1]])
+        read(tmp_path / "x.parquet", labels="y")
 
 
 def test_csv_in_another_encoding(tmp_path):
@@ -123,4 +123,4 @@ def test_a_short_header_of_many_columns(tmp_path, monkeypatch):
     path.write_text('\n"a\nb",' + ",".join(f"c{i}" for i in range(2000)) + "\n")
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "1000000")
     with pytest.raises(FormatError, match="a table of 2,001 columns unpacks to more than 1 MiB"):
-        read_csv(path, labels="c1")
+        read(path, labels="c1")

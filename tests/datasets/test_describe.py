@@ -1,4 +1,4 @@
-"""`describe` against hand-made cases, published figures, and its own plots."""
+"""`describe` against hand-made cases and published figures."""
 
 import json
 import math
@@ -8,12 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from labelkin.datasets import (
-    describe,
-    plot_label_cooccurrence,
-    plot_label_set_sizes,
-    save_plots,
-)
+from labelkin.datasets import describe
 from support.data import DATA, needs_data
 
 # Counts 4, 2, 1, 0, so IRLbl is 1, 2, 4, inf.
@@ -150,43 +145,3 @@ def test_published_imbalance(name, mean_ir, scumble):
         found = describe(stored["Y"])
     assert round(found.mean_ir, 3) == mean_ir
     assert round(found.scumble, 3) == scumble
-
-
-def test_cooccurrence_shares():
-    figure = plot_label_cooccurrence(Y, label_names=["a", "b", "c", "$d"], title="toy")
-    axes = figure.axes[0]
-    share = np.ma.filled(axes.images[0].get_array(), np.nan)
-    nan = np.nan
-    expected = [[nan, 0.5, 0.25, 0], [1, nan, 0, 0], [1, 0, nan, 0], [nan, nan, nan, nan]]
-    np.testing.assert_array_equal(share, expected)
-    assert [t.get_text() for t in axes.get_yticklabels()][:2] == ["a (4)", "b (2)"]
-    assert axes.get_title().startswith("toy: ")
-
-
-def test_set_sizes_bars():
-    axes = plot_label_set_sizes(Y).axes[0]
-    assert [bar.get_height() for bar in axes.patches[:3]] == [1, 1, 3]
-
-
-def test_many_labels_are_cut_and_said():
-    rng = np.random.default_rng(0)
-    many = (rng.random((300, 120)) < 0.05).astype(int)
-    axes = plot_label_cooccurrence(many).axes[0]
-    assert axes.images[0].get_array().shape == (80, 80)
-    assert "80 most frequent of 120" in axes.get_title()
-
-
-def test_plots_are_written(tmp_path):
-    paths = save_plots(sp.csr_matrix(Y), tmp_path / "new" / "folder", title="a/b c")
-    assert sorted(p.name for p in paths) == [
-        "a_b_c-cooccurrence.png",
-        "a_b_c-cooccurrence.svg",
-        "a_b_c-set-sizes.png",
-        "a_b_c-set-sizes.svg",
-    ]
-    for path in paths:
-        start = path.read_bytes()[:200]
-        assert start.startswith(b"\x89PNG") if path.suffix == ".png" else b"<?xml" in start
-    with pytest.raises(ValueError, match="only 0 and 1"):
-        save_plots([[2]], tmp_path / "never")
-    assert not (tmp_path / "never").exists()

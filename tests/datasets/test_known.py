@@ -29,8 +29,7 @@ from labelkin.datasets import (
     describe,
     find_dataset,
     load_dataset,
-    read_arff,
-    read_npz,
+    read,
 )
 from labelkin.datasets.known._fetch import fetch
 from support.data import DATA, needs_data
@@ -70,7 +69,7 @@ def table_2(bunch):
 
 def test_the_papers_twelve_and_more():
     assert dataset_names(paper=True) == list(TABLE_2)
-    common = {"emotions", "birds", "cal500", "corel5k", "bibtex", "tmc2007-500", "delicious"}
+    common = {"emotions", "birds", "cal500", "corel5k", "bibtex", "delicious"}
     assert common | {"mediamill", "flags"} <= set(dataset_names(paper=False))
     assert len(dataset_names()) == len(set(dataset_names())) > 20
 
@@ -83,21 +82,20 @@ def test_every_entry_is_whole(name):
     assert info.origin
     assert info.licence
     assert {"instances", "features", "labels"} <= set(info.statistics)
-    assert bool(info.files) != bool(info.openml)
+    assert info.files
     roles = [file.role for file in info.files]
     assert len(roles) == len(set(roles))
     for file in info.files:
         assert all(url.startswith("https://") for url in file.urls)
-        assert file.sha256 is None or len(bytes.fromhex(file.sha256)) == 32
+        assert len(bytes.fromhex(file.sha256)) == 32
     arff = [file for file in info.files if file.name.endswith(".arff")]
     if arff:
         assert ("labels" in roles) != bool(info.labels_last)
         assert "all" in roles or {"train", "test"} <= set(roles)
     if info.paper:
-        assert all(file.sha256 for file in info.files)
         assert tuple(info.statistics.values()) == TABLE_2[name]
     assert name in info.description
-    assert info.source.startswith(("https://github.com/", "https://www.openml.org/d/"))
+    assert info.source.startswith("https://github.com/")
 
 
 @needs_arff
@@ -113,7 +111,7 @@ def test_unknown_names():
         load_dataset("yaest")
     with pytest.raises(ValueError, match=r"No dataset is called 'zzzzzz'\. `labelkin"):
         load_dataset("zzzzzz")
-    assert dataset_info("TMC2007_500").name == "tmc2007-500"
+    assert dataset_info(" Cal500").name == "cal500"
 
 
 # --- data on disk -----------------------------------------------------------------------
@@ -141,7 +139,7 @@ def test_table_2_from_the_original_arff(name):
     for role in roles:
         stem = name if role == "all" else f"{name}-{role}"
         xml = folder / f"{name}.xml.gz"
-        parts.append(read_arff(folder / f"{stem}.arff.gz", xml=xml, drop=info.drop))
+        parts.append(read(folder / f"{stem}.arff.gz", xml=xml, drop=info.drop))
     X = sp.vstack([sp.csr_array(part.data) for part in parts]).toarray()
     Y = np.vstack([part.target for part in parts])
     figures = describe(Y, X).table2().values()
@@ -384,27 +382,20 @@ def test_cut_connection(server, no_cache, tmp_path):
     assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
 
 
-def test_without_a_known_sum_only_if_trusted(server, no_cache, tmp_path):
-    server.files["tiny.arff"] = (
-        b"@relation 't: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n@attribute x numeric\n"
-        b"@attribute z numeric\n@data\n1,0,1,0\n0,0,0,2\n1,1,3,0\n"
+def test_the_last_attributes_are_labels(server, no_cache, tmp_path):
+    content = server.files["tiny.arff"] = (
+        b"@relation t\n@attribute x numeric\n@attribute c {r,g,b}\n@attribute a {0,1}\n"
+        b"@attribute b {0,1}\n@data\n1,r,1,0\n0,b,0,0\n3,g,1,1\n"
     )
-    info = dataclasses.replace(tiny(server, urls=("tiny.arff",), sha256=None), rows="all")
-    message = refused(info, ValueError, "no checksum is known for tiny.arff", tmp_path)
-    assert "labelkin datasets fetch tiny --trust" in message
-    assert server.asked == []
-    with pytest.warns(UserWarning, match=r"tiny\.arff; .*expected statistics, no more"):
-        bunch = load_dataset(info, data_home=tmp_path, trust=True)
-    assert bunch.target.shape == (3, 2)
-    load_dataset(info, data_home=tmp_path)  # it is on disk now
-
-
-@pytest.mark.filterwarnings("ignore:tiny. no checksum is known")
-def test_a_matlab_file_without_a_known_sum_is_never_read(server, no_cache, tmp_path):
-    info = tiny(server, sha256=None)
-    with pytest.raises(ValueError, match=r"tiny\.mat is read only if its sha256 is known"):
-        load_dataset(info, data_home=tmp_path, trust=True)
-    assert server.asked == []
+    info = tiny(server, urls=("tiny.arff",), sha256=hashlib.sha256(content).hexdigest())
+    info = dataclasses.replace(info, rows="all", labels_last=2)
+    bunch = load_dataset(info, data_home=tmp_path)
+    np.testing.assert_array_equal(bunch.target, [[1, 0], [0, 0], [1, 1]])
+    np.testing.assert_array_equal(_dense(bunch.data), [[1, 0], [0, 2], [3, 1]])
+    np.testing.assert_array_equal(bunch.feature_n_values, [0, 3])
+    assert list(bunch.label_names) == ["a", "b"]
+    with pytest.raises(ValueError, match="tiny has no published partition"):
+        load_dataset(info, data_home=tmp_path, subset="train")
 
 
 def test_wrong_sum(server, no_cache, tmp_path):
@@ -526,7 +517,7 @@ def test_two_processes_at_once(server, tmp_path):
     assert answers == ["[[1, 0], [0, 0], [1, 1]]\n"] * 2
     assert contents(tmp_path) == ["tiny.npz"]
     assert len(server.asked) == 2
-    assert read_npz(tmp_path / "tiny.npz").data.shape == (4, 2)
+    assert read(tmp_path / "tiny.npz").data.shape == (4, 2)
 
 
 @needs_arff
@@ -543,7 +534,7 @@ def test_real_files_from_a_server(name, no_cache, tmp_path):
         info = dataclasses.replace(info, files=files)
         load_dataset(info, data_home=tmp_path)
     assert contents(tmp_path) == [f"{name}.npz"]
-    fetched, stored = read_npz(tmp_path / f"{name}.npz"), read_npz(DATA / f"{name}.npz")
+    fetched, stored = read(tmp_path / f"{name}.npz"), read(DATA / f"{name}.npz")
     np.testing.assert_array_equal(_dense(fetched.data), _dense(stored.data))
     np.testing.assert_array_equal(fetched.target, stored.target)
     np.testing.assert_array_equal(fetched.feature_n_values, stored.feature_n_values)
@@ -564,7 +555,7 @@ def _keys(bunch, rows):
 @needs_data
 @pytest.mark.parametrize("transposed", [True, False])
 def test_yahoo_from_a_matlab_file(no_cache, tmp_path, transposed):
-    stored = read_npz(DATA / "arts.npz")
+    stored = read(DATA / "arts.npz")
     content = {}
     for part, name in enumerate(("train", "test")):
         Y = np.where(stored.target[stored.split == part] > 0, 1.0, -1.0)
@@ -581,74 +572,3 @@ def test_yahoo_from_a_matlab_file(no_cache, tmp_path, transposed):
     np.testing.assert_array_equal(bunch.target, stored.target)
     np.testing.assert_array_equal(bunch.split, stored.split)
     assert bunch.label_names is None
-
-
-def test_openml(no_cache, tmp_path, monkeypatch):
-    """`fetch_openml` talks to a server that answers as OpenML's does."""
-    arff = (
-        b"@relation toy\n@attribute x1 numeric\n@attribute c {r,g,b}\n"
-        b"@attribute l1 {FALSE,TRUE}\n@attribute l2 {FALSE,TRUE}\n@data\n"
-        b"1.5,g,TRUE,FALSE\n0,r,TRUE,TRUE\n-2,b,FALSE,FALSE\n"
-    )
-    about = {
-        "id": "9",
-        "name": "toy",
-        "version": "1",
-        "description": "",
-        "format": "ARFF",
-        "file_id": "77",
-        "status": "active",
-        "default_target_attribute": "l1,l2",
-        "md5_checksum": hashlib.md5(arff).hexdigest(),
-    }
-    kinds = {"x1": "numeric", "c": "nominal", "l1": "nominal", "l2": "nominal"}
-    features = [
-        {
-            "index": str(i),
-            "name": name,
-            "data_type": kind,
-            "is_target": str(name.startswith("l")).lower(),
-            "is_ignore": "false",
-            "is_row_identifier": "false",
-            "number_of_missing_values": "0",
-        }
-        for i, (name, kind) in enumerate(kinds.items())
-    ]
-    files = {
-        "api/v1/json/data/9": json.dumps({"data_set_description": about}).encode(),
-        "api/v1/json/data/features/9": json.dumps(
-            {"data_features": {"feature": features}}
-        ).encode(),
-        "api/v1/json/data/qualities/9": json.dumps(
-            {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": "3"}]}}
-        ).encode(),
-        "data/v1/download/77/toy.arff": arff,
-        "data/v1/download/77": arff,
-    }
-    figures = {"instances": 3, "features": 2, "labels": 2, "distinct": 3, "cardinality": 1.0}
-    info = dataclasses.replace(TINY, rows="all", openml=9, statistics=figures)
-    with serving(files) as server:
-        about["url"] = server.url("data/v1/download/77/toy.arff")
-        files["api/v1/json/data/9"] = json.dumps({"data_set_description": about}).encode()
-        for name, path in (("INFO", ""), ("FEATURES", "features/"), ("QUALITIES", "qualities/")):
-            address = server.url(f"api/v1/json/data/{path}") + "{}"
-            monkeypatch.setattr(f"sklearn.datasets._openml._DATA_{name}", address)
-        # Up to scikit-learn 1.6 the addresses are paths behind a prefix.
-        monkeypatch.setattr("sklearn.datasets._openml._OPENML_PREFIX", "", raising=False)
-        download = server.url("data/v1/download/") + "{}"
-        monkeypatch.setattr("sklearn.datasets._openml._DATA_FILE", download, raising=False)
-        with pytest.warns(UserWarning, match="number 9 of OpenML"):
-            bunch = load_dataset(info, data_home=tmp_path, trust=True)
-    np.testing.assert_array_equal(bunch.target, [[1, 0], [1, 1], [0, 0]])
-    assert list(bunch.feature_names) == ["x1", "c"]
-    assert list(bunch.label_names) == ["l1", "l2"]
-    np.testing.assert_array_equal(bunch.feature_n_values, [0, 3])
-    np.testing.assert_array_equal(bunch.data[:, 0].ravel(), [1.5, 0, -2])
-    assert bunch.split is None
-    with pytest.raises(ValueError, match="tiny has no published partition"):
-        load_dataset(info, data_home=tmp_path, subset="train")
-    with (
-        pytest.warns(UserWarning, match="OpenML"),
-        pytest.raises(ConnectionError, match=r"OpenML .*LABELKIN_DATA"),
-    ):
-        load_dataset(info, data_home=tmp_path / "other", trust=True)

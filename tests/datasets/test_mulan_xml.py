@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from labelkin.datasets import FormatError
-from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml, write_labels_xml
+from labelkin.datasets import FormatError, write
+from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 OPEN = '<labels xmlns="http://mulan.sourceforge.net/labels">'
@@ -32,8 +32,8 @@ def test_prefixed_names_and_other_encodings(tmp_path):
 
 def test_written_names_come_back(tmp_path):
     names = ["a&b", '"<q>"', "it's", "tab\t", "line\nbreak\r", " spaced ", "日本", ""]
-    write_labels_xml(tmp_path / "l.xml.gz", names)
-    assert read_labels_xml(tmp_path / "l.xml.gz") == names
+    write(tmp_path / "l.arff", [[1.0]], [[1] * len(names)], label_names=names)
+    assert read_labels_xml(tmp_path / "l.xml") == names
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelkin.datasets import FormatError, read_npz, write_npz
+from labelkin.datasets import FormatError, read, write
 from support.data import DATA, needs_data
 from support.datasets import assert_same
 
@@ -14,9 +14,9 @@ NAMES = (
 @needs_data
 @pytest.mark.parametrize("name", NAMES.split())
 def test_real_files_come_back_array_for_array(name, tmp_path):
-    got = read_npz(DATA / f"{name}.npz")
+    got = read(DATA / f"{name}.npz")
     assert sparse.issparse(got.data) == (name not in ("yeast", "scene"))
-    write_npz(
+    write(
         tmp_path / "copy.npz",
         got.data,
         got.target,
@@ -46,7 +46,7 @@ def parts(**changes):
 
 def test_minimal_file(tmp_path):
     np.savez(tmp_path / "m.npz", **parts())
-    got = read_npz(tmp_path / "m.npz")
+    got = read(tmp_path / "m.npz")
     assert_same(got, [[1, 0], [0, 2]], [[1], [0]])
     assert got.feature_names is None
     assert got.split is None
@@ -87,12 +87,12 @@ def test_minimal_file(tmp_path):
 def test_bad_arrays(tmp_path, changes, message):
     np.savez(tmp_path / "b.npz", **parts(**changes))
     with pytest.raises(FormatError) as caught:
-        read_npz(tmp_path / "b.npz")
+        read(tmp_path / "b.npz")
     assert message in str(caught.value)
     assert str(tmp_path / "b.npz") in str(caught.value)
 
 
 def test_names_that_numpy_would_cut(tmp_path):
     with pytest.raises(ValueError, match="NUL"):
-        write_npz(tmp_path / "a.npz", [[1.0]], [[1]], label_names=["a\0"])
+        write(tmp_path / "a.npz", [[1.0]], [[1]], label_names=["a\0"])
     assert not list(tmp_path.iterdir())

@@ -1,6 +1,5 @@
-"""Claims, ties, ranks of the six columns, equal footing and the verdict on a newcomer."""
+"""Claims, ties, ranks of the six columns, and equal footing."""
 
-import re
 import shutil
 import subprocess
 
@@ -19,15 +18,14 @@ from labelkin.experiments.report.comparison import (
     keep_common_folds,
     units,
 )
-from labelkin.experiments.report.findings import find_verdicts
 from labelkin.experiments.report.measures import MEASURES
 from labelkin.experiments.report.page import write_report
-from labelkin.experiments.report.significance import rank_tables
+from labelkin.experiments.report.ranks import friedman_table
 from labelkin.experiments.report.tables import (
     dataset_table,
     measure_table,
     sweep_table,
-    wins_by_rule,
+    wins_table,
 )
 from labelkin.experiments.run.results import check_results
 from labelkin.experiments.run.store import BY_INDEX
@@ -106,16 +104,15 @@ def test_spread_and_paired_test_are_over_runs_where_there_are_some():
 def test_the_rule_for_ties_decides_who_wins():
     frame = check_results(with_index(paper_results(PAPER_DATASETS[:5])))
     rules = {"against": Comparison.of(frame), "index": Comparison.of(by_index(frame))}
-    table = wins_by_rule(rules)
     win, _, loss = rules["against"].wins("clr", AP)
     assert win > loss
     win, _, loss = rules["index"].wins("clr", AP)
     assert loss > win
-    assert table.entries["clr index paired", "average_precision"].numbers["loss"] == loss
-    ranks = rank_tables(rules)[0]
-    assert ranks.entries["average_precision against", "vpcme"].best
-    assert ranks.entries["average_precision index", "clr"].best
-    assert "hamming_loss index" not in ranks.rows  # no ties in it
+    table = wins_table(rules["index"], rule="index")
+    assert table.name == "table4_index"
+    assert table.entries["average_precision", "clr"].numbers["loss"] == loss
+    assert friedman_table(rules["against"]).entries["average_precision", "vpcme"].best
+    assert friedman_table(rules["index"]).entries["average_precision", "clr"].best
 
 
 def test_variants_are_ranked_apart():
@@ -123,9 +120,11 @@ def test_variants_are_ranked_apart():
     frame = check_results(
         pd.concat([paper_results(few), paper_results(few, ["rakel"], seed=1)], ignore_index=True)
     )
-    text, published = rank_tables({"against": Comparison.of(frame)})
-    assert list(text.columns)[:-1] == ["rakel", "iblr", "clr", "cchains", "mlknn", "vpcme"]
-    assert next(iter(published.columns)) == "rakel_k3"
+    found = Comparison.of(frame)
+    text = friedman_table(found.ranked)
+    assert list(text.columns)[:6] == ["rakel", "iblr", "clr", "cchains", "mlknn", "vpcme"]
+    matching = found.among(found.readings["settings of the published columns"].values())
+    assert next(iter(friedman_table(matching).columns)) == "rakel_k3"
 
 
 def test_cells_without_figures_by_index_are_left_out():
@@ -189,38 +188,20 @@ def test_base_learners_are_one_table():
     assert list(sweep_table(sweep).columns) == ["knn", "mlknn", "svm"]
 
 
-# ----------------------------------------------------------------------------------- verdict
+# -------------------------------------------------------------------------------- newcomers
 
 
-@pytest.fixture(scope="module")
-def newcomer():
+def test_the_report_on_a_newcomer_compiles(tmp_path):
     rng = np.random.default_rng(0)
-    rows = paper_results(n_repeats=3).to_dict("records")
-    for dataset in PAPER_DATASETS:
+    rows = paper_results(PAPER_DATASETS[:4], n_repeats=3).to_dict("records")
+    for dataset in PAPER_DATASETS[:4]:
         rows += cells(dataset, "my_method", rng, like="vpcme", shift=0.05, n_repeats=3)
-    return check_results(pd.DataFrame(rows))
-
-
-def test_a_newcomer_gets_a_verdict(newcomer):
-    (text,) = find_verdicts(Comparison.of(newcomer))
-    assert text.startswith("my_method was compared with RAkEL (k = 3), IBLR-ML, CLR")
-    counts = re.search(r"(\d+)/(\d+)/(\d+) \(\d+/\d+/\d+\) against VPCME", text)
-    win, tie, loss = map(int, counts.groups())
-    assert (win > 50, win + tie, loss) == (True, 60, 0)
-    assert "place 1 of 7" in text
-    assert "critical difference" in text
-    assert "significantly ahead of" in text
-    assert find_verdicts(Comparison.of(check_results(paper_results()))) == []
-
-
-def test_the_report_on_a_newcomer_compiles(newcomer, tmp_path):
-    few = newcomer[newcomer["dataset"].isin(PAPER_DATASETS[:4])]
-    write_report(few.drop(columns=[*MEASURES][2:]), tmp_path)  # two metrics: fewer figures
+    frame = check_results(pd.DataFrame(rows))
+    write_report(frame.drop(columns=[*MEASURES][2:]), tmp_path)  # two metrics: fewer figures
     text = (tmp_path / "tables" / "all.tex").read_text(encoding="utf-8")
-    assert r"my\_method was compared with" in text
-    assert (tmp_path / "tables" / "verdict.md").is_file()
-    assert "my_method was compared" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert r"my\_method" in text
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert "my\\_method has the best average rank" in summary
     assert "| 4.4.1 (1) | VPCME is better than the compared methods" in summary
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")

@@ -9,7 +9,7 @@ pd = pytest.importorskip("pandas")
 
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.findings import leader_phrase
-from labelkin.experiments.report.overall import overall_table
+from labelkin.experiments.report.ranks import overall_table
 from labelkin.experiments.run.results import check_results
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -59,7 +59,7 @@ def test_no_tests_and_no_published_figures_without_folds():
     assert ON_TEST_ROWS.is_holdout
     assert not BY_FOLDS.is_holdout
     columns = overall_table(ON_TEST_ROWS).columns
-    assert list(columns) == ["rank", "best", "worst"]
+    assert list(columns) == ["rank", "best"]
     assert "tied" in overall_table(BY_FOLDS).columns
 
 

@@ -63,7 +63,7 @@ def test_everything_is_there(report):
     assert {"all.md", "all.tex"} <= tables
     figures = {path.name for path in (folder / "figures").iterdir()}
     names = [f"cd_{name}" for name in MEASURES]
-    names += ["figure1_yeast", "table5_medical", "figure2", "differences"]
+    names += ["figure1_yeast", "table5_medical", "figure2"]
     names += ["cd_overall"]
     assert {f"{name}.{end}" for name in names for end in ("png", "svg")} <= figures
     assert {path.name for path in folder.iterdir()} == {
@@ -103,11 +103,8 @@ def test_page_says_what_there_is(report):
     for words in (
         "VPCME has the best average rank in average precision",
         "Wilcoxon's signed-rank test",
-        "CLR failed on enron (5 of 5 cells)",
         "MemoryError: <b>no room</b>",
         "some <CPU> with 8 cores",
-        "labelkin reproduce table3 --datasets",
-        "labelkin reproduce figure2 --datasets yeast,scene,entertainment",
         "labelkin report mine.db --out report",
         "500 cells: 13 datasets",
     ):
@@ -356,8 +353,6 @@ def test_filtering_methods_and_datasets(page):
     assert after["rows"] == [r for r in before["rows"] if r != "yeast"]
     assert len(after["best"]) >= 11  # the best of those shown; one dataset has one method left
     assert "vpcme" not in after["best"]
-    # Curves of a hidden dataset go with it.
-    assert not page.find_element(By.CSS_SELECTOR, '#curves [data-dataset="yeast"]').is_displayed()
     page.find_element(By.CSS_SELECTOR, '#method-filter [data-all=""]').click()
     wait_until_equal(page, lambda: js(page, SHOWN)["columns"], ["Dataset"])
     for part in ("#method-filter", "#dataset-filter"):
@@ -427,7 +422,7 @@ def test_figures_stay_legible_on_a_narrow_page(page):
         "return [...document.querySelectorAll('.drawing')].filter(e => e.offsetParent)"
         ".map(e => [e.firstElementChild.getBoundingClientRect().width, e.clientWidth])",
     )
-    assert len(widths) > 5
+    assert len(widths) > 4
     assert all(inside >= outside for inside, outside in widths), widths
     assert max(inside for inside, _ in widths) > 500
 

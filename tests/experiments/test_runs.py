@@ -1,10 +1,10 @@
-"""What was run, in words and as commands."""
+"""What was run, in words."""
 
 import pytest
 
 pd = pytest.importorskip("pandas")
 
-from labelkin.experiments.report.findings import count_cells, count_repeats, find_commands
+from labelkin.experiments.report.findings import count_cells, count_repeats
 
 
 def made(*rows):
@@ -28,15 +28,3 @@ def test_repeats_of_each_group():
         "1 for Figure 2 and 1 for Section 4.3.1."
     )
     assert count_cells(PAPER).startswith("10 cells: 1 dataset, 4 methods and variants")
-
-
-def test_commands_compute_all_repeats_again():
-    commands = find_commands(PAPER)
-    assert [command.split()[2] for command in commands] == ["table3", "table5", "figure2", "bases"]
-    assert "--methods mlknn --repeats 4 --folds 2" in commands[0]
-
-
-def test_commands_of_published_test_rows():
-    [command] = find_commands(made(("kin", 0, 0), ("mddm", 0, 0)))
-    assert command.startswith("labelkin reproduce holdout --datasets yeast --methods")
-    assert "--repeats 1 --folds 1" in command

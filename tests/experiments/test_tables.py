@@ -14,13 +14,14 @@ from labelkin.experiments.report import findings
 from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
 from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.published import COLUMNS, published
-from labelkin.experiments.report.significance import (
-    agreement_table,
-    friedman_table,
-    wilcoxon_table,
-)
+from labelkin.experiments.report.ranks import friedman_table, wilcoxon_table
 from labelkin.experiments.report.table import latex_document
-from labelkin.experiments.report.tables import measure_table, sweep_table, wins_table
+from labelkin.experiments.report.tables import (
+    agreement_table,
+    measure_table,
+    sweep_table,
+    wins_table,
+)
 from labelkin.experiments.run.results import check_results
 from support.results import HOSTILE, cells, full_results, paper_results
 
@@ -336,16 +337,6 @@ def test_headline_where_nothing_can_be_told_apart():
     frame = [r for d in "abc" for m in ("x", "y", "z") for r in cells(d, m, rng, n_repeats=1)]
     text = findings.headline(Comparison.of(check_results(pd.DataFrame(frame))))
     assert "cannot be told apart" in text
-
-
-def test_gaps_are_said(comparison):
-    text = " ".join(findings.gaps(comparison))
-    assert "CLR failed on enron (5 of 5 cells) and science (1 of 5 cells)." in text
-    assert "RAkEL (k = 3), IBLR-ML, CLR and CChains were not run on my data." in text
-    assert f"{HOSTILE} was only run on yeast." in text
-    assert "leave out" in text
-    full = Comparison.of(check_results(paper_results(["yeast", "scene"])))
-    assert findings.gaps(full) == []
 
 
 def test_agreement_with_the_paper(comparison):

@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
-pytest.importorskip("skops.io")
 
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
@@ -31,7 +30,7 @@ DAMAGED = [
 
 
 def test_details(tmp_path):
-    rows, path = tmp_path / "rows.csv", tmp_path / "model.skops"
+    rows, path = tmp_path / "rows.csv", tmp_path / "model.labelkin"
     rows.write_bytes(ROWS)
     words = ["fit", rows, "--labels", "tags", "--model", "mlknn", "-q"]
     words += ["--text", "text", "--category", "kind", "--out", path]
@@ -45,7 +44,7 @@ def test_details(tmp_path):
         try:
             with cpu_limit(20):
                 found = load_saved_model(path)
-                table = read_table(rows, as_strings=found.schema.string_columns)
+                table = read_table(rows, as_strings=found.classifier.schema_.string_columns)
                 json.dumps([found.method, found.info.label_names], ensure_ascii=False).encode()
                 found.count_training_rows(table.data)
                 with contextlib.suppress(ValueError):  # the file may name other labels

@@ -10,7 +10,6 @@ from labelkin.datasets import read_table, write
 from labelkin.experiments.run.protocol import Protocol
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import Store
-from labelkin.tabular._columns import column_kind, column_lists, column_strings
 from support.damaged import SMALL, cpu_limit, outcome
 from support.mutations import inputs
 
@@ -63,10 +62,8 @@ def test_arrays(tmp_path):
     assert_read_or_refused(tmp_path / "set.npz", corpus)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".arff.gz", ".arff.bz2"])
-def test_binary_files(suffix, tmp_path):
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow.parquet")
+@pytest.mark.parametrize("suffix", [".arff.gz", ".arff.bz2"])
+def test_compressed_files(suffix, tmp_path):
     path = tmp_path / f"set{suffix}"
     corpus = []
     for data in (np.eye(9), sparse.csr_matrix(np.eye(9))):
@@ -105,8 +102,8 @@ def test_tables_of_text(tmp_path):
     def read_columns(path):
         table = read_table(path)
         for name in table.names:
-            is_list = column_kind(table, name) == "list"
-            column_lists(table, name) if is_list else column_strings(table, name)
+            is_list = table.kind(name) == "list"
+            table.lists(name) if is_list else table.strings(name)
 
     assert_read_or_named(path, corpus, read_columns, 400)
 

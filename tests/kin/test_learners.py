@@ -16,7 +16,7 @@ from labelkin.kin._learners import (
     ratio_directions,
 )
 from labelkin.metrics import average_precision
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._pairwise import TrainingRows
 from labelkin.rows import Labels, as_rows
 from support.data import make_data
 

@@ -302,7 +302,7 @@ def test_what_cannot_be_exported(scenes):
     with pytest.raises(ValueError, match=r"Normalizer cannot be exported.*StandardScaler"):
         to_onnx(make_pipeline(Normalizer(), MLkNNClassifier()).fit(X, Y))
     with pytest.raises(ValueError, match="must be a fitted classifier, got str"):
-        to_onnx("model.skops")
+        to_onnx("model.labelkin")
     with pytest.raises(NotFittedError):
         to_onnx(MLkNNClassifier())
 
@@ -398,11 +398,3 @@ def test_decisions_that_stay_in_python(scenes):
     X, Y, _ = scenes
     with pytest.raises(ValueError, match="expected_f1' cannot be exported"):
         to_onnx(DecisionClassifier(decision="expected_f1").fit(X, Y))
-
-
-def test_an_approximate_search_is_refused_with_the_cure():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(17_000, 3)).astype(np.float32)  # more rows than are searched exactly
-    model = MLkNNClassifier(neighbors="approximate").fit(X, (X[:, :2] > 0).astype(int))
-    with pytest.raises(ValueError, match="fit again with neighbors='exact'"):
-        to_onnx(model)

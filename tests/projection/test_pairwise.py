@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin import PairwiseConstraintProjection
-from labelkin.projection._scatter import (
+from labelkin.projection._pairwise import (
     TrainingRows,
     laplacian,
     symmetric_product,
@@ -39,7 +39,7 @@ def scatter_difference(X, must, cannot):
     """Return S_C − r·S_M in the features, and r, as they are computed for training rows."""
     training = TrainingRows(X)
     if sparse.issparse(X):  # few values would make it dense
-        training.rows, training.basis = X, None
+        training.centred, training.basis = X, None
     S, r = training.scatter_difference(must, cannot)
     return S if training.basis is None else training.basis.T @ S @ training.basis, r
 
@@ -125,23 +125,6 @@ def test_row_space_gives_the_same_projection():
     np.testing.assert_allclose(
         projection.components_.T @ projection.components_, projector, atol=1e-8
     )
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("shape", [(60, 40), (30, 40)])  # the second is rotated twice
-def test_few_rows_in_pairs_give_the_same_projection(form, shape, monkeypatch):
-    """Pairs among few samples: learned from these alone, or from all, it is the same."""
-    X, _ = make_data(*shape)
-    X = form(X + 3)
-    rng = np.random.RandomState(0)
-    pairs = random_pairs(9, 12, rng) * 3, random_pairs(9, 15, rng) * 3
-    few, all_rows = PairwiseConstraintProjection(), PairwiseConstraintProjection()
-    few.fit_pairs(X, *pairs)
-    monkeypatch.setattr("labelkin.projection._scatter._FEW_ROWS", 0)
-    all_rows.fit_pairs(X, *pairs)
-    np.testing.assert_allclose(few.eigenvalues_, all_rows.eigenvalues_, rtol=1e-9)
-    np.testing.assert_allclose(few.components_, all_rows.components_, atol=1e-8)
-    assert few.scaling_ == pytest.approx(all_rows.scaling_, rel=1e-12)
 
 
 @pytest.mark.parametrize("sample", [np.arange(30.0), np.zeros(30)])

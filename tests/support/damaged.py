@@ -35,7 +35,7 @@ XML = b"""<?xml version="1.0" encoding="utf-8"?>
 <label name="a"><label name="b &amp; c"></label></label>
 </labels>
 """
-SVM = b'# labelkin {"n_features": 4, "n_labels": 3}\n0,2 1:0.5 4:1\n1:0\n1 2:3e5\n'
+SVM = b"3 5 3\n0,2 1:0.5 4:1\n1:0\n1 2:3e5\n"
 CSV = b'a,"b ""q""",y1,y2\n0.5,1,1,0\n,2,0,0\n3,-1e3,1,1\n'
 SMALL = {
     "dense.arff": (DENSE, {}),

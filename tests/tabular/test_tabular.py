@@ -7,7 +7,6 @@ from scipy import sparse
 from labelkin import MLkNNClassifier
 from labelkin.datasets import FormatError, RawTable, read_table
 from labelkin.tabular import DateEncoder, LabelColumns, Schema, StringConverter
-from labelkin.tabular._columns import column_strings
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._pipeline import make_pipeline
 from support.damaged import cpu_limit
@@ -203,7 +202,7 @@ def test_strings_stay_as_written(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("zip,x\n007,1\n,2\n")
     data = read_table(path, as_strings={"zip", "absent"})
-    assert column_strings(data, "zip").tolist() == ["007", None]
+    assert data.strings("zip").tolist() == ["007", None]
 
 
 # ----------------------------------------------------------------------- files as people have them

@@ -38,18 +38,17 @@ def read_training_data(
     table = read_table(
         path,
         **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        ignore=[name for name, kind in columns.items() if kind == "ignore"],
         labels=options.labels,  # of formats that separate labels from features
     )
+    preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     training = find_training_data(
         table,
         options.labels,
         label_column=options.label_column,
         separator=_TAB.get(options.separator, options.separator),
         columns=columns,
-        missing=options.missing.value,
-        scale=options.scale.value,
         max_words=options.max_words,
+        **preparation,
     )
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
@@ -111,7 +110,6 @@ class SavedModel:
         table = read_table(
             data,
             **_read_options(reading, strings, schema.decimal_comma),
-            ignore={*schema.ignored} - strings,
             n_features=schema.n_features or None,
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)

@@ -67,9 +67,6 @@ def describe(
     source: Annotated[
         str, typer.Argument(metavar="NAME|PATH", help="A known dataset's name, or a file.")
     ],
-    plots: Annotated[
-        Path | None, typer.Option(help="Folder to write plots to, as PNG and SVG.")
-    ] = None,
     labels: Labels = None,
     subset: Subset = None,
     data: DataHome = None,
@@ -77,21 +74,14 @@ def describe(
 ) -> None:
     """Show the statistics of a dataset: its size, label sets and imbalance."""
     from labelkin.datasets import describe as compute_statistics
-    from labelkin.datasets import save_plots
 
     bunch = _load(source, labels, subset, data)
     statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
-    written = []
-    if plots is not None:
-        written = save_plots(bunch.target, plots, label_names=bunch.label_names, title=bunch.name)
     if as_json:
-        paths = [str(path) for path in written]
-        print_json({"name": bunch.name, **statistics.to_dict(), "plots": paths}, indent=2)
+        print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
     typer.echo(bunch.name)
     print_table(statistics.rows())
-    for path in written:
-        typer.echo(f"written: {path}")
 
 
 @app.command()
@@ -105,7 +95,7 @@ def convert(
     data: DataHome = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Convert a dataset to another format: ARFF, CSV, Parquet, .npz or LibSVM."""
+    """Convert a dataset to another format: ARFF, CSV or .npz."""
     from labelkin.datasets import write
 
     check_output(out, overwrite, inputs=[Path(source)])
@@ -132,14 +122,6 @@ def fetch(
     paper: Annotated[
         bool, typer.Option("--paper", help="Fetch the twelve datasets of the VPCME paper.")
     ] = False,
-    trust: Annotated[
-        bool,
-        typer.Option(
-            "--trust",
-            help="Also download datasets without a known checksum; only their statistics are "
-            "checked.",
-        ),
-    ] = False,
     data: DataHome = None,
 ) -> None:
     """Download datasets, unless they are already on this machine."""
@@ -156,7 +138,7 @@ def fetch(
         if path is not None:
             typer.echo(f"{name}: {path} (already there)")
         else:
-            load_dataset(name, data_home=data, subset="all", trust=trust)
+            load_dataset(name, data_home=data, subset="all")
             typer.echo(f"{name}: {find_dataset(name, data)}")
 
 

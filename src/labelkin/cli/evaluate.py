@@ -39,11 +39,11 @@ labelkin evaluate posts.csv --labels tags --model auto
 
 labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
-labelkin evaluate model.skops new.csv
+labelkin evaluate model.labelkin new.csv
 
 labelkin evaluate movies.csv -l drama,comedy,crime -m logistic --report r.html
 
-labelkin evaluate model.skops new.csv --metrics paper --json"""
+labelkin evaluate model.labelkin new.csv --metrics paper --json"""
 
 # What has an effect on a model that is already fitted.
 _FOR_FITTED_MODELS = {
@@ -136,7 +136,7 @@ def command(
             raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
         check_output(report, overwrite, inputs=[source, *filter(None, [data])])
         import_optional("jinja2", "cli")
-    if data is None and source.suffix.lower() == ".skops":
+    if data is None and source.suffix.lower() == ".labelkin":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:

@@ -25,15 +25,15 @@ _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": 
 
 EXAMPLES = """Examples:
 
-labelkin predict model.skops new.csv --out predictions.csv
+labelkin predict model.labelkin new.csv --out predictions.csv
 
-labelkin predict model.skops new.csv --id id --proba --out proba.parquet
+labelkin predict model.labelkin new.csv --id id --proba --out proba.parquet
 
-labelkin predict model.skops new.csv --keep id,plot --top 2
+labelkin predict model.labelkin new.csv --keep id,plot --top 2
 
-labelkin predict model.skops new.csv --decide cost:FN=5 --out careful.csv
+labelkin predict model.labelkin new.csv --decide cost:FN=5 --out careful.csv
 
-labelkin predict model.skops new.csv --json"""
+labelkin predict model.labelkin new.csv --json"""
 
 
 @options.expand_groups
@@ -217,7 +217,6 @@ def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
     """Return columns of the input as they are written; --keep all means all of them."""
     from labelkin.datasets.formats._columns import find_columns
-    from labelkin.tabular._columns import column_strings
 
     if names and table.names is None:
         raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
@@ -227,5 +226,5 @@ def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dic
     found = {}
     for name in names:
         find_columns([name], known, table.source)
-        found[name] = ["" if cell is None else cell for cell in column_strings(table, name)]
+        found[name] = ["" if cell is None else cell for cell in table.strings(name)]
     return found

@@ -151,7 +151,9 @@ def describe(
     (1.0, 3, (1.0, 3.0))
     """
     names = _names(y, label_names)
-    labels = as_label_matrix(y)
+    labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
+    labels.eliminate_zeros()
+    labels.sort_indices()
     n, q = labels.shape
     if X is not None and np.shape(X)[0] != n:
         raise ValueError(
@@ -188,14 +190,6 @@ def describe(
         scumble=_scumble(labels, sizes, irlbl),
         set_sizes=tuple(np.bincount(sizes).tolist()),
     )
-
-
-def as_label_matrix(y: ArrayLike) -> sp.csr_array:
-    """Return y, validated, as a canonical CSR matrix of ones."""
-    labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
-    labels.eliminate_zeros()
-    labels.sort_indices()
-    return labels
 
 
 def _scumble(labels: sp.csr_array, sizes: np.ndarray, irlbl: np.ndarray) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from labelkin.datasets._frames import present
+from labelkin.datasets.formats._raw_table import present
 
 _HEIGHT, _WIDTH = 8, 20
 _SLOTS = 3

@@ -1,14 +1,14 @@
-"""Reading and writing by the suffix of a file's name.
+"""Reading by the suffix of a file's name.
 
 `read` returns matrices of numbers. A user's table holds more: text, categories, dates,
 identifiers. `read_table` returns it as it is, for `labelkin.TableClassifier`.
 
-A new format is a module in `formats`, entered in the tables below and, if its columns are not
-all numbers, in `read_table`.
+A new format is a module in `formats` whose reader returns a `RawTable`, or a Bunch of numbers if
+the file holds nothing else; its suffixes are entered in the table below, its reader in `_read`.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +17,25 @@ from sklearn.utils import Bunch
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
-from labelkin.datasets.formats._arff import read_arff, read_arff_table, write_arff
+from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._columns import Labels
-from labelkin.datasets.formats._csv import read_csv, read_csv_table, write_csv
-from labelkin.datasets.formats._libsvm import read_libsvm, write_libsvm
-from labelkin.datasets.formats._npz import read_npz, write_npz
-from labelkin.datasets.formats._parquet import read_parquet, read_parquet_table, write_parquet
-from labelkin.datasets.formats._raw_table import RawTable, table_of_bunch
+from labelkin.datasets.formats._csv import read_csv
+from labelkin.datasets.formats._libsvm import read_libsvm
+from labelkin.datasets.formats._mulan_xml import read_labels_xml
+from labelkin.datasets.formats._npz import read_npz
+from labelkin.datasets.formats._parquet import read_parquet
+from labelkin.datasets.formats._raw_table import (
+    RawTable,
+    bunch_of_table,
+    decode_nominal,
+    table_of_bunch,
+)
 from labelkin.datasets.known._catalogue import dataset_names
 from labelkin.datasets.known._load import load_dataset
 
 SCENES = "digit-scenes"
 """Name of the bundled dataset in experiments and on the command line."""
 
-_READERS: dict[str, Callable[..., Bunch]] = {
-    "arff": read_arff,
-    "npz": read_npz,
-    "libsvm": read_libsvm,
-    "csv": read_csv,
-    "parquet": read_parquet,
-}
-_WRITERS: dict[str, Callable[..., None]] = {
-    "arff": write_arff,
-    "npz": write_npz,
-    "libsvm": write_libsvm,
-    "csv": write_csv,
-    "parquet": write_parquet,
-}
 _SUFFIXES = {
     ".arff": "arff",
     ".npz": "npz",
@@ -58,9 +50,6 @@ _SUFFIXES = {
 }
 # A row of LibSVM: labels, then pairs of a feature's number and its value.
 _LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
-# The formats that can hold the number of values of each feature, and the original split.
-_WITH_N_VALUES = {"arff", "npz", "parquet"}
-_WITH_SPLIT = {"npz"}
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
@@ -81,10 +70,9 @@ def format_of(path: str | Path, format: str | None = None) -> str:
             "(and .gz or .bz2 if it is compressed), or pass format=",
             "format",
         )
-    if format not in _READERS:
-        raise ArgumentError(
-            f"format={format!r} is unknown; it is one of {', '.join(_READERS)}", "format"
-        )
+    if format not in _SUFFIXES.values():
+        known = ", ".join(dict.fromkeys(_SUFFIXES.values()))
+        raise ArgumentError(f"format={format!r} is unknown; it is one of {known}", "format")
     return format
 
 
@@ -100,10 +88,12 @@ def read(
     path: str | Path,
     *,
     labels: Labels | None = None,
+    drop: str | Iterable[str] = (),
+    xml: str | Path | None = None,
     format: str | None = None,
     **options: Any,
 ) -> Bunch:
-    """Read a multi-label dataset from a file of any known format.
+    """Read a multi-label dataset of numbers from a file of any known format.
 
     Parameters
     ----------
@@ -113,33 +103,80 @@ def read(
         first line.
     labels : names, comma-separated string, or int, optional
         The label columns, where the file does not define them: their names, or a count
-        (positive: the first, negative: the last).
+        (positive: the first, negative: the last). An ARFF file defines them by the XML file
+        of the same name, or by MEKA's ``-C n`` in the relation's name.
+    drop : names or comma-separated string, default=()
+        Columns to leave out, such as an identifier.
+    xml : str or Path, optional
+        Mulan's list of labels, where it has another name than the ARFF file.
     format : {"arff", "npz", "libsvm", "csv", "parquet"}, optional
         The format, where the name has another suffix.
     **options
-        For the format's own reader, such as ``drop=`` or ``xml=``.
+        How the file is written, such as ``delimiter=``; see `read_table`.
 
     Returns
     -------
     Bunch
-        ``data``, ``target``, ``feature_names``, ``label_names``, ``feature_n_values``,
-        ``split``, ``DESCR``; see `read_arff`.
+        ``data``: float64, an array or a CSR matrix; missing values are NaN. ``target``: uint8 of
+        shape (n, q), dense (CSR above 100 million entries of a sparse file), in the order of the
+        columns. ``feature_names`` and ``label_names``, None where unknown. ``feature_n_values``:
+        0 for a numeric feature, k for a nominal one with k values, coded by their index (for a
+        yes/no pair: no is 0, yes is 1). ``split``: 0 for original training rows and 1 for test
+        rows, None where unknown. ``DESCR``.
 
     Raises
     ------
     FormatError
         A ValueError that names the file, and the line where there is one.
 
+    Examples
+    --------
+    >>> from labelkin.datasets import read
+    >>> yeast = read("yeast.arff.gz")  # doctest: +SKIP
+    >>> yeast.data.shape, yeast.target.shape  # doctest: +SKIP
+    ((2417, 103), (2417, 14))
     """
-    chosen = format_of(path, format)
-    if chosen == "npz":
-        if labels is not None:
-            raise ArgumentError(
-                f"{path}: an .npz dataset names its labels itself; leave out labels=", "labels"
+    if xml is not None:
+        labels = read_labels_xml(xml)
+    found = _read(path, format_of(path, format), labels=labels, **options)
+    if isinstance(found, RawTable):
+        return bunch_of_table(found, labels, drop)
+    if drop:
+        raise ArgumentError(f"{path}: its columns have no names; leave out drop=", "drop")
+    return found
+
+
+def _read(
+    path: str | Path,
+    format: str,
+    *,
+    labels: Labels | None = None,
+    n_features: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    as_strings: Iterable[str] = (),
+) -> RawTable | Bunch:
+    """Return a file by the reader of its format."""
+    match format:
+        case "csv":
+            return read_csv(
+                path,
+                delimiter=delimiter,
+                encoding=encoding,
+                decimal=decimal,
+                as_strings=as_strings,
             )
-    else:
-        options["labels"] = labels
-    return _READERS[chosen](path, **options)
+        case "parquet":
+            return read_parquet(path)
+        case "arff":
+            return read_arff(path, encoding)
+        case "libsvm":
+            return read_libsvm(path, labels, n_features)
+    if labels is not None:
+        text = f"{path}: an .npz dataset names its labels itself; leave out labels="
+        raise ArgumentError(text, "labels")
+    return read_npz(path)
 
 
 def read_table(
@@ -149,7 +186,6 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     as_strings: Iterable[str] = (),
-    ignore: Iterable[str] = (),
     labels: Labels | None = None,
     n_features: int | None = None,
 ) -> RawTable:
@@ -163,8 +199,6 @@ def read_table(
         How a CSV file is written; guessed if not given. An ARFF file has an encoding, too.
     as_strings : iterable of str, default=()
         Columns of a CSV file to keep as they are written, such as codes with leading zeros.
-    ignore : iterable of str, default=()
-        Columns of an ARFF file that may hold anything.
     labels : names, comma-separated string, or int, optional
         The labels of a LibSVM file, which does not declare them.
     n_features : int, optional
@@ -202,61 +236,14 @@ def read_table(
         may_be_name = not path.suffix and len(path.parts) == 1
         cure = " nor a dataset of that name; `labelkin datasets` lists those known"
         raise FileNotFoundError(f"There is no file {name}{cure if may_be_name else ''}.")
-    match format_of(path):
-        case "csv":
-            return read_csv_table(
-                path,
-                delimiter=delimiter,
-                encoding=encoding,
-                decimal=decimal,
-                as_strings=as_strings,
-            )
-        case "parquet":
-            return read_parquet_table(path)
-        case "arff":
-            return read_arff_table(path, encoding=encoding, ignore=ignore)
-        case "libsvm":
-            return table_of_bunch(name, read_libsvm(path, labels, n_features=n_features))
-        case _:
-            return table_of_bunch(name, read(path, labels=labels))
-
-
-def write(
-    path: str | Path,
-    data: Any,
-    target: Any,
-    *,
-    feature_names: Iterable[str] | None = None,
-    label_names: Iterable[str] | None = None,
-    feature_n_values: Any = None,
-    split: Any = None,
-    format: str | None = None,
-    **options: Any,
-) -> None:
-    """Write a multi-label dataset to a file of any known format, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-        Its suffix determines the format, as in `read`.
-    data : array-like, sparse matrix or DataFrame of shape (n, d)
-    target : array-like, sparse matrix or DataFrame of shape (n, q)
-    feature_names, label_names : iterable of str, optional
-    feature_n_values : array-like of int, optional
-        0 for a numeric feature, k for a nominal one. LibSVM and CSV cannot store it.
-    split : array-like, optional
-        Original training (0) and test (1) rows. Only ``.npz`` can store it.
-    format : str, optional
-        The format, where the name has another suffix.
-    **options
-        For the format's own writer, such as ``meka=True``.
-
-    """
-    chosen = format_of(path, format)
-    if chosen in _WITH_N_VALUES:
-        options["feature_n_values"] = feature_n_values
-    if chosen in _WITH_SPLIT:
-        options["split"] = split
-    _WRITERS[chosen](
-        path, data, target, feature_names=feature_names, label_names=label_names, **options
+    found = _read(
+        path,
+        format_of(path),
+        labels=labels,
+        n_features=n_features,
+        delimiter=delimiter,
+        encoding=encoding,
+        decimal=decimal,
+        as_strings=as_strings,
     )
+    return decode_nominal(found) if isinstance(found, RawTable) else table_of_bunch(name, found)

@@ -14,11 +14,12 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.parallel import map_parallel, parallel_batch_size
+from labelkin._utils.parallel import map_parallel, map_threads, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
-from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier
+from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
+from labelkin.constraints import ConstraintSampler
+from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
 from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
 from labelkin.explain import ExplainMixin
@@ -27,8 +28,11 @@ from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
-from labelkin.projection._pairwise import warn_if_missing
-from labelkin.rows import Place, to_device_of, to_numpy
+from labelkin.projection._pairwise import training_rows, warn_if_missing
+from labelkin.rows import is_dask, is_device_array, to_device_of, to_numpy
+
+AUTO_BAG = 0.6
+"""The bag of the trials of Θ where the ensemble itself has none."""
 
 
 class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
@@ -114,12 +118,20 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         base = self._check_parameters(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=self.n_estimators)
-        data = TrainingSet.prepare(self, X, y, base, sample_weight)
+        sampler = ConstraintSampler(y)
+        data = TrainingSet(
+            X=X,
+            rows=training_rows(X),
+            Y=sampler.label_sets if is_dask(X) else y,
+            sampler=sampler,
+            base=base,
+            sample_weight=check_weight(sample_weight, y.shape[0]),
+            parameters=self.get_params(deep=False),
+        )
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
         if self.threshold == "auto":
             # Drawn after the members' seeds, which are those of an ensemble with Θ given.
-            self.threshold_, self.threshold_scores_ = choose_threshold(self, data, rng)
-            data = data.with_parameters(threshold=self.threshold_)
+            data = data.with_parameters(threshold=self._choose_threshold(data, rng))
             n_tried = len(self.threshold_scores_["threshold"])
             progress.print(f"threshold {self.threshold_:.3g} of {n_tried} tried")
         started = time.perf_counter()
@@ -135,6 +147,24 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
                 self._callback(number, member.error)
 
         return data, seeds, report
+
+    def _choose_threshold(self, data: TrainingSet, rng: np.random.RandomState) -> float:
+        """Choose Θ by trial members in bags."""
+        metric, bag = METRICS[self.oob_metric], AUTO_BAG if self.bag is None else self.bag
+
+        def score(trial: tuple[float, int]) -> float:
+            member = train_member(data.with_parameters(threshold=trial[0], bag=bag), trial[1])
+            predicted = member.labels if metric.needs == "label" else member.proba
+            return metric.sign * metric(data.Y[member.outside], predicted)
+
+        self.threshold_, tried, scores = choose_threshold(
+            data.sampler.label_sets,
+            self.n_estimators,
+            lambda trials: map_threads(score, trials, self.n_jobs),
+            rng,
+        )
+        self.threshold_scores_ = {"threshold": tried, "score": metric.sign * scores}
+        return self.threshold_
 
     def _finish(self, data: TrainingSet, members: list[Member], weights: Array) -> Any:
         """Set the fitted attributes; the weights are those after the last member."""
@@ -191,7 +221,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             return proba_and_labels(estimator, project(projection))
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
-        n_jobs = self.n_jobs if Place.of(X).on_host else 1
+        n_jobs = 1 if is_device_array(X) else self.n_jobs
         # In batches, so that the outputs of one batch are held at a time.
         for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
             yield from map_parallel(output, members[batch], n_jobs)
@@ -286,13 +316,13 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
 
     @property
     def _fits_blocks(self) -> bool:  # type: ignore[override]
-        known = self.estimator is None or isinstance(self.estimator, MLkNNClassifier)
+        known = self.estimator is None or type(self.estimator) is MLkNNClassifier
         return known and self.bag is self.max_features is None and self.threshold != "auto"
 
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""
         base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
-        if not Place.of(X).on_host and not get_tags(base).array_api_support:
+        if is_device_array(X) and not get_tags(base).array_api_support:
             raise ValueError(
                 f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."

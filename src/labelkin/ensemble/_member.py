@@ -10,13 +10,13 @@ from sklearn.utils import get_tags
 
 from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
-from labelkin.ensemble._row_space import RowSpace, RowSpaceProjection, share_row_space
+from labelkin.ensemble._row_space import share_row_space
 from labelkin.metrics._estimators import estimator_labels, labels_and_scores
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
-from labelkin.projection._features import FeatureSubset, draw_features, feature_shares
-from labelkin.projection._pairwise import training_rows
-from labelkin.rows import as_rows, take, to_device_of, to_numpy
+from labelkin.projection._features import draw_features, feature_shares
+from labelkin.projection._pairwise import TrainingRows
+from labelkin.rows import take, to_device_of, to_numpy
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class TrainingSet:
     """
 
     X: Matrix
-    rows: Any
-    """What projections are learned from: `TrainingRows` or `BlockRows`."""
+    rows: TrainingRows
+    """What projections are learned from."""
     Y: Any
     """Labels on the host, an array or a CSR array; of rows on Dask, `LabelSets`."""
     sampler: ConstraintSampler
@@ -38,30 +38,6 @@ class TrainingSet:
     """The user's weights, by which those of boosting are multiplied."""
     parameters: dict[str, Any]
     """Those of the ensemble."""
-    space: RowSpace | None
-    """What members of neighbours share that were learned in the row space of X."""
-
-    @classmethod
-    def prepare(cls, ensemble: Any, X: Matrix, y: Any, base: Any, sample_weight: Any) -> Any:
-        """Prepare validated data for the members of an ensemble."""
-        rows, sampler = as_rows(X), ConstraintSampler(y)
-        training = training_rows(rows)
-        space = None
-        neighbors = isinstance(base, (MLkNNClassifier, IBLRClassifier))
-        if neighbors and rows.in_threads and training.basis is not None:
-            space = RowSpace.of_rows(training, X)
-        if sample_weight is not None:
-            sample_weight = sampler.check_weights(sample_weight)
-        return cls(
-            X=X,
-            rows=training,
-            Y=sampler.label_sets if rows.lazy else y,
-            sampler=sampler,
-            base=base,
-            sample_weight=sample_weight,
-            parameters=ensemble.get_params(deep=False),
-            space=space,
-        )
 
     def with_parameters(self, **parameters: Any) -> "TrainingSet":
         """Return the same data for members with other parameters."""
@@ -101,17 +77,15 @@ class Member:
             self._bag = draw_bag(len(weights), options["bag"], seed)
             self._sampler = BagSampler(data.Y, self._bag)
             self.outside = np.setdiff1d(np.arange(len(weights)), self._bag)
-        self.rows = data.rows
-        if options["max_features"] is not None:
-            self.rows = FeatureSubset(data.X, self._draw_features(options))
+        self._columns = None if options["max_features"] is None else self._draw_features(options)
 
     def _draw_features(self, options: dict[str, Any]) -> Array:
         """Draw the columns to which the member is restricted."""
-        scores = np.ones(self.rows.n_features)
+        scores = np.ones(self._data.rows.n_features)
         if options["feature_draw"] == "importance":
             # From separate pairs, drawn in the same bag: labels outside stay unseen.
             guide = clone(self.projection)
-            guide._learn(self.rows, *self.draw_pairs())
+            guide._learn(self._data.rows, *self.draw_pairs())
             scores = feature_shares(guide)
         return draw_features(scores, options["max_features"], options["feature_draw"], self._rng)
 
@@ -124,8 +98,17 @@ class Member:
 
     def project(self, must_link: Array, cannot_link: Array) -> Matrix:
         """Learn W from the pairs (line 14, a); return z = Wᵀx of the samples (line 15, b)."""
-        self._W = self.projection._learn(self.rows, must_link, cannot_link)
-        return self.rows.project(self._W)
+        rows, columns = self._data.rows, self._columns
+        if columns is not None:
+            rows = TrainingRows(take(self._data.X, columns, axis=1))
+        self._W = self.projection._learn(rows, must_link, cannot_link)
+        if columns is not None:
+            # Zeros for the other features, so that the directions project all of them.
+            found = to_numpy(self.projection.components_)
+            components = np.zeros((len(found), self._data.rows.n_features), dtype=found.dtype)
+            components[:, columns] = found
+            self.projection.components_ = to_device_of(components, self._data.X)
+        return rows.project(self._W)
 
     def train(self, Z: Matrix) -> Array:
         """Train the base classifier (line 16, c); return the samples that it misclassifies.
@@ -135,8 +118,7 @@ class Member:
         data = self._data
         self.estimator = set_random_states(clone(data.base), self._rng)
         if self.outside is None:
-            labels = _fit_labels(self.estimator, Z, data.Y)
-            wrong = data.sampler.label_sets.differ_from(labels)
+            wrong = _fit_wrong(self.estimator, Z, data.Y)
             self.error = wrong.mean()
         else:
             found = _fit_predict_outside(self.estimator, Z, data.Y, self._bag, self.outside)
@@ -144,12 +126,15 @@ class Member:
             wrong = np.zeros(len(self._weights), dtype=bool)
             wrong[self.outside] = (self.labels != data.Y[self.outside]).any(axis=1)
             self.error = wrong.sum() / max(1, len(self.outside))
-        in_space = self.rows is data.rows and self.projection.cannot_link_.shape[0] > 0
-        if data.space is not None and in_space:
-            self.projection = RowSpaceProjection.of_span(self.projection, data.space, self._W)
-            share_row_space(self.estimator, self.projection, self._W)
+        if (
+            isinstance(data.rows.basis, np.ndarray)
+            and isinstance(self.estimator, (MLkNNClassifier, IBLRClassifier))
+            and self._columns is None
+            and len(self.projection.cannot_link_)
+        ):
+            self.projection = share_row_space(self.projection, self.estimator, data.rows, self._W)
         # A trained member does not hold what all share: it may be sent between processes.
-        del self._data, self._sampler, self._rng, self._weights, self._W, self.rows
+        del self._data, self._sampler, self._rng, self._weights, self._W
         return wrong
 
 
@@ -160,14 +145,15 @@ def train_member(data: TrainingSet, seed: int) -> Member:
     return member
 
 
-def _fit_labels(estimator: Any, Z: Matrix, Y: Any) -> Matrix:
-    """Fit, and return the labels of the training samples: each left out, where possible."""
+def _fit_wrong(estimator: Any, Z: Matrix, Y: Any) -> Array:
+    """Fit, and return which training samples are misclassified: each left out, where possible."""
     if type(estimator) is MLkNNClassifier:
-        # Labels, not probabilities, which would be dense where the labels are sparse.
-        return estimator._fit_loo_labels(Z, Y)
+        return estimator._fit_loo_wrong(Z, Y)
     if hasattr(estimator, "fit_loo_proba"):
-        return estimator.fit_loo_proba(Z, Y) > 0.5
-    return estimator_labels(estimator.fit(Z, _target(estimator, Y, Z)), Z)
+        labels = to_numpy(estimator.fit_loo_proba(Z, Y)) > 0.5
+    else:
+        labels = estimator_labels(estimator.fit(Z, _target(estimator, Y, Z)), Z)
+    return (labels != Y).any(axis=1)
 
 
 def _fit_predict_outside(

@@ -6,21 +6,16 @@ and scored on the samples outside it. Another Θ than 0.6 is chosen if its membe
 paired t-test. Trials are few and the curve is flat, so that this is rarely so.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from labelkin._utils.parallel import map_threads
 from labelkin.base import MAX_SEED, Array
 from labelkin.constraints import LabelSets
-from labelkin.ensemble._member import TrainingSet, train_member
-from labelkin.metrics import METRICS
 
 PAPER_THRESHOLD = 0.6
 THRESHOLDS = (0.2, 0.4, PAPER_THRESHOLD, 0.8, 1.0)
-AUTO_BAG = 0.6
-"""The bag of the trials where the ensemble itself has none."""
 TRIAL_SHARE = 0.7
 """Trial members over `n_estimators`; scoring them takes the rest of twice the cost."""
 LEAST_MEMBERS = 3
@@ -30,34 +25,30 @@ LEVEL = ndtr(-2.0)
 
 
 def choose_threshold(
-    ensemble: Any, data: TrainingSet, rng: np.random.RandomState
-) -> tuple[float, dict[str, Array]]:
-    """Choose Θ; return it, and arrays of the values tried and of the mean score of each."""
-    thresholds = distinct_thresholds(data.sampler.label_sets)
-    n_members = int(TRIAL_SHARE * ensemble.n_estimators) // len(thresholds)
+    label_sets: LabelSets,
+    n_estimators: int,
+    score: Callable[[list[tuple[float, int]]], list[float]],
+    rng: np.random.RandomState,
+) -> tuple[float, Array, Array]:
+    """Return Θ, the values tried, and the mean score of each.
+
+    `score` trains members by their Θ and seed, and returns a score of each, more being better.
+    """
+    thresholds = distinct_thresholds(label_sets)
+    n_members = int(TRIAL_SHARE * n_estimators) // len(thresholds)
     if n_members < LEAST_MEMBERS or len(thresholds) == 1:
-        alone = np.array([PAPER_THRESHOLD])
-        return PAPER_THRESHOLD, {"threshold": alone, "score": np.full(1, np.nan)}
-    metric = METRICS[ensemble.oob_metric]
-    bag = AUTO_BAG if ensemble.bag is None else ensemble.bag
+        return PAPER_THRESHOLD, np.array([PAPER_THRESHOLD]), np.full(1, np.nan)
     seeds = rng.randint(MAX_SEED, size=n_members)
-
-    def score(trial: tuple[float, int]) -> float:
-        member = train_member(data.with_parameters(threshold=trial[0], bag=bag), trial[1])
-        predicted = member.labels if metric.needs == "label" else member.proba
-        return metric(data.Y[member.outside], predicted)
-
     trials = [(float(threshold), seed) for threshold in thresholds for seed in seeds]
-    scores = np.reshape(map_threads(score, trials, ensemble.n_jobs), (-1, n_members))
-    tried = {"threshold": thresholds, "score": scores.mean(axis=1)}
+    scores = np.reshape(score(trials), (-1, n_members))
     paper = thresholds.tolist().index(PAPER_THRESHOLD)
-    gains = metric.sign * (scores - scores[paper])
+    gains = scores - scores[paper]
     best = int(gains.mean(axis=1).argmax())
     # The level of the best of several is divided by their number (Bonferroni).
     needed = -stdtrit(n_members - 1, LEVEL / (len(thresholds) - 1))
     standard_error = gains[best].std(ddof=1) / np.sqrt(n_members)
     better = gains[best].mean() > needed * standard_error
-    return float(thresholds[best if better else paper]), tried
+    return float(thresholds[best if better else paper]), thresholds, scores.mean(axis=1)
 
 
 def distinct_thresholds(label_sets: LabelSets, most_sets: int = 1_000) -> Array:

@@ -90,8 +90,7 @@ class VPCMEClassifier(ConstraintEnsemble):
         The fitted base classifiers, each on the output of the projection of the same index.
     projections_ : list of n_estimators PairwiseConstraintProjection
         The projections; with `max_features`, the ``components_`` are zero for features that
-        a member does not use. With more features than samples and a base classifier of
-        neighbours, they are another orthonormal basis of the span of the eigenvectors.
+        a member does not use.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     threshold_ : float

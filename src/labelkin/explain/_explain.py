@@ -129,7 +129,7 @@ def explain(
     if (moved := ensure_on_host(model)) is not model:
         model, x = moved, to_host(x)
     is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
-    row = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
+    row: Any = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
     if hasattr(model, "schema_"):  # a TableClassifier
         row = model.schema_.read(row)
     steps, classifier = _split(model)

@@ -348,7 +348,7 @@ class Explanation:
 
     def _row_in_words(self, place: int) -> str:
         row, labels = int(self.rows[place]), self.row_labels
-        marked = [] if labels is None else np.flatnonzero(labels[place])
+        marked: Any = [] if labels is None else np.flatnonzero(labels[place])
         tags = ", ".join(self.label_names[j] for j in marked)
         words = "" if self.row_names is None else self.row_names(row)
         shown = f"training row {row + self.first_row}{' ' * bool(words)}{words}"

@@ -20,7 +20,7 @@ from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import shares_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import KernelRidge
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._pairwise import TrainingRows
 from labelkin.rows import (
     Labels,
     Rows,

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.constraints import LabelSets
-from labelkin.constraints._label_sets import labels_of_sets
+from labelkin.constraints._sampler import labels_of_sets
 from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up, sum_labels
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import DaskBlocks, DaskRows, as_dense, constant
@@ -29,9 +29,9 @@ class BlockCounts:
     Pickled, it brings its rows into memory and becomes a `NeighborCounts`.
     """
 
-    def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int) -> None:
+    def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int, n_jobs: int | None = None) -> None:
         self.rows, self.labels = rows, LabelSets.from_matrix(Y)
-        self.n_neighbors = n_neighbors
+        self.n_neighbors, self.n_jobs = min(n_neighbors, len(rows) - 1), n_jobs
 
     def __call__(self, Q: Matrix | None = None) -> Any:
         """Return the counts around each query, which is in memory, as is the result.
@@ -59,11 +59,8 @@ class BlockCounts:
         return counts.to_dask(_apply, self.rows.sizes, meta, [sets], common)
 
     def __reduce__(self) -> Any:
-        return _in_memory, (self.rows.gather(), self.labels.matrix(), self.n_neighbors)
-
-
-def _in_memory(X: Matrix, Y: Array, n_neighbors: int) -> NeighborCounts:
-    return NeighborCounts(ExactSearch(X, n_neighbors), Y)
+        rows, labels = self.rows.gather(), self.labels.matrix()
+        return NeighborCounts, (rows, labels, self.n_neighbors, self.n_jobs)
 
 
 def predict_blocks(

@@ -7,7 +7,7 @@ all samples, so that it is computed once per label, and sparse labels give the r
 ones to the last bit.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
+from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
     as_dense,
     concatenate,
@@ -24,21 +25,18 @@ from labelkin.rows import (
     namespace,
     namespace_and_device,
     rows_per_block,
+    to_device_of,
 )
 
 
 class NeighborCounts:
-    """Counts by a search among the training samples, and their labels where the search runs."""
+    """Counts by a search among the training samples, with their labels, where the samples lie."""
 
-    def __init__(self, search: Any, Y: Matrix, n_jobs: int | None = None) -> None:
-        self.search = search
-        self.Y = Y
+    def __init__(self, X: Matrix, Y: Matrix, n_neighbors: int, n_jobs: int | None = None) -> None:
+        # With k ≥ n every other sample is a neighbour.
+        self.search = ExactSearch(X, min(n_neighbors, X.shape[0] - 1))
+        self.Y = to_device_of(Y, X)
         self.n_jobs = n_jobs
-
-    @property
-    def n_neighbors(self) -> int:
-        """The number of neighbours that are counted."""
-        return self.search.n_neighbors
 
     def __call__(self, Q: Matrix | None = None) -> Matrix:
         """Return the counts around each query; None: each training sample, itself left out."""
@@ -46,7 +44,7 @@ class NeighborCounts:
 
     def histogram(self, counts: Matrix) -> Array:
         """Return the `label_histogram` of the counts around the training samples."""
-        return label_histogram(counts, self.Y, self.n_neighbors + 1)
+        return label_histogram(counts, self.Y, self.search.n_neighbors + 1)
 
     def apply(self, function: Callable, counts: Matrix, *shared: Any) -> Array:
         """Return ``function(counts, labels, *shared)`` for the training samples."""
@@ -61,7 +59,7 @@ class NeighborCounts:
         moved.search = convert_arrays(self.search, converter)
         if not sparse.issparse(self.Y):
             moved.Y = converter(self.Y)
-        elif is_device_array(getattr(moved.search, "X", None)):  # labels are dense there
+        elif is_device_array(moved.search.X):  # labels are dense there
             moved.Y = converter(self.Y.toarray())
         return moved
 
@@ -95,31 +93,29 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
     Counts are from 0 to ``width - 1``.
     """
     n, q = Y.shape
-    xp, device = namespace_and_device(counts)
+    if sparse.issparse(counts):
+        # Presence and count are added into one number, so that they have one sparsity pattern.
+        both = sparse.csr_array(counts + width * Y.astype(counts.dtype))
+        present, count = np.divmod(both.data, width)
+        bins = (present.astype(np.intp) * q + both.indices) * width + count
+        histogram = np.bincount(bins, minlength=2 * q * width).reshape(2, q, width)
+        histogram[0, :, 0] += n - np.bincount(both.indices, minlength=q)
+        return histogram
     if not is_device_array(counts):
-        blocks = _row_blocks(counts)
-        return sum(_histogram_of_block(counts[rows], Y[rows], width) for rows in blocks)
+        # In blocks of rows, whose bins stay in cache.
+        total, first = np.zeros(2 * q * width, dtype=np.intp), np.arange(q) * width
+        for rows in gen_batches(max(n, 1), rows_per_block(q, 8, None, least=1, most=n + 1)):
+            bins = Y[rows].astype(np.intp) * (q * width) + first + counts[rows]
+            total += np.bincount(bins.ravel(), minlength=len(total))
+        return total.reshape(2, q, width)
+    xp, device = namespace_and_device(counts)
     # No bincount: it is not in the standard, and torch's waits for the device.
     values = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
     both = counts + width * xp.astype(Y, xp.int64)
-    total = 0
+    total = xp.zeros((2 * width, q), dtype=xp.int64, device=device)
     for rows in gen_batches(n, rows_per_block(2 * q * width, 8, device, most=n)):
         total = total + xp.count_nonzero(both[None, rows, :] == values, axis=1)
     return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
-
-
-def _histogram_of_block(counts: Matrix, Y: Matrix, width: int) -> Array:
-    n, q = Y.shape
-    if not sparse.issparse(counts):
-        bins = (Y.astype(np.intp) * q + np.arange(q)) * width + counts
-        return np.bincount(bins.ravel(), minlength=2 * q * width).reshape(2, q, width)
-    # Presence and count are added into one number, so that they have one sparsity pattern.
-    both = sparse.csr_array(counts + width * Y.astype(counts.dtype))
-    present, count = np.divmod(both.data, width)
-    bins = (present.astype(np.intp) * q + both.indices) * width + count
-    histogram = np.bincount(bins, minlength=2 * q * width).reshape(2, q, width)
-    histogram[0, :, 0] += n - np.bincount(both.indices, minlength=q)
-    return histogram
 
 
 def look_up(table: Array, counts: Matrix) -> Array:
@@ -129,20 +125,19 @@ def look_up(table: Array, counts: Matrix) -> Array:
         values[_row_of_entry(counts), counts.indices] = table[counts.indices, counts.data]
         return values
     if not is_device_array(counts):
-        return table[np.arange(counts.shape[1]), counts]
+        m, q = counts.shape
+        values, labels = np.empty((m, q), dtype=table.dtype), np.arange(q)
+        for rows in gen_batches(max(m, 1), rows_per_block(q, 8, None, least=1, most=m + 1)):
+            values[rows] = table[labels, counts[rows]]
+        return values
     return namespace(table).take_along_axis(table.T, counts, axis=0)
 
 
 def likely_labels(posterior: Array, counts: Matrix) -> Matrix:
-    """Return where P(label | count) is above one half: booleans; sparse counts: a CSR array of 1.
+    """Return where P(label | count) is above one half, for sparse counts: a CSR array of 1.
 
     `posterior` has the shape (q, k + 1).
     """
-    if not sparse.issparse(counts):
-        if is_device_array(counts):
-            return look_up(posterior, counts) > 0.5
-        blocks = [look_up(posterior, counts[rows]) > 0.5 for rows in _row_blocks(counts)]
-        return np.concatenate(blocks)
     likely = posterior[counts.indices, counts.data] > 0.5
     rows, columns = [_row_of_entry(counts)[likely]], [counts.indices[likely]]
     # A label can be likely though no neighbour has it.
@@ -160,10 +155,3 @@ def likely_labels(posterior: Array, counts: Matrix) -> Matrix:
 
 def _row_of_entry(matrix: sparse.csr_array) -> Array:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
-def _row_blocks(counts: Matrix) -> Iterator[slice]:
-    """Yield slices of rows whose temporary arrays have a bounded size; one, if there are none."""
-    m, q = max(1, counts.shape[0]), counts.shape[1]
-    per_row = counts.nnz // m + 1 if sparse.issparse(counts) else q
-    return gen_batches(m, rows_per_block(per_row, 8, None, least=1, most=m))

@@ -16,7 +16,7 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._logistic import expit, fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
-from labelkin.neighbors._search import make_counts
+from labelkin.neighbors._counts import NeighborCounts
 from labelkin.rows import astype, concatenate, match, to_numpy
 
 
@@ -152,13 +152,10 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        return self._fit_loo_proba(*self._validate_fit(X, y))
-
-    def _fit_loo_proba(self, X: Matrix, Y: Array) -> Array:
-        """Fit to validated data; return leave-one-out probabilities."""
-        self._counts = make_counts(X, Y, self.n_neighbors, self.n_jobs)
+        rows, Y = self._validate_fit(X, y)
+        self._counts = NeighborCounts(rows, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
-        inputs, Y = self._inputs(self._counts(), X), to_numpy(Y)
+        inputs, Y = self._inputs(self._counts(), rows), to_numpy(Y)
         # The regressions are fitted on the host. Centring an input only changes the intercept,
         # which is free: sparse ones stay sparse.
         scaler = StandardScaler(with_mean=not sparse.issparse(inputs))
@@ -174,12 +171,12 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
         coef, intercept = w[:, :-1] / scaler.scale_, w[:, -1]
         if scaler.with_mean:
             intercept = intercept - coef @ scaler.mean_
-        self.coef_, self.intercept_ = match(coef, X), match(intercept, X)
-        return self._regress(inputs, X.dtype)
+        self.coef_, self.intercept_ = match(coef, rows), match(intercept, rows)
+        return self._regress(inputs, rows.dtype)
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
         """Return the shares of the neighbours with each label, and the features if wanted."""
-        shares = astype(counts, "float64") / max(1, self._counts.n_neighbors)
+        shares = astype(counts, "float64") / max(1, self._counts.search.n_neighbors)
         return _beside(shares, X) if self._with_features else shares
 
     def _regress(self, inputs: Matrix, dtype: Any) -> Array:

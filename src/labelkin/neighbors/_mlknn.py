@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
-from labelkin.neighbors._counts import likely_labels, look_up
-from labelkin.neighbors._search import make_counts
-from labelkin.rows import astype, namespace
+from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
+from labelkin.rows import astype, is_dask, namespace, to_numpy
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -44,18 +43,9 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     n_jobs : int, default=None
         Threads of the neighbour search; None: as many as BLAS would use. The results are
         the same for every value.
-    neighbors : {"exact", "approximate"}, default="exact"
-        "approximate": most of the nearest neighbours, in time proportional to n rather than
-        n²; up to 16,000 samples the search is exact.
-    n_candidates : int, default=64
-        Of an approximate search: how many cells, of a few hundred samples each, are searched.
-        More cells hold more of the true neighbours and take more time; see ``recall_``.
 
     Attributes
     ----------
-    recall_ : float
-        Of an approximate search: the share of the true neighbours that it finds, measured
-        on 100 training samples.
     prior_ : ndarray of shape (n_labels,)
         P(l).
     likelihood_ : ndarray of shape (2, n_labels, k + 1)
@@ -95,30 +85,21 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
            [1, 1]])
     """
 
+    _counts: Any
     _fitted_array = "prior_"
     _fits_blocks = True
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [None, Integral],
-        "neighbors": [StrOptions({"exact", "approximate"})],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
-        self,
-        n_neighbors: int = 10,
-        *,
-        smoothing: float = 1.0,
-        n_jobs: int | None = None,
-        neighbors: str = "exact",
-        n_candidates: int = 64,
+        self, n_neighbors: int = 10, *, smoothing: float = 1.0, n_jobs: int | None = None
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
         self.n_jobs = n_jobs
-        self.neighbors = neighbors
-        self.n_candidates = n_candidates
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any) -> "MLkNNClassifier":
@@ -160,40 +141,28 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        X, y = self._validate_fit(X, y)
-        return self._fit_loo_proba(X, y.toarray() if sparse.issparse(y) else y, strict)
-
-    def _fit_loo_proba(self, X: Matrix, Y: Array, strict: bool = False) -> Array:
-        """Fit to validated data; return leave-one-out probabilities."""
-        counts = self._fit_valid(X, Y)
+        rows, Y = self._validate_fit(X, y)
+        counts = self._fit_valid(rows, Y.toarray() if sparse.issparse(Y) else Y)
         if not strict:
             return self._counts.apply(_posterior_of, counts, self._posterior)
         histogram = self._counts.histogram(counts)
-        return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, X.dtype)
+        return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, rows.dtype)
 
-    def _fit_loo_labels(self, X: Matrix, Y: Matrix) -> Matrix:
-        """Fit; return the labels predicted for each training sample left out, sparse as Y is.
+    def _fit_loo_wrong(self, X: Matrix, Y: Matrix) -> Array:
+        """Fit; return which training samples, each left out, are misclassified.
 
-        An ensemble uses them in place of probabilities, which are dense: those of 5,000 samples
+        An ensemble uses it in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
         self._validate_params()
         self._set_shapes(X, Y)
         counts = self._fit_valid(X, Y)
-        return self._counts.apply(_likely_labels, counts, self._posterior)
+        return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
 
     def _fit_valid(self, X: Matrix, Y: Matrix) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
-        self._counts = make_counts(
-            X,
-            Y,
-            self.n_neighbors,
-            self.n_jobs,
-            method=self.neighbors,
-            n_candidates=self.n_candidates,
-        )
-        if self.neighbors == "approximate":
-            self.recall_ = getattr(self._counts.search, "recall", 1.0)
+        make_counts = BlockCounts if is_dask(X) else NeighborCounts
+        self._counts = make_counts(X, Y, self.n_neighbors, self.n_jobs)
         counts = self._counts()
         self._estimate(self._counts.histogram(counts), X.dtype)
         return counts
@@ -255,8 +224,12 @@ def _posterior_of(counts: Matrix, labels: Array, posterior: Array) -> Array:
     return look_up(posterior, counts)
 
 
-def _likely_labels(counts: Matrix, labels: Array, posterior: Array) -> Matrix:
-    return likely_labels(posterior, counts)
+def _misclassified(counts: Matrix, labels: Matrix, posterior: Array) -> Array:
+    if sparse.issparse(counts):
+        wrong = likely_labels(posterior, counts) != labels
+        return np.diff(sparse.csr_array(wrong).indptr) > 0
+    wrong = look_up(posterior > 0.5, counts) != astype(labels, "bool")
+    return to_numpy(namespace(wrong).any(wrong, axis=1))
 
 
 def _strict_posterior(

@@ -15,7 +15,6 @@ from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.linear import MultiLabelLogisticRegression
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
-from labelkin.neighbors._exact import ExactSearch
 from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Tensor, hstack, total
 from labelkin.onnx._regressions import log_odds, regress
@@ -33,7 +32,7 @@ def _mlknn(model: MLkNNClassifier, rows: Tensor) -> Prediction:
 @convert.register
 def _iblr(model: IBLRClassifier, rows: Tensor) -> Prediction:
     counts = _neighbor_counts(model._counts, rows).astype(np.float64)
-    inputs = counts / max(1, model._counts.n_neighbors)
+    inputs = counts / max(1, model._counts.search.n_neighbors)
     if model._with_features:
         inputs = hstack([inputs, rows])
     return at_half((inputs @ model.coef_.T + model.intercept_).op("Sigmoid"))
@@ -44,19 +43,15 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
 
     TopK returns the lower index first among equals, as the search in Python does.
     """
-    search, labels, k = counts.search, counts.labels_of(slice(None)), counts.n_neighbors
-    if not isinstance(search, ExactSearch):
-        raise ValueError(
-            "neighbors='approximate' has no counterpart in ONNX for this many rows; fit again "
-            "with neighbors='exact'."
-        )
+    search, labels = counts.search, counts.labels_of(slice(None))
+    known_rows, k = search.rows(), search.n_neighbors
     if k == 0:  # one training sample has no neighbours: count it as one without labels
         labels, k = np.zeros_like(labels), 1
     # Equal samples must have equal distances, so one of them is computed.
-    n = search.X.shape[0]
+    n = known_rows.shape[0]
     first_equal = np.arange(n) if search.first_equal is None else search.first_equal
     kept, place = np.unique(first_equal, return_inverse=True)
-    X, norms = search.X[kept], search.squared_norms[kept]
+    X, norms = known_rows[kept], search.squared_norms[kept]
     rows = rows.promote(X.dtype)
     rows = rows if search.offset is None else rows - search.offset
     known = rows.graph.matrix(X).astype(rows.dtype).op("Transpose")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
 from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
-from labelkin.rows import DaskRows, Rows, as_rows, is_dask, to_numpy, with_known_length
+from labelkin.rows import DaskRows, is_dask, to_numpy, with_known_length
 
 
 class LinearProjection(
@@ -25,16 +25,16 @@ class LinearProjection(
     components_: Array
     _stored_array = "components_"
 
-    def _validate(self, X: Any, y: Any) -> tuple[Rows, Any]:
-        """Validate training data; return the rows, and the label sets as a matrix or on Dask."""
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Validate training data; return rows and label sets as matrices, or on Dask."""
         check_target_given(self, y)
         if is_dask(X):
-            rows: Rows = DaskRows.from_dask(X)
+            rows: Any = DaskRows.from_dask(X)
             self.n_features_in_ = rows.shape[1]
             y = with_known_length(y)
             y = y if y.ndim == 2 else label_set_matrix(np.asarray(y))
         else:
-            rows, y = as_rows(validate_rows(self, X)), to_numpy(y)
+            rows, y = validate_rows(self, X), to_numpy(y)
         check_consistent_length(rows, y)
         return rows, y if is_dask(y) else label_set_matrix(y)
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin.base import Array, Matrix
-from labelkin.projection._scatter import TrainingRows
-from labelkin.rows import namespace_and_device, take, to_numpy
+from labelkin.base import Array
+from labelkin.rows import to_numpy
 
 
 def feature_shares(projection: Any) -> Array:
@@ -21,18 +20,10 @@ def feature_shares(projection: Any) -> Array:
 
     All are equal where the projection has no value: without cannot-links it is the identity.
     """
-    values = feature_values(projection)
+    weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
+    values = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
     total = values.sum()
     return values / total if total > 0 else np.full(len(values), 1 / len(values))
-
-
-def feature_values(projection: Any) -> Array:
-    """Return what each feature adds to the value of a fitted projection."""
-    values = getattr(projection, "_feature_values", None)
-    if values is None:
-        weights = np.maximum(to_numpy(projection.eigenvalues_), 0)
-        values = weights @ np.square(to_numpy(projection.components_), dtype=np.float64)
-    return to_numpy(values)
 
 
 def feature_importances(ensemble: Any) -> Array:
@@ -96,34 +87,3 @@ def draw_features(
     # In logarithms, so that tiny scores do not overflow; a score of 0 never arrives.
     rates = np.log(scores, out=np.full_like(scores, -np.inf), where=scores > 0)
     return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])
-
-
-class FeatureSubset(TrainingRows):
-    """Training rows with some of their features.
-
-    Directions have zeros for the other features, so that they project all of them.
-    """
-
-    def __init__(self, X: Matrix, columns: Array) -> None:
-        self.columns = columns
-        self._n_all_features = X.shape[1]
-        super().__init__(take(X, columns, axis=1))
-
-    def in_features(self, vectors: Array) -> Array:
-        """Return directions of the coordinates, (p, d), as directions of all features, (k, d)."""
-        return self._spread(super().in_features(vectors))
-
-    def identity(self) -> tuple[Array, Array]:
-        """Return the projection onto these features."""
-        W, eye = super().identity()
-        return W, self._spread(eye).T
-
-    def _spread(self, directions: Array) -> Array:
-        """Return (len(columns), d) directions of these features as (n_features, d) of all."""
-        xp, device = namespace_and_device(directions)
-        # A last row of zeros for the other features: the standard has no assignment to rows.
-        zeros = xp.zeros((1, directions.shape[1]), dtype=directions.dtype, device=device)
-        source = np.full(self._n_all_features, len(self.columns))
-        source[self.columns] = np.arange(len(self.columns))
-        padded = xp.concat([directions, zeros], axis=0)
-        return take(padded, source)

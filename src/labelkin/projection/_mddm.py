@@ -14,7 +14,7 @@ from sklearn.utils.extmath import _deterministic_vector_sign_flip
 
 from labelkin.base import Array, Matrix
 from labelkin.projection._base import LinearProjection
-from labelkin.rows import as_dense
+from labelkin.rows import as_dense, is_dask
 
 
 class MDDM(LinearProjection):
@@ -118,8 +118,9 @@ class MDDM(LinearProjection):
         -------
         self
         """
-        validated, labels = self._validate(X, y)
-        rows, dtype = validated.gather(), validated.dtype
+        rows, labels = self._validate(X, y)
+        rows = rows.gather() if is_dask(rows) else rows
+        dtype = rows.dtype
         labels = labels.astype(np.float64)
         if self.label_kernel == "cosine":
             labels = normalize(labels)

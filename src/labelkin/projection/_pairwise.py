@@ -1,29 +1,39 @@
 """Constraint projection: pull must-links together, push cannot-links apart (section 3.2)."""
 
 import warnings
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils import Tags
+from sklearn.utils import Tags, gen_batches
 from sklearn.utils._param_validation import Interval
 
-from labelkin.base import Array, validate_rows
+from labelkin.base import Array, Matrix, validate_rows
 from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
-from labelkin.projection._blocks import BlockRows
-from labelkin.projection._scatter import TrainingRows
+from labelkin.projection._blocks import BlockRows, difference_of_sums, sum_of_squares
 from labelkin.rows import (
-    DaskRows,
-    Rows,
+    as_dense,
     ascontiguousarray,
     astype,
+    first_of_equals,
+    is_dask,
+    is_device_array,
     namespace_and_device,
     to_device_of,
     to_numpy,
 )
+
+# A sparse matrix of at most 2²³ entries (64 MB dense) of which more than 2 % are stored is
+# multiplied faster as a dense one.
+_DENSE_ENTRIES = 2**23
+_DENSE_SHARE = 0.02
+# Columns of Xᵀ E that are computed at once.
+_COLUMNS = 128
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -154,38 +164,39 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(TrainingRows(rows), *pairs)
         return self
 
-    def _learn(self, training: TrainingRows, must_link: Array, cannot_link: Array) -> Array:
+    def _learn(self, training: "TrainingRows", must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7).
 
-        W, (p, d), is returned in the coordinates of `training`, which are `TrainingRows`;
-        ``components_`` are those of features.
+        W, (p, d), is returned in the coordinates of `training`; ``components_`` are those of
+        features.
         """
         rows = training.rows
-        self.must_link_, self.cannot_link_ = (
-            to_device_of(must_link, rows),
-            to_device_of(cannot_link, rows),
-        )
+        xp, device = namespace_and_device(rows)
+        self.must_link_ = to_device_of(must_link, rows)
+        self.cannot_link_ = to_device_of(cannot_link, rows)
         if not len(cannot_link):
             # Nothing to push apart: S_C − r·S_M has no positive direction. Keep the data.
-            xp, device = namespace_and_device(rows)
-            W, self.components_ = training.identity()
-            self.eigenvalues_ = xp.zeros(W.shape[1], dtype=xp.float64, device=device)
+            self.components_ = xp.eye(training.n_features, dtype=rows.dtype, device=device)
+            self.eigenvalues_ = xp.zeros(training.n_features, dtype=xp.float64, device=device)
             self.scaling_ = 1.0
-            return W
+            return self.components_ if training.basis is None else training.basis
         # Eq. 4, 6 and 7: r, and the scatter of cannot-links less r times that of must-links.
-        paired, *pairs = training.restrict(self.must_link_, self.cannot_link_)
-        difference, self.scaling_ = paired.scatter_difference(*pairs)
+        difference, self.scaling_ = training.scatter_difference(self.must_link_, self.cannot_link_)
         # Eq. 5: the eigenvectors of the positive eigenvalues maximise the objective of Eq. 3.
-        vectors, self.eigenvalues_ = positive_eigenvectors(
-            astype(difference, "float64"), self.n_components, rows.dtype
-        )
-        if paired is not training:
-            vectors = paired.in_features(vectors)
-        # Transposed twice, so that each direction is contiguous in memory.
+        # NumPy's eigh, not SciPy's: each brings its own BLAS, and idle threads of one slow the
+        # other, which nearly doubles the time of a fit.
+        values, vectors = xp.linalg.eigh(astype(difference, "float64"))
+        # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
+        eps = float(xp.finfo(rows.dtype).eps)
+        tolerance = values.shape[0] * eps * float(xp.max(xp.abs(values)))
+        d = max(1, int(xp.count_nonzero(values > tolerance)))
+        d = d if self.n_components is None else min(d, self.n_components)
+        self.eigenvalues_ = xp.flip(values[-d:])
+        # Largest first; transposed twice, so that each direction is contiguous in memory.
+        vectors = xp.flip(vectors[:, -d:], axis=1)
         vectors = ascontiguousarray(astype(vectors, rows.dtype).T).T
         directions = training.in_features(vectors)
         # The largest entry of each is positive: the signs that LAPACK chose do not matter.
-        xp, _ = namespace_and_device(directions)
         negative = xp.max(directions, axis=0) < -xp.min(directions, axis=0)
         signs = 1 - 2 * astype(negative, directions.dtype)
         self.components_ = ascontiguousarray((directions * signs).T)
@@ -195,31 +206,6 @@ class PairwiseConstraintProjection(LinearProjection):
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
         return tags
-
-
-def training_rows(rows: Rows) -> TrainingRows:
-    """Return rows in the form that projections are learned from."""
-    return BlockRows(rows) if isinstance(rows, DaskRows) else TrainingRows(rows.gather())
-
-
-def positive_eigenvectors(
-    difference: Array, n_components: int | None = None, dtype: Any = None
-) -> tuple[Array, Array]:
-    """Return the eigenvectors of the positive eigenvalues, largest first (Eq. 5), and the values.
-
-    At least one is returned. `dtype` is the precision of the samples, when it is less than that of
-    the matrix.
-    """
-    xp, _ = namespace_and_device(difference)
-    # NumPy's eigh, not SciPy's: each brings its own BLAS, and idle threads of one slow the
-    # other, which nearly doubles the time of a fit.
-    values, vectors = xp.linalg.eigh(difference)
-    # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
-    eps = float(xp.finfo(values.dtype if dtype is None else dtype).eps)
-    tolerance = values.shape[0] * eps * float(xp.max(xp.abs(values)))
-    d = max(1, int(xp.count_nonzero(values > tolerance)))
-    d = d if n_components is None else min(d, n_components)
-    return xp.flip(vectors[:, -d:], axis=1), xp.flip(values[-d:])
 
 
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
@@ -255,3 +241,118 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
             f"X has {n_samples} rows: indices go from 0 to {n_samples - 1}."
         )
     return array.astype(np.intp)
+
+
+def training_rows(X: Any) -> Any:
+    """Return a validated matrix, or rows on Dask, in the form that projections are learned from."""
+    return BlockRows(X) if is_dask(X) else TrainingRows(X)
+
+
+class TrainingRows:
+    """Training samples in coordinates in which learning a projection is cheap.
+
+    All differences of samples lie in the row space of X. When that is smaller than the feature
+    space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
+    found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
+    it; None: the coordinates are the features. The work is done on the device of X.
+    """
+
+    def __init__(self, X: Matrix) -> None:
+        n, k = X.shape
+        self.n_features = k
+        self.basis: Array = _row_space(X) if k > n else None
+        if self.basis is not None:
+            self.rows = X @ self.basis.T
+        elif sparse.issparse(X) and n * k <= _DENSE_ENTRIES and X.nnz > _DENSE_SHARE * n * k:
+            self.rows = X.toarray()
+        else:
+            self.rows = X
+        # Far from the origin a scatter would lose digits.
+        self.mean, self.centred = 0.0, self.rows
+        if not sparse.issparse(self.rows):
+            self.mean = namespace_and_device(X)[0].mean(self.rows, axis=0)
+            self.centred = self.rows - self.mean
+        self._samples = X
+
+    @cached_property
+    def _first(self) -> Array | None:
+        """For each sample the first one equal to it; None where no two are equal."""
+        return first_of_equals(self._samples)
+
+    def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
+        """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.
+
+        On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
+        pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
+        gathering rows is cheap, and the differences are multiplied block by block. Without
+        must-links the result is S_C alone.
+        """
+        X = self.centred
+        if is_device_array(X):
+            sums = sum_of_squares(X, must_link), sum_of_squares(X, cannot_link)
+            return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
+        LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
+        # r is the ratio of the traces (Eq. 4); where S_M is zero any finite r will do.
+        if sparse.issparse(X):
+            trace_C, trace_M = X.multiply(LX_C).sum(), X.multiply(LX_M).sum()
+        else:
+            trace_C, trace_M = np.vdot(X, LX_C), np.vdot(X, LX_M)
+        scaling = float(trace_C) / float(trace_M) if trace_M > 0 else 1.0
+        return symmetric_product(X, LX_C - scaling * LX_M), scaling
+
+    def project(self, W: Array) -> Array:
+        """Return the rows projected by W, (p, d); equal samples stay equal to the last digit.
+
+        A matrix product may round equal rows differently, by their position, and so undo
+        ties between neighbours.
+        """
+        Z = self.rows @ W
+        return Z if self._first is None else Z[self._first]
+
+    def in_features(self, vectors: Array) -> Array:
+        """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""
+        # Transposed, so that each direction is contiguous in memory.
+        return vectors if self.basis is None else (vectors.T @ self.basis).T
+
+
+def laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
+    """Return the Laplacian of the graph of the pairs over twice their number (Eq. 6–7)."""
+    n_samples = X.shape[0]
+    i, j = pairs.T
+    weight = np.full(len(pairs), 1 / (2 * max(len(pairs), 1)), dtype=X.dtype)
+    row, column = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    data = np.concatenate([weight, weight, -weight, -weight])
+    return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
+
+
+def symmetric_product(X: Matrix, E: Matrix, n_columns: int = _COLUMNS) -> Array:
+    """Return Xᵀ E where it is symmetric but for rounding, symmetric to the last digit.
+
+    Of a dense X one triangle is computed, `n_columns` columns at a time, and mirrored: half the
+    products.
+    """
+    if sparse.issparse(X):
+        product = (X.T @ E).toarray()
+        return (product + product.T) * 0.5
+    k = X.shape[1]
+    product = np.empty((k, k), dtype=X.dtype)
+    for columns in gen_batches(k, n_columns):
+        first, end = columns.start, columns.stop
+        np.matmul(X[:, first:].T, E[:, columns], out=product[first:, columns])
+        corner = product[columns, columns]
+        product[columns, columns] = (corner + corner.T) * 0.5
+        product[columns, end:] = product[end:, columns].T
+    return product
+
+
+def _row_space(X: Matrix) -> Array:
+    """Return an orthonormal basis of the row space, (rank, n_features), from the small X·Xᵀ."""
+    xp, device = namespace_and_device(X)
+    values, vectors = xp.linalg.eigh(astype(as_dense(X @ X.T), "float64"))
+    tolerance = values.shape[0] * float(xp.finfo(X.dtype).eps) * values[-1]
+    rank = int(xp.count_nonzero(values > tolerance))
+    if rank == 0:  # any direction will do
+        return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
+    # Orthogonal but for rounding, which QR removes.
+    basis, _ = xp.linalg.qr(astype(X, "float64").T @ vectors[:, -rank:])
+    return ascontiguousarray(astype(basis.T, X.dtype))

@@ -18,7 +18,6 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
-from labelkin.tabular._columns import as_table, column_kind
 from labelkin.tabular._device import fit_pipeline, predict_on_device
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
@@ -206,7 +205,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             "scale": self.scale,
             "max_words": self.max_words,
         }
-        table = as_table(_validated(X))
+        table = RawTable.of(_validated(X))
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
                 check_target_given(self, y)
@@ -447,12 +446,12 @@ def _read_target(y: Any, separator: str | None) -> tuple[Any, LabelColumns | Non
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")
-        table = as_table(y.to_frame(name))
-        if column_kind(table, name) not in ("string", "list"):
+        table = RawTable.of(y.to_frame(name))
+        if table.kind(name) not in ("string", "list"):
             return y, None
         found = LabelColumns.find(table, label_column=name, separator=separator)
     elif hasattr(y, "columns"):
-        table = as_table(y)
+        table = RawTable.of(y)
         found = LabelColumns(tuple(table.names or ()))
     else:
         return y, None

@@ -12,7 +12,6 @@ from labelkin._utils.names import did_you_mean
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._columns import column_kind, column_numbers, column_strings
 from labelkin.tabular._dates import find_day_first
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
@@ -55,14 +54,14 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     """
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
-    kind = column_kind(table, name)
+    kind = table.kind(name)
     if kind == "missing":
         table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
-        if not _are_identifiers(name, column_numbers(table, name)):
+        if not _are_identifiers(name, table.numbers(name)):
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
         return None
@@ -100,7 +99,7 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
 
 
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
-    cells = column_strings(table, name)
+    cells = table.strings(name)
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
     day_first = find_day_first(distinct)

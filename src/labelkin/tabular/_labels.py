@@ -13,7 +13,6 @@ from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._columns import column_kind, column_lists, column_numbers, column_strings
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
@@ -92,7 +91,7 @@ class LabelColumns:
             text = "label_column= is for tables with named columns"
             raise FormatError(table.source, text, None, "label_column")
         find_columns([column], table.names, table.source)
-        if column_kind(table, column) == "list":
+        if table.kind(column) == "list":
             separator = separator or ";"  # of predictions
         elif separator is None:
             separator = _guess_separator(table, column)
@@ -158,17 +157,17 @@ def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None
     named = split_names(labels, table.names)
     if len(named) != 1 or named[0] not in table.names:
         return None
-    name, kind = named[0], column_kind(table, named[0])
+    name, kind = named[0], table.kind(named[0])
     if kind == "string":
-        words = (cell.strip().lower() for cell in column_strings(table, name) if cell)
+        words = (cell.strip().lower() for cell in table.strings(name) if cell)
         return None if any(word in _TRUTH for word in words) else name
     return name if kind == "list" else None
 
 
 def _read_label(table: RawTable, name: str) -> np.ndarray:
     """Return a label column as 0 and 1, or as -1 and 1; any other value is an error."""
-    is_text = column_kind(table, name) == "string"
-    cells = column_strings(table, name) if is_text else column_numbers(table, name)
+    is_text = table.kind(name) == "string"
+    cells = table.strings(name) if is_text else table.numbers(name)
     values = cells
     if is_text:
         words = ["" if cell is None else cell.strip().lower() for cell in cells]
@@ -234,7 +233,7 @@ def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
 
 def _count_marks(table: RawTable, column: str) -> tuple[list[str], dict[str, int], str]:
     """Return the cells of a column, in how many of them each mark is, and the most frequent."""
-    cells = [cell for cell in column_strings(table, column) if cell]
+    cells = [cell for cell in table.strings(column) if cell]
     counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
     return cells, counts, max(counts, key=lambda mark: counts[mark])
 
@@ -261,6 +260,6 @@ def _list_items(cell: str) -> list[str] | None:
 
 
 def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
-    if column_kind(table, column) == "list":
-        return column_lists(table, column)
-    return _split(column_strings(table, column), separator)
+    if table.kind(column) == "list":
+        return table.lists(column)
+    return _split(table.strings(column), separator)

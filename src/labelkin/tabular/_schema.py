@@ -13,7 +13,6 @@ from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
-from labelkin.tabular._columns import as_table, column_kind, column_numbers, column_strings
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._kinds import Kind, Missing, Scale, check_kinds, find_kind
 
@@ -33,8 +32,6 @@ class Schema:
     max_words: int = 5000
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
-    ignored: tuple[str, ...] = ()
-    """Columns that the user left out, which may hold anything."""
     decimal: str = "."
     """Decimal mark of numbers that are given as strings."""
 
@@ -85,9 +82,8 @@ class Schema:
         columns = columns or {}
         check_kinds(columns)
         names = _feature_names(table, set(label_columns), columns)
-        ignored = tuple(name for name, kind in columns.items() if kind == "ignore")
-        if table.is_matrix and len(ignored) == len(columns):
-            return cls._find_matrix(table, names, missing, scale, ignored)
+        if table.is_matrix and all(kind == "ignore" for kind in columns.values()):
+            return cls._find_matrix(table, names, missing, scale)
         assert names is not None
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -108,7 +104,6 @@ class Schema:
             missing=missing,
             scale=scale,
             max_words=max_words,
-            ignored=ignored,
             decimal=table.decimal,
         )
 
@@ -119,7 +114,6 @@ class Schema:
         names: list[str] | None,
         missing: Missing,
         scale: Scale,
-        ignored: tuple[str, ...],
     ) -> "Schema":
         matrix = table.data if names is None else table.select(names)
         values = matrix.data if sparse.issparse(matrix) else matrix
@@ -136,7 +130,6 @@ class Schema:
             missing=missing,
             scale="none" if scale == "auto" else scale,
             gaps=bool(np.isnan(values).any()),
-            ignored=ignored,
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -146,7 +139,7 @@ class Schema:
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix.
         """
-        table, notes = as_table(X), [] if notes is None else notes
+        table, notes = RawTable.of(X), [] if notes is None else notes
         if not table.n_rows:
             raise FormatError(table.source, "it holds no rows")
         if self.columns is None:
@@ -163,7 +156,7 @@ class Schema:
     def _read_column(self, table: RawTable, name: str, kind: Kind) -> Any:
         """Return the numbers of a column as an array, or its strings as a Series of objects."""
         if kind == "number" or (kind == "raw" and _holds_numbers(table, name)):
-            numbers = column_numbers(table, name)
+            numbers = table.numbers(name)
             infinite = np.flatnonzero(np.isinf(numbers))
             if infinite.size and kind == "number":
                 raise FormatError(
@@ -172,7 +165,7 @@ class Schema:
                 )
             self._check_complete(table, name, np.flatnonzero(np.isnan(numbers)))
             return numbers
-        strings = column_strings(table, name)
+        strings = table.strings(name)
         if "date" in kind:
             _check_dates(table, name, strings, kind == "day_first_date")
         self._check_complete(table, name, [row for row, cell in enumerate(strings) if cell is None])
@@ -219,11 +212,11 @@ class Schema:
         _check_present(table, list(self.names))
         if table.is_matrix:
             return table.select(self.names)
-        return np.column_stack([column_numbers(table, name) for name in self.names])
+        return np.column_stack([table.numbers(name) for name in self.names])
 
 
 def _holds_numbers(table: RawTable, name: str) -> bool:
-    return column_kind(table, name) in ("number", "missing")
+    return table.kind(name) in ("number", "missing")
 
 
 def _feature_names(
@@ -282,7 +275,7 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
 def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> None:
     """Add a note when one column dominates all distances."""
     with np.errstate(all="ignore"):
-        spread = {name: float(np.nanstd(column_numbers(table, name))) for name in names}
+        spread = {name: float(np.nanstd(table.numbers(name))) for name in names}
     spread = {name: s for name, s in spread.items() if np.isfinite(s) and s > 0}
     if len(spread) < 2:
         return

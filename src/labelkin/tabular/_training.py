@@ -9,9 +9,9 @@ import numpy as np
 from labelkin._utils.files import FormatError
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
+from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._columns import as_table
 from labelkin.tabular._kinds import Missing, Scale
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
@@ -84,7 +84,7 @@ def find_training_data(
     max_words: int = 5000,
 ) -> TrainingData:
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`."""
-    table = as_table(X)
+    table = RawTable.of(X)
     if not table.n_rows:
         raise FormatError(table.source, "it has no rows")
     notes: list[str] = []
@@ -143,7 +143,7 @@ def split_labels(
     0       0      1      1
     1       1      0      0
     """
-    table = as_table(data)
+    table = RawTable.of(data)
     found = LabelColumns.find(table, labels, label_column, separator)
     X = table.data
     if table.target is None:

@@ -1,263 +1,262 @@
-"""ARFF files of Mulan and MEKA."""
+"""ARFF files of Mulan and MEKA: dense or sparse rows of numbers, nominal values and text."""
 
-from collections.abc import Iterable, Iterator
+import math
+import re
+from array import array
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Bunch
 
-from labelkin._utils.files import (
-    FormatError,
-    open_for_writing,
-    read_unpacked,
-    shorten,
-    strip_compression,
-)
-from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._arff_header import Header, quote, read_header
-from labelkin.datasets.formats._arff_rows import read_rows
-from labelkin.datasets.formats._columns import Labels, find_columns, find_features, find_labels
-from labelkin.datasets.formats._content import (
-    Content,
-    check_content,
-    make_bunch,
-    number_text,
-    sparse_rows,
-)
+from labelkin._utils.files import FormatError, read_unpacked, shorten
+from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._columns import find_labels
 from labelkin.datasets.formats._dialect import decode
-from labelkin.datasets.formats._mulan_xml import (
-    find_labels_xml,
-    read_labels_xml,
-    write_labels_xml,
-)
-from labelkin.datasets.formats._raw_table import RawTable
+from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml
+from labelkin.datasets.formats._raw_table import NO_YES, RawTable
 
-_ROWS = 1000  # written at once
+# Possessive quantifiers, so that matching takes linear time on any line.
+_LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_VALUE = re.compile(rf"""\s*+(?:({_QUOTED})|([^\s,'"][^\s,]*+))\s*+(,?)\s*+""", re.DOTALL)
+_NOT_PLAIN = re.compile(r"""['"\s]""")
+_NAME = rf"""(?:({_QUOTED})|([^\s{{'"][^\s{{]*+))"""
+_RELATION = re.compile(rf"@relation\s++(?:{_NAME}\s*+$|(.*))", re.DOTALL | re.IGNORECASE)
+_ATTRIBUTE = re.compile(rf"@attribute\s++{_NAME}\s*+(.*)", re.DOTALL | re.IGNORECASE)
+_NOMINAL = re.compile(r"\{(.*)\}\s*(?:%.*)?", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_MEKA_COUNT = re.compile(r"(?:^|[\s:])-[Cc]\s+(-?[0-9]{1,9})(?![0-9])")
+_INDEX = re.compile("[0-9]{1,9}")
+
+_NO = ("0", "-1", "0.0", "-1.0", "no", "n", "false", "f", "off", "absent")
+_YES = ("1", "+1", "1.0", "yes", "y", "true", "t", "on", "present")
+_MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 
 
-def read_arff(
-    path: str | Path,
-    xml: str | Path | None = None,
-    labels: Labels | None = None,
-    *,
-    drop: str | Iterable[str] = (),
-    encoding: str | None = None,
-) -> Bunch:
-    """Read a multi-label ARFF file of Mulan or MEKA.
+def read_arff(path: str | Path, encoding: str | None = None) -> RawTable:
+    """Return a file as a matrix of numbers; those of nominal values and text are indices.
 
-    The labels are, in this order, those given by `labels`, by `xml`, by the XML file next to it
-    (``enron.xml`` for ``enron.arff`` and ``enron-train.arff``, also compressed), and by MEKA's
-    ``-C n`` in the relation's name. So an XML takes precedence over a ``-C``.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; ``.gz`` and ``.bz2`` are decompressed.
-    xml : str or Path, optional
-        Mulan's list of labels. Nested labels are flattened.
-    labels : names, comma-separated string, or int, optional
-        Names of the label attributes, or their count: the first n, or with a minus the last n.
-    drop : names or comma-separated string, default=()
-        Attributes to leave out, such as an identifier.
-    encoding : str, optional
-        Of the text; guessed if not given: UTF-8 if it is valid, else cp1252.
-
-    Returns
-    -------
-    Bunch
-        ``data``: float64, dense for dense rows and CSR for sparse rows; missing values are
-        NaN. ``target``: uint8 of shape (n, q), dense (CSR above 100 million entries of a
-        sparse file), in the order of the ARFF file's attributes, whatever the XML's.
-        ``feature_names``, ``label_names``; ``feature_n_values``: 0 for a numeric feature, k
-        for a nominal one with k values, coded by their index (for a yes/no pair: no is 0,
-        yes is 1); ``split``: None; ``DESCR``: the file's comments, or its relation.
-
-    Raises
-    ------
-    FormatError
-        A ValueError that names the file and the line.
-
-    Examples
-    --------
-    >>> from labelkin.datasets import read_arff
-    >>> yeast = read_arff("yeast.arff.gz")  # doctest: +SKIP
-    >>> yeast.data.shape, yeast.target.shape  # doctest: +SKIP
-    ((2417, 103), (2417, 14))
-
+    The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
+    ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the relation's name.
     """
-    header, lines = _open(path, encoding)
-    names = header.names
-    label_columns = _label_columns(header, path, xml, labels)
-    features = find_features(names, label_columns, drop, path)
-    _check_kinds(header, np.concatenate([features, label_columns]), path, "drop")
-    kept = np.union1d(features, label_columns)
-    matrix = read_rows(lines, header.attributes, kept.tolist(), label_columns.tolist(), path)
-    n_values = [len(header.attributes[column].values) for column in features.tolist()]
-    return make_bunch(
-        matrix[:, np.searchsorted(kept, features)],
-        matrix[:, np.searchsorted(kept, label_columns)].astype(np.uint8),
-        feature_names=[names[column] for column in features.tolist()],
-        label_names=[names[column] for column in label_columns.tolist()],
-        feature_n_values=np.array(n_values, dtype=np.int32),
-        descr=header.comments or header.relation,
-    )
-
-
-def read_arff_table(
-    path: str | Path, *, encoding: str | None = None, ignore: Iterable[str] = ()
-) -> RawTable:
-    """Return every attribute but those to ignore; unlike in `read_arff`, labels may be missing."""
-    ignored = set(ignore)
-    header, lines = _open(path, encoding)
-    columns = [i for i, name in enumerate(header.names) if name not in ignored]
-    if not columns:
-        raise FormatError(path, "no attribute is left besides those ignored")
-    _check_kinds(header, columns, path, "ignore")
-    matrix = read_rows(lines, header.attributes, columns, [], path)
-    xml = find_labels_xml(path)
-    label_names = None
-    if xml is not None:
-        label_names = read_labels_xml(xml)
-    elif header.meka_count is not None:
-        found = find_labels(header.meka_count, header.names, path)
-        label_names = [header.names[i] for i in found]
-    attributes = [header.attributes[i] for i in columns]
-    names = [attribute.name for attribute in attributes]
-    # The codes of a no/yes pair mean the same in every file; those of other nominal values
-    # depend on the order in which the file declares them, so the values themselves are kept.
-    nominal = [one for one in attributes if one.values and one.codes != one.binary_codes]
-    data = matrix
-    if nominal and not sparse.issparse(matrix):
-        by_name: dict[str, Any] = dict(zip(names, matrix.T, strict=True))
-        for one in nominal:
-            codes = by_name[one.name]
-            by_name[one.name] = [None if np.isnan(c) else one.values[int(c)] for c in codes]
-        data = import_optional("pandas").DataFrame(by_name)
-    return RawTable(str(path), data, names, label_names)
-
-
-def _open(path: str | Path, encoding: str | None) -> tuple[Header, Iterator[tuple[int, str]]]:
-    """Return the header, and the lines below it with their numbers."""
     text, _ = decode(read_unpacked(path), path, encoding)
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    numbered = ((number, line.strip()) for number, line in enumerate(lines, start=1))
-    return read_header(numbered, path), numbered
+    lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)
+    relation, attributes = _read_header(lines, path)
+    data = _read_rows(lines, attributes, path)
+    names = [attribute.name for attribute in attributes]
+    label_names = None
+    if xml := find_labels_xml(path):
+        label_names = read_labels_xml(xml)
+    elif count := _MEKA_COUNT.search(relation):
+        label_names = [names[i] for i in find_labels(int(count[1]), names, path)]
+    nominal = {one.name: one.values for one in attributes if one.codes is not None}
+    texts = tuple(one.name for one in attributes if one.is_text)
+    return RawTable(str(path), data, names, label_names, nominal=nominal, texts=texts)
 
 
-def _label_columns(
-    header: Header, path: str | Path, xml: str | Path | None, labels: Labels | None
-) -> np.ndarray:
-    names = header.names
-    if labels is not None:
-        return find_labels(labels, names, path)
-    xml = xml or find_labels_xml(path)
-    if xml is not None:
-        listed = read_labels_xml(xml)
-        unknown = sorted(set(listed) - set(names))
-        if unknown:
-            raise FormatError(
-                path, f"no attribute {shorten(unknown[0])}, which {Path(xml).name} lists as a label"
-            )
-        found = find_columns(listed, names, path)
-        if found.size == len(names):
-            raise FormatError(path, f"{Path(xml).name} lists every attribute; no feature is left")
-        return found
-    if header.meka_count is not None:
-        return find_labels(header.meka_count, names, path)
-    raise FormatError(
-        path,
-        "the label attributes are unknown: there is no XML file of the same name and the relation "
-        "has no -C; pass labels= (names, or a count: -3 for the last three) or xml=",
-        None,
-        "labels",
-        "xml",
-    )
+class _Attribute:
+    """One declared column: its name, and the numbers that stand for its values."""
 
-
-def _check_kinds(header: Header, columns: Iterable[int], path: str | Path, argument: str) -> None:
-    """Refuse text and dates, and name the argument that leaves a column out."""
-    for column in columns:
-        attribute = header.attributes[column]
-        if attribute.kind not in ("numeric", "nominal"):
-            raise FormatError(
-                path,
-                f"attribute {shorten(attribute.name)} is of type {attribute.kind}, neither "
-                f"numeric nor nominal; leave it out with {argument}=, or convert the file to CSV",
-                attribute.line,
-                argument,
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.codes: dict[str, float] | None = None  # None: numbers
+        self.is_text = False
+        self._by_number: dict[float, float] | None = None
+        if kind.startswith("{"):
+            self.codes = _parse_nominal(kind)
+            return
+        word = (kind.partition("%")[0].lower().split() or [""])[0]
+        if word in ("string", "date"):
+            self.is_text, self.codes = True, {"": 0.0}  # what a sparse row leaves out
+        elif word not in ("numeric", "real", "integer"):
+            raise ValueError(
+                f"unknown attribute type {shorten(kind)}; numeric, string, date or "
+                "{value, value, …} expected"
             )
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values by their codes."""
+        codes = self.codes or {}
+        are_no_yes = not self.is_text and codes == _find_no_yes(codes)
+        return NO_YES if are_no_yes else tuple(codes)
 
-def write_arff(
-    path: str | Path,
-    data: Any,
-    target: Any,
-    *,
-    feature_names: Iterable[str] | None = None,
-    label_names: Iterable[str] | None = None,
-    feature_n_values: Any = None,
-    relation: str = "labelkin",
-    xml: bool = True,
-    meka: bool = False,
-    sparse: bool | None = None,
-) -> None:
-    """Write a multi-label ARFF file that Mulan or MEKA, and `read_arff`, can read.
+    @property
+    def first(self) -> float:
+        """What a sparse row means by leaving out the column: 0, or its first value."""
+        return next(iter(self.codes.values())) if self.codes else 0.0
 
-    Parameters
-    ----------
-    path : str or Path
-        The file; ``.gz`` and ``.bz2`` are compressed. It appears whole or not at all.
-    data : array-like, sparse matrix or DataFrame of shape (n, d)
-        Features; NaN is written as missing.
-    target : array-like, sparse matrix or DataFrame of shape (n, q)
-        Labels, 0 or 1.
-    feature_names, label_names : iterable of str, optional
-        Otherwise the DataFrames' columns, or ``x1, …`` and ``y1, …``.
-    feature_n_values : array-like of int, optional
-        0 for a numeric feature, k for a nominal one, declared as ``{0,…,k-1}``.
-    relation : str, default="labelkin"
-        Name of the relation.
-    xml : bool, default=True
-        Write Mulan's XML next to the file (``yeast.xml`` for ``yeast.arff.gz``). Without
-        effect when `meka`.
-    meka : bool, default=False
-        Write MEKA's form: labels first, ``-C q`` in the relation's name, no XML.
-    sparse : bool, optional
-        Sparse rows, or dense ones; otherwise as `data` is.
+    def decode(self, text: str | None) -> float:
+        """Return the number that stands for a value; NaN for a missing one."""
+        if text is None:
+            return math.nan
+        try:
+            if self.codes is None:
+                return _parse_number(text)
+            if self.is_text:
+                return self.codes.setdefault(text, float(len(self.codes)))
+            return self.codes[text] if text in self.codes else self._decode_number(text)
+        except ValueError as error:
+            raise ValueError(f"attribute {shorten(self.name)}: {error}") from None
 
-    """
-    content = check_content(path, data, target, feature_names, label_names, feature_n_values)
-    with open_for_writing(path) as file:
-        for line in _lines(content, relation, meka, sparse):
-            file.write(f"{line}\n".encode())
-        if xml and not meka:  # inside, so that the ARFF file appears only after its XML
-            xml_path = strip_compression(path).with_suffix(".xml")
-            write_labels_xml(xml_path, content.label_names)
+    def _decode_number(self, text: str) -> float:
+        """Return the code of a value in another spelling, such as 1.0 where 1 is declared."""
+        codes = self.codes or {}
+        if self._by_number is None:
+            self._by_number = {}
+            for value, code in codes.items():
+                with suppress(ValueError):
+                    self._by_number.setdefault(_parse_number(value), code)
+        with suppress(ValueError, KeyError):
+            return self._by_number[_parse_number(text)]
+        declared = shorten(", ".join([*codes][:6]))
+        raise ValueError(f"{shorten(text)} is not one of its declared values {declared}")
 
 
-def _lines(content: Content, relation: str, meka: bool, as_sparse: bool | None) -> Iterator[str]:
-    features = [
-        f"@attribute {quote(name)} {_type(count)}"
-        for name, count in zip(content.feature_names, content.feature_n_values, strict=True)
-    ]
-    labels = [f"@attribute {quote(name)} {{0,1}}" for name in content.label_names]
-    table = [content.data, content.target]
-    if meka:
-        relation = f"{relation}: -C {len(labels)}"
-        table.reverse()
-    head = labels + features if meka else features + labels
-    yield from [f"@relation {quote(relation)}", "", *head, "", "@data"]
-    if sparse.issparse(content.data) if as_sparse is None else as_sparse:
-        for row in sparse_rows(sparse.hstack(table, format="csr")):
-            yield "{" + ",".join(f"{column} {number_text(value)}" for column, value in row) + "}"
+def _read_header(
+    lines: Iterator[tuple[int, str]], path: str | Path
+) -> tuple[str, list[_Attribute]]:
+    """Read up to and with the ``@data`` line; return the relation's name and the attributes."""
+    relation = ""
+    attributes: dict[str, _Attribute] = {}
+    line = 0
+    for line, text in lines:
+        try:
+            if found := _ATTRIBUTE.match(text):
+                name = _unquote(found[1]) if found[1] else found[2]
+                if name in attributes:
+                    raise ValueError(f"two attributes are named {shorten(name)}")
+                attributes[name] = _Attribute(name, found[3])
+            elif text.lower() == "@data":
+                break
+            elif found := _RELATION.match(text):
+                relation = _unquote(found[1]) if found[1] else found[2] or found[3]
+            elif text and not text.startswith("%"):
+                raise ValueError(
+                    f"@relation, @attribute with a name, or @data expected, found {shorten(text)}"
+                )
+        except ValueError as error:
+            raise FormatError(path, str(error), line) from None
     else:
-        for first in range(0, content.target.shape[0], _ROWS):
-            blocks = content.rows(first, first + _ROWS)
-            rows = np.hstack(blocks[::-1] if meka else blocks)
-            yield from (",".join(map(number_text, row)) for row in rows.tolist())
+        raise FormatError(path, "the file ends before @data", line or None)
+    if not attributes:
+        raise FormatError(path, "@data comes before any @attribute", line)
+    return relation, list(attributes.values())
 
 
-def _type(n_values: int) -> str:
-    return f"{{{','.join(map(str, range(n_values)))}}}" if n_values else "numeric"
+def _parse_nominal(text: str) -> dict[str, float]:
+    """Return the code of each declared value: 0 for no and 1 for yes, else its index."""
+    found = _NOMINAL.fullmatch(text)
+    if found is None:
+        raise ValueError(f"the list of values has no closing brace: {shorten(text)}")
+    values = ["?" if value is None else value for value in _split_values(found[1])]
+    if not values:
+        raise ValueError("a nominal attribute declares no value")
+    if len(set(values)) < len(values):
+        raise ValueError(f"a nominal value occurs twice in {shorten(text)}")
+    return _find_no_yes(values) or {value: float(index) for index, value in enumerate(values)}
+
+
+def _find_no_yes(values: Any) -> dict[str, float] | None:
+    """Return 0 for no and 1 for yes; None where the values are not one of each."""
+    known = {value: _MEANINGS.get(value.casefold(), math.nan) for value in [*values][:3]}
+    meanings = {meaning for meaning in known.values() if not math.isnan(meaning)}
+    return known if len(meanings) == len(values) else None
+
+
+def _read_rows(
+    lines: Iterator[tuple[int, str]], attributes: list[_Attribute], path: str | Path
+) -> Any:
+    """Return the rows below ``@data`` as an array or CSR matrix."""
+    budget = Budget(path)
+    values, indices, ends = array("d"), array("q"), array("q", [0])
+    firsts = {i: one.first for i, one in enumerate(attributes) if one.first}
+    is_sparse = False
+    for line, row in lines:
+        if not row or row.startswith("%"):
+            continue
+        if len(ends) == 1:
+            is_sparse = row.startswith("{")
+        try:
+            if row.startswith("{") != is_sparse:
+                kinds = ("a dense row among sparse ones", "a sparse row among dense ones")
+                raise ValueError(kinds[not is_sparse])
+            if is_sparse:
+                entries = sorted((firsts | _decode_sparse(row, attributes)).items())
+                indices.extend(i for i, value in entries if value)
+                values.extend(value for _, value in entries if value)
+            else:
+                texts = _split_values(row)
+                if len(texts) != len(attributes):
+                    raise ValueError(f"{len(texts)} values for {len(attributes)} attributes")
+                values.extend([one.decode(t) for one, t in zip(attributes, texts, strict=True)])
+        except ValueError as error:
+            raise FormatError(path, str(error), line) from None
+        budget.take(16 * (len(values) - ends[-1] + 1))
+        ends.append(len(values))
+    shape = len(ends) - 1, len(attributes)
+    if not is_sparse:
+        return np.array(values).reshape(shape)
+    return sparse.csr_matrix((np.array(values), np.array(indices), np.array(ends)), shape=shape)
+
+
+def _decode_sparse(row: str, attributes: list[_Attribute]) -> dict[int, float]:
+    """Return the values of a row ``{index value, index value, …}`` by their columns."""
+    if not row.endswith("}") or len(row) == 1:
+        raise ValueError("the row has no closing brace")
+    texts = _split_values(row[1:-1].strip())
+    values: dict[int, float] = {}
+    for at in range(0, len(texts), 2):
+        index = texts[at] or "?"
+        if len(texts) == at + 1 or not _INDEX.fullmatch(index):
+            raise ValueError(f"'index value' expected at {shorten(index)}")
+        column = int(index)
+        if column >= len(attributes):
+            raise ValueError(
+                f"index {column} is out of range: {len(attributes)} attributes are declared, "
+                "counted from 0"
+            )
+        if column in values:
+            raise ValueError(f"index {column} occurs twice")
+        values[column] = attributes[column].decode(texts[at + 1])
+    return values
+
+
+def _split_values(text: str) -> list[str | None]:
+    """Return the values of a line, None for a question mark without quotes."""
+    plain = text.split(",")
+    if "" not in plain and not _NOT_PLAIN.search(text):  # in a fifth of the time
+        return [None if value == "?" else value for value in plain]
+    values: list[str | None] = []
+    position, more = 0, bool(text.strip())
+    while more:
+        found = _VALUE.match(text, position)
+        if found is None:
+            raise ValueError(f"no value can be read at {shorten(text[position:].strip())}")
+        values.append(_unquote(found[1]) if found[1] else None if found[2] == "?" else found[2])
+        position = found.end()
+        more = bool(found[3]) or position < len(text)
+    return values
+
+
+def _unquote(quoted: str) -> str:
+    """Return the text of a quoted value, escapes resolved."""
+    inner = quoted[1:-1]
+    if "\\" not in inner:
+        return inner
+    text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), inner)
+    text.encode("utf-8")  # fails for half a surrogate pair
+    return text
+
+
+def _parse_number(text: str) -> float:
+    try:
+        if not text.isascii() or "_" in text:  # Python's float takes both
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{shorten(text)} is not a number") from None

@@ -1,4 +1,4 @@
-"""CSV tables with named label columns.
+"""CSV tables.
 
 pyarrow splits the text into cells; columns of numbers are then found among them.
 """
@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
-from labelkin._utils.files import (
-    FormatError,
-    open_for_writing,
-    read_unpacked,
-    reason,
-    strip_compression,
-)
-from labelkin._utils.limits import max_unpacked, too_large
+from labelkin._utils.files import FormatError, read_unpacked, reason
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import Labels, check_unique
-from labelkin.datasets.formats._content import check_content, number_text
+from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._columns import check_unique
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     decode,
@@ -33,7 +25,7 @@ from labelkin.datasets.formats._dialect import (
     parse_number,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import Guess, RawTable, bunch_of_table
+from labelkin.datasets.formats._raw_table import Guess, RawTable
 
 _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]
@@ -41,45 +33,10 @@ _MISSING += ["NaN", "nan", "null", "NULL", "None"]
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
-_ROWS = 10_000  # written at once
 _COLUMN_BYTES = 7000  # what Arrow takes for a column of any length
 
 
-def read_csv(
-    path: str | Path,
-    labels: Labels | None = None,
-    *,
-    drop: str | Iterable[str] = (),
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-) -> Bunch:
-    """Read a CSV table with a header line; needs the ``data`` extra.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; ``.gz`` and ``.bz2`` are decompressed.
-    labels : names, comma-separated string, or int
-        The label columns, by name or by count (negative: the last ones). Their values are
-        0 and 1, or false and true.
-    drop : names or comma-separated string, default=()
-        Columns to leave out, such as an identifier.
-    delimiter, encoding, decimal : str, optional
-        How the file is written: as in `read_table`, guessed from the content if not given.
-
-    Returns
-    -------
-    Bunch
-        As `read_arff` describes; ``data`` is dense, empty cells are NaN. A feature column
-        of text is refused by name: encode it as numbers first, or drop it.
-
-    """
-    table = read_csv_table(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    return bunch_of_table(table, labels, drop)
-
-
-def read_csv_table(path: str | Path, **options: Any) -> RawTable:
+def read_csv(path: str | Path, **options: Any) -> RawTable:
     """Return a file as a table; `options` are those of `parse_table`."""
     import_optional("pyarrow")  # a missing extra is reported before a missing file
     return parse_table(read_unpacked(path), str(path), **options)
@@ -153,8 +110,7 @@ def _read_cells(text: str, path: str | Path, delimiter: str) -> Any:
     content = text.encode("utf-8")
     _check_quotes(content, path, delimiter)
     names = _read_header(text, path, delimiter)
-    if len(names) * _COLUMN_BYTES > (limit := max_unpacked(len(content))):
-        raise FormatError(path, too_large(limit, f"a table of {len(names):,} columns"))
+    Budget(path, len(content)).take_columns(len(names), each=_COLUMN_BYTES)
     check_unique(names, "column", path, 1)
     try:
         table = arrow_csv.read_csv(
@@ -251,41 +207,3 @@ def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
     pyarrow = import_optional("pyarrow")
     number = {cell: parse_number(cell, decimal) for cell in distinct}
     return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())
-
-
-def write_csv(
-    path: str | Path,
-    data: Any,
-    target: Any,
-    *,
-    feature_names: Iterable[str] | None = None,
-    label_names: Iterable[str] | None = None,
-) -> None:
-    """Write a CSV table: features, then labels; missing values are empty cells.
-
-    Parameters
-    ----------
-    path, data, target, feature_names, label_names
-        As in `write_arff`; nominal features become plain numbers. Give the label names to
-        `read_csv` to read the file back.
-
-    """
-    pandas = import_optional("pandas")
-    content = check_content(path, data, target, feature_names, label_names)
-    names = content.feature_names + content.label_names
-    if any("\0" in name for name in names):
-        raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
-    # csv leaves a carriage return unquoted, which readers take for the end of a line.
-    quoting = csv.QUOTE_ALL if any("\r" in name for name in names) else csv.QUOTE_MINIMAL
-    with open_for_writing(path) as file:
-        for first in range(0, content.target.shape[0], _ROWS):
-            features, labels = content.rows(first, first + _ROWS)
-            pandas.DataFrame(np.hstack([features, labels]), columns=names).to_csv(
-                file,
-                sep="\t" if strip_compression(path).suffix.lower() in (".tsv", ".tab") else ",",
-                header=first == 0,
-                index=False,
-                float_format=number_text,
-                quoting=quoting,
-                lineterminator="\n",
-            )

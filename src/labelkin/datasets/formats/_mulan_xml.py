@@ -5,20 +5,10 @@ from pathlib import Path
 from typing import NoReturn
 from xml.parsers import expat
 
-from labelkin._utils.files import (
-    FormatError,
-    open_for_writing,
-    read_unpacked,
-    reason,
-    shorten,
-    strip_compression,
-)
+from labelkin._utils.files import FormatError, read_unpacked, reason, strip_compression
 from labelkin.datasets.formats._columns import check_unique
 
-NAMESPACE = "http://mulan.sourceforge.net/labels"
 _PART = re.compile(r"[-_.](train|test)\d*$", re.IGNORECASE)
-# The characters XML 1.0 cannot hold, escaped or not.
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def read_labels_xml(path: str | Path) -> list[str]:
@@ -74,19 +64,3 @@ def find_labels_xml(path: str | Path) -> Path | None:
             if candidate.is_file():
                 return candidate
     return None
-
-
-def write_labels_xml(path: str | Path, names: list[str]) -> None:
-    """Write a Mulan XML list of labels; names with control characters are refused."""
-    from xml.sax.saxutils import quoteattr  # imports urllib.request
-
-    for name in names:
-        if _NOT_IN_XML.search(name):
-            raise ValueError(
-                f"label name {shorten(name)} holds a control character, which XML cannot hold; "
-                "rename the label or write the MEKA form (meka=True)"
-            )
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<labels xmlns="{NAMESPACE}">']
-    lines += [f"<label name={quoteattr(name)}></label>" for name in names]
-    with open_for_writing(path) as file:
-        file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))

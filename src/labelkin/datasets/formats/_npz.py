@@ -1,18 +1,16 @@
 """labelkin's own format: one ``.npz`` file of plain arrays."""
 
-import io
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils import untrusted
-from labelkin._utils.files import FormatError, open_for_writing, read_unpacked, reason
+from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._content import check_content, check_width, make_bunch
+from labelkin.datasets.formats._raw_table import make_bunch
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
@@ -21,19 +19,10 @@ _DENSE_SHARE = 0.5
 
 
 def read_npz(path: str | Path) -> Bunch:
-    """Read a dataset from labelkin's ``.npz`` format.
+    """Return a dataset in labelkin's own format; nothing in the file is executed.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file as `write_npz` makes it. Nothing in it is executed (``allow_pickle=False``).
-
-    Returns
-    -------
-    Bunch
-        As `read_arff` describes; ``data`` is CSR when less than half of it is non-zero,
-        ``split`` is 0 for original training rows and 1 for test rows, where known.
-
+    ``data`` is CSR when less than half of it is non-zero; ``split`` is 0 for original training rows
+    and 1 for test rows, where known.
     """
     raw = read_unpacked(path)
     try:
@@ -52,13 +41,13 @@ def read_npz(path: str | Path) -> Bunch:
     n_values = _vector(arrays, "feature_n_values", d, "iu", path)
     split = _vector(arrays, "split", n, "biu", path)
     return make_bunch(
+        path,
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
         target.astype(np.uint8),
         feature_names=_names(arrays, "feature_names", d, path),
         label_names=_names(arrays, "label_names", target.shape[1], path),
         feature_n_values=None if n_values is None else n_values.astype(np.int32),
         split=None if split is None else split.astype(np.uint8),
-        descr=Path(path).name,
     )
 
 
@@ -70,7 +59,7 @@ def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_mat
         data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
     except Exception as error:  # SciPy raises errors of many kinds
         raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
-    check_width(shape[1], "features", path)
+    Budget(path).take_columns(shape[1], "features")
     if not data.has_canonical_format:
         data.sum_duplicates()
     return data
@@ -94,57 +83,3 @@ def _names(
     names = array.tolist()
     check_unique(names, key.removesuffix("s").replace("_", " "), path)
     return names
-
-
-def write_npz(
-    path: str | Path,
-    data: Any,
-    target: Any,
-    *,
-    feature_names: Iterable[str] | None = None,
-    label_names: Iterable[str] | None = None,
-    feature_n_values: Any = None,
-    split: Any = None,
-) -> None:
-    """Write a dataset in labelkin's ``.npz`` format, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-    data, target, feature_names, label_names, feature_n_values
-        As in `write_arff`; names that are not given are left out of the file.
-    split : array-like of shape (n,), optional
-        0 for original training rows, 1 for test rows.
-
-    """
-    content = check_content(
-        path, data, target, feature_names, label_names, feature_n_values, one_table=False
-    )
-    features = sparse.csr_matrix(content.data, copy=True)
-    features.eliminate_zeros()
-    arrays = {
-        "X_data": features.data,
-        "X_indices": features.indices,
-        "X_indptr": features.indptr,
-        "X_shape": np.array(features.shape, dtype=np.int64),
-        "Y": content.target.toarray(),
-        "feature_n_values": content.feature_n_values,
-    }
-    for key, names, given in zip(
-        ("feature_names", "label_names"),
-        (content.feature_names, content.label_names),
-        content.named,
-        strict=True,
-    ):
-        if given:
-            arrays[key] = np.array(names, dtype=np.str_)
-            if arrays[key].tolist() != names:
-                raise ValueError(f"{key}: NumPy cannot store a name that ends with a NUL character")
-    if split is not None:
-        arrays["split"] = np.asarray(split).astype(np.uint8)
-        if arrays["split"].shape != (features.shape[0],):
-            raise ValueError(f"split takes one entry per row, {features.shape[0]}")
-    buffer = io.BytesIO()  # a zip file seeks, which a compressed stream cannot
-    np.savez_compressed(buffer, **arrays)
-    with open_for_writing(path) as file:
-        file.write(buffer.getbuffer())

@@ -10,12 +10,29 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.limits import max_unpacked, too_large
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import Labels, find_features, find_labels
-from labelkin.datasets.formats._content import make_bunch
+from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
+from labelkin.datasets.formats._dialect import is_number, parse_number
 
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty")
+NO_YES = ("0", "1")
+"""Values of a nominal column that means no and yes: its indices mean the same in every file."""
+
+# A target with more entries than this (100 MB) stays sparse when it was read sparse.
+_MAX_DENSE_TARGET = 100_000_000
+# What pandas finds in a column of objects, by the kind that it is here.
+_INFERRED = {
+    "string": "string",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "boolean": "number",
+    "decimal": "number",
+    "date": "date",
+    "datetime": "date",
+    "datetime64": "date",
+}
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,21 @@ class RawTable:
     """Decimal mark of numbers in columns of strings."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
+    nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Values of those columns of a matrix that hold indices of values."""
+    texts: tuple[str, ...] = ()
+    """Those of them that are text."""
+
+    @classmethod
+    def of(cls, X: Any) -> "RawTable":
+        """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
+        if isinstance(X, RawTable):
+            return X
+        if not hasattr(X, "columns"):
+            return cls("X", X, None)
+        names = [str(name) for name in X.columns]
+        check_unique(names, "column", "X")
+        return cls("X", X.set_axis(names, axis=1), names)
 
     @property
     def n_rows(self) -> int:
@@ -72,15 +104,146 @@ class RawTable:
         dense = column.toarray() if sparse.issparse(column) else np.asarray(column)
         return import_optional("pandas").Series(dense.ravel().astype(np.float64), name=name)
 
+    def kind(self, name: str) -> str:
+        """Return ``number``, ``string``, ``date``, ``list``, ``missing``, or a type's name."""
+        types = import_optional("pandas").api.types
+        column = self.column(name)
+        if column.dtype == "category":
+            column = column.astype(object)
+        if len(column) and column.isna().all():
+            return "missing"
+        if types.is_numeric_dtype(column.dtype):
+            return "number" if column.dtype.kind != "c" else str(column.dtype)
+        if types.is_datetime64_any_dtype(column.dtype):
+            return "date"
+        inferred = types.infer_dtype(column, skipna=True)
+        if inferred not in ("mixed", "mixed-integer"):
+            return _INFERRED.get(inferred, "string" if inferred == "empty" else inferred)
+        cells = column[column.notna()]
+        if all(isinstance(cell, _LISTS) for cell in cells):
+            return "list"
+        are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
+        return "string" if are_plain else type(cells.iloc[0]).__name__
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Return a column as float64, NaN where missing; strings are parsed if all are numbers."""
+        kind = self.kind(name)
+        if kind in ("number", "missing"):
+            return self.column(name).to_numpy(dtype=np.float64, na_value=np.nan)
+        if kind != "string":
+            raise FormatError(self.source, f"column {shorten(name)} holds {kind}, not numbers")
+        values = np.full(self.n_rows, np.nan)
+        for row, cell in enumerate(self.strings(name)):
+            if cell is None:
+                continue
+            try:
+                values[row] = _parse_number(cell, self.decimal)
+            except ValueError:
+                raise FormatError(
+                    self.source,
+                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
+                    "number",
+                ) from None
+        return values
+
+    def strings(self, name: str) -> np.ndarray:
+        """Return a column as strings, None where missing; numbers and dates are formatted."""
+        kind = self.kind(name)
+        if kind not in ("string", "number", "date", "missing"):
+            raise FormatError(self.source, f"column {shorten(name)} holds {kind}, not text")
+        column = self.column(name)
+        found = np.empty(self.n_rows, dtype=object)
+        found[:] = [
+            None if missing else _as_string(cell)
+            for cell, missing in zip(column, column.isna(), strict=True)
+        ]
+        return found
+
+    def lists(self, name: str) -> list[list[str]]:
+        """Return a column of lists, each as strings."""
+        return [
+            [str(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
+            for cell in self.column(name)
+        ]
+
+
+def _parse_number(cell: str, decimal: str) -> float:
+    if "_" not in cell and cell.isascii():  # Python's float takes both
+        try:
+            return float(cell)
+        except ValueError:
+            pass
+    if not is_number(cell, decimal):
+        raise ValueError(cell)
+    return parse_number(cell, decimal)
+
+
+def _as_string(cell: Any) -> str:
+    """Return a cell as text: whole numbers without a fraction, 3.0 like 3."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return str(cell)
+
+
+# ------------------------------------------------------------------------ datasets of numbers
+
+
+def make_bunch(
+    source: str | Path,
+    data: Any,
+    target: Any,
+    *,
+    feature_names: list[str] | None,
+    label_names: list[str] | None,
+    feature_n_values: np.ndarray | None = None,
+    split: np.ndarray | None = None,
+) -> Bunch:
+    """Return the parts of a dataset as a Bunch; a sparse target becomes dense unless it is huge."""
+    if sparse.issparse(target) and target.shape[0] * target.shape[1] <= _MAX_DENSE_TARGET:
+        target = target.toarray()
+    if feature_n_values is None:
+        feature_n_values = np.zeros(data.shape[1], dtype=np.int32)
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=feature_names,
+        label_names=label_names,
+        feature_n_values=feature_n_values,
+        split=split,
+        DESCR=Path(source).name,
+    )
+
+
+def present(bunch: Bunch, *, return_X_y: bool, as_frame: bool) -> Any:
+    """Return a dataset as a Bunch or as the pair ``(data, target)``, of arrays or DataFrames.
+
+    A feature or label without a name is called ``x1, x2, …`` or ``y1, y2, …`` in a DataFrame;
+    the columns of sparse data are sparse.
+    """
+    bunch.frame = None
+    if as_frame:
+        pandas = import_optional("pandas")
+        bunch.data = _as_frame(bunch.data, bunch.feature_names, "x")
+        bunch.target = _as_frame(bunch.target, bunch.label_names, "y")
+        bunch.frame = pandas.concat([bunch.data, bunch.target], axis=1)
+    return (bunch.data, bunch.target) if return_X_y else bunch
+
+
+def _as_frame(matrix: Any, names: list[str] | None, prefix: str) -> Any:
+    pandas = import_optional("pandas")
+    if names is None:
+        names = [f"{prefix}{i + 1}" for i in range(matrix.shape[1])]
+    if sparse.issparse(matrix):
+        return pandas.DataFrame.sparse.from_spmatrix(matrix, columns=names)
+    return pandas.DataFrame(matrix, columns=names)
+
 
 def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
     """Return a dataset of numbers as a table, with its labels apart."""
     target = bunch.target
     if sparse.issparse(target):
-        path = Path(source)
-        limit = max_unpacked(path.stat().st_size if path.exists() else target.nnz)
-        if target.shape[0] * target.shape[1] > limit:
-            raise FormatError(source, too_large(limit, f"a table of {target.shape[1]:,} labels"))
+        n_labels = target.shape[1]
+        Budget(source).take_columns(n_labels, "labels", each=target.shape[0])
         target = target.toarray()
     names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
     features = None if bunch.feature_names is None else list(bunch.feature_names)
@@ -88,48 +251,77 @@ def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
 
 
 def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[str]) -> Bunch:
-    """Return a DataFrame's columns as a dataset; those that hold no numbers are refused by name."""
-    frame, path = table.data, table.source
+    """Return a table as a dataset; columns that hold no numbers are refused by name."""
+    path, names = table.source, table.names or []
     labels = table.label_names if labels is None else labels
     if labels is None:
         raise FormatError(
-            path, "the label columns of the table are unknown; pass labels=", None, "labels"
+            path,
+            "the label columns are unknown; pass labels= (names, or a count: -3 for the last "
+            "three)",
+            None,
+            "labels",
         )
-    names = list(frame.columns)
     label_columns = find_labels(labels, names, path)
     features = find_features(names, label_columns, drop, path)
-    data = np.empty((len(frame), features.size))
-    for at, column in enumerate(features.tolist()):
-        data[:, at] = _numbers(frame.iloc[:, column], names[column], path)
-    target = np.empty((len(frame), label_columns.size), dtype=np.uint8)
-    for at, column in enumerate(label_columns.tolist()):
-        values = _numbers(frame.iloc[:, column], names[column], path)
-        for row in np.flatnonzero((values != 0) & (values != 1)):
-            found = "is missing" if np.isnan(values[row]) else f"holds {values[row]:g}"
+    label_names = [names[i] for i in label_columns]
+    for name in label_names:
+        if table.nominal.get(name, NO_YES) != NO_YES:
+            values = shorten(", ".join(table.nominal[name][:6]))
             raise FormatError(
                 path,
-                f"label {shorten(names[column])} {found} in data row {row + 1}; it must be 0 or 1",
+                f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
+                "(0/1), not multi-target data",
             )
-        target[:, at] = values
+    target = _matrix_of(table, label_columns)
+    entries = sparse.coo_array(target)
+    for i in np.flatnonzero(entries.data != 1):
+        value, name = entries.data[i], label_names[entries.col[i]]
+        found = "is missing" if np.isnan(value) else f"holds {value:g}"
+        raise FormatError(
+            path,
+            f"label {shorten(name)} {found} in data row {entries.row[i] + 1}; it must be 0 or 1",
+        )
     return make_bunch(
-        data,
-        target,
+        path,
+        _matrix_of(table, features),
+        target.astype(np.uint8),
         feature_names=[names[i] for i in features],
-        label_names=[names[i] for i in label_columns],
-        descr=Path(path).name,
+        label_names=label_names,
+        feature_n_values=np.array(
+            [len(table.nominal.get(names[i], ())) for i in features], dtype=np.int32
+        ),
     )
 
 
-def _numbers(column: Any, name: str, path: str | Path) -> np.ndarray:
-    """Return a column as float64, NaN where a value is missing."""
-    kind = import_optional("pandas").api.types.infer_dtype(column, skipna=True)
-    if kind not in _NUMBERS and not column.isna().all():
-        example = str(column[column.first_valid_index()])
-        raise FormatError(
-            path,
-            f"column {shorten(name)} holds {kind} values such as {shorten(example, 30)}, not "
-            "numbers; encode it as numbers, or leave it out with drop=",
-            None,
-            "drop",
-        )
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
+    """Return columns as an array or a CSR matrix of numbers."""
+    names = [(table.names or [])[i] for i in columns]
+    try:
+        if not table.is_matrix:
+            return np.column_stack([table.numbers(name) for name in names])
+        if texts := [name for name in names if name in table.texts]:
+            raise FormatError(table.source, f"column {shorten(texts[0])} holds text, not numbers")
+    except FormatError as error:
+        message = f"{error.message}; encode the column as numbers, or leave it out with drop="
+        raise FormatError(table.source, message, None, "drop") from None
+    return table.data[:, columns]
+
+
+def decode_nominal(table: RawTable) -> RawTable:
+    """Return a table with the values of nominal columns, which are strings, for their indices.
+
+    Those of no and yes stay 0 and 1.
+    """
+    values = {name: values for name, values in table.nominal.items() if values != NO_YES}
+    if not values:
+        return table
+    data = table.data
+    if sparse.issparse(data):
+        Budget(table.source).take_columns(data.shape[1], each=8 * data.shape[0])
+        data = data.toarray()
+    columns: dict[str, Any] = dict(zip(table.names or (), data.T, strict=True))
+    for name, known in values.items():
+        columns[name] = [None if np.isnan(code) else known[int(code)] for code in columns[name]]
+    frame = import_optional("pandas").DataFrame(columns)
+    return RawTable(table.source, frame, table.names, table.label_names)

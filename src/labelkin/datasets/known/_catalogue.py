@@ -12,11 +12,11 @@ from labelkin._utils.names import did_you_mean
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One published file: its role in the dataset, its addresses, and its checksum if known."""
+    """One published file: its role in the dataset, its addresses, and its checksum."""
 
     role: str
     urls: tuple[str, ...]
-    sha256: str | None = None
+    sha256: str
 
     @property
     def name(self) -> str:
@@ -39,9 +39,7 @@ class DatasetInfo:
     paper : bool
         Whether the dataset is one of the paper's twelve.
     files : tuple of SourceFile
-        What to download; empty where `openml` names the source instead.
-    openml : int or None
-        The dataset's number at OpenML.
+        What to download.
     labels_last : int or None
         Number of labels, the last attributes, where no XML file names them.
     drop : tuple of str
@@ -57,26 +55,13 @@ class DatasetInfo:
     rows: str = "all"
     paper: bool = False
     files: tuple[SourceFile, ...] = ()
-    openml: int | None = None
     labels_last: int | None = None
     drop: tuple[str, ...] = field(default=())
     note: str = ""
 
     @property
-    def unverified(self) -> list[str]:
-        """Names of the files without a checksum of ours: what is downloaded for them may differ.
-
-        OpenML sends its checksums over the same connection as the files: they prove nothing.
-        """
-        if not self.files:
-            return [f"number {self.openml} of OpenML"]
-        return [file.name for file in self.files if file.sha256 is None]
-
-    @property
     def source(self) -> str:
         """Address of a page about the dataset."""
-        if not self.files:
-            return f"https://www.openml.org/d/{self.openml}"
         url = self.files[0].urls[0]
         github = re.match(r"https://(?:raw\.githubusercontent|github)\.com/([^/]+/[^/]+)/", url)
         return f"https://github.com/{github[1]}" if github else url.rsplit("/", 1)[0]
@@ -106,7 +91,7 @@ def _parse(table: dict[str, Any]) -> dict[str, DatasetInfo]:
 
     def source_file(entry: dict[str, Any]) -> SourceFile:
         urls = tuple(address(short) for short in entry["urls"])
-        return SourceFile(entry["role"], urls, entry.get("sha256"))
+        return SourceFile(entry["role"], urls, entry["sha256"])
 
     return {
         name: DatasetInfo(

@@ -1,10 +1,8 @@
 """Downloading a dataset: published files are converted to one ``.npz`` and checked."""
 
-import http.client
 import os
 import sys
 import tempfile
-import warnings
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,12 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
+from labelkin.datasets._write import write
 from labelkin.datasets.formats._arff import read_arff
-from labelkin.datasets.formats._npz import write_npz
+from labelkin.datasets.formats._mulan_xml import read_labels_xml
+from labelkin.datasets.formats._raw_table import bunch_of_table
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
+from labelkin.rows import first_of_equals
 
 _PARTS = ("train", "test")
 
@@ -28,19 +28,16 @@ def fetch(
 ) -> Path:
     """Download, convert and check one dataset; return the path of its ``.npz`` in a folder.
 
-    The downloads go to a temporary folder and `write_npz` ends with a rename, so that no partial
+    The downloads go to a temporary folder and `write` ends with a rename, so that no partial
     file is ever visible, also when several processes fetch at once. After `timeout` seconds without
     a byte the next address is tried.
     """
     path = folder / f"{info.name}.npz"
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
-        if info.files:
-            bunch = _from_files(info, Path(scratch), progress, timeout)
-        else:
-            bunch = _from_openml(info, Path(scratch))
+        bunch = _from_files(info, Path(scratch), progress, timeout)
     check_statistics(info, bunch)
     names = ("feature_names", "label_names", "feature_n_values", "split")
-    write_npz(path, bunch.data, bunch.target, **{name: bunch[name] for name in names})
+    write(path, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     return path
 
 
@@ -61,13 +58,6 @@ def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
 
 
 def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float) -> Bunch:
-    for file in info.files:
-        # SciPy builds whatever a MATLAB file describes, indices out of range included.
-        if file.name.endswith(".mat") and file.sha256 is None:
-            raise ValueError(
-                f"{info.name}: {file.name} is read only if its sha256 is known; add it to the "
-                "SourceFile."
-            )
     paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
     try:
         return _read(info, paths)
@@ -82,9 +72,9 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
     """Read the downloaded files, by role, as one dataset."""
     if paths.get("all", Path()).suffix == ".mat":
         return _from_mat(paths["all"])
-    labels = None if info.labels_last is None else -info.labels_last
     xml = paths.pop("labels", None)
-    parts = {role: read_arff(path, xml=xml, labels=labels) for role, path in paths.items()}
+    labels = -(info.labels_last or 0) if xml is None else read_labels_xml(xml)
+    parts = {role: bunch_of_table(read_arff(path), labels, ()) for role, path in paths.items()}
     if "all" not in parts:
         bunch = _stack(parts["train"], parts["test"])
     else:
@@ -116,7 +106,7 @@ def _retrieve(
         except (requests.RequestException, OSError) as error:
             failures.append(f"{url}: {_reason(error)}")
             continue
-        if file.sha256 in (None, pooch.file_hash(str(path), alg="sha256")):
+        if file.sha256 == pooch.file_hash(str(path), alg="sha256"):
             return path
         damaged = True
         failures.append(f"{url}: the file's sha256 is not the published one")
@@ -168,38 +158,6 @@ def _from_mat(path: Path) -> Bunch:
             )
         )
     return _stack(*parts)
-
-
-def _from_openml(info: DatasetInfo, scratch: Path) -> Bunch:
-    """Download through scikit-learn, which checks OpenML's checksum."""
-    from sklearn.datasets import fetch_openml
-
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "A network error occurred")  # before it retries
-            found = fetch_openml(
-                data_id=info.openml,
-                as_frame=False,
-                parser="liac-arff",
-                data_home=scratch,
-                n_retries=1,
-            )
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        kind = ValueError if isinstance(error, ValueError) else ConnectionError
-        raise kind(
-            f"{info.name} could not be downloaded from OpenML ({error}){_cure(info)}"
-        ) from error
-    target = np.char.upper(np.asarray(found.target).astype(str))
-    return Bunch(
-        data=sp.csr_array(found.data, dtype=np.float64),
-        target=np.isin(target, ("TRUE", "1", "1.0")).astype(np.uint8),
-        feature_names=list(found.feature_names),
-        label_names=list(found.target_names),
-        feature_n_values=np.array(
-            [len(found.categories.get(name, ())) for name in found.feature_names], dtype=np.int32
-        ),
-        split=None,
-    )
 
 
 def _stack(train: Bunch, test: Bunch) -> Bunch:

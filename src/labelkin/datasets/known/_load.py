@@ -3,15 +3,14 @@
 import os
 import sys
 import tempfile
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from labelkin.datasets._frames import present
 from labelkin.datasets.formats._npz import read_npz
+from labelkin.datasets.formats._raw_table import present
 from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
 
 
@@ -22,7 +21,6 @@ def load_dataset(
     download: bool = True,
     subset: str | None = None,
     progress: bool | None = None,
-    trust: bool = False,
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Any:
@@ -49,9 +47,6 @@ def load_dataset(
         sets (arts, business, ...), all rows of every other dataset.
     progress : bool, default=None
         Whether to show a progress bar; by default when stderr is a terminal.
-    trust : bool, default=False
-        Whether to download a dataset of which a file has no known checksum
-        (``dataset_info(name).unverified``). Only its statistics are checked then.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -81,7 +76,7 @@ def load_dataset(
         raise ValueError(f"subset must be 'all', 'train', 'test' or None, not {subset!r}.")
     path = find_dataset(info.name, data_home)
     if path is None:
-        path = _download(info, data_home, download, progress, trust)
+        path = _download(info, data_home, download, progress)
     bunch = read_npz(path)
     bunch.update(name=info.name, DESCR=info.description)
     bunch = _select_rows(bunch, subset or info.rows)
@@ -118,7 +113,6 @@ def _download(
     data_home: str | os.PathLike[str] | None,
     allowed: bool,
     progress: bool | None,
-    trust: bool,
 ) -> Path:
     home = data_home_path(data_home)
     if not allowed:
@@ -126,7 +120,6 @@ def _download(
             f"{info.name}.npz is not in {home} and download=False; allow the download, or set "
             "LABELKIN_DATA to a folder that has it."
         )
-    _check_trust(info, trust)
     from labelkin.datasets.known._fetch import fetch
 
     folder = next((f for f in (home, _user_cache()) if _writable(f)), None)
@@ -136,23 +129,6 @@ def _download(
             "kept; set LABELKIN_DATA to a folder that can."
         )
     return fetch(info, folder, progress=sys.stderr.isatty() if progress is None else progress)
-
-
-def _check_trust(info: DatasetInfo, trust: bool) -> None:
-    """Refuse a download that no checksum verifies, unless the user trusts its source."""
-    if not info.unverified:
-        return
-    files = f"no checksum is known for {' and '.join(info.unverified)}"
-    if not trust:
-        raise ValueError(
-            f"{info.name}: {files}, so that a download could be altered unnoticed; if you trust "
-            f"{info.source}, run `labelkin datasets fetch {info.name} --trust`, or pass trust=True "
-            "to load_dataset."
-        )
-    warnings.warn(
-        f"{info.name}: {files}; the download is compared with its expected statistics, no more.",
-        stacklevel=4,
-    )
 
 
 def _writable(folder: Path) -> bool:

@@ -25,7 +25,7 @@ from labelkin.experiments.report.comparison import (
 )
 from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import TIE_RULES, read_data
-from labelkin.experiments.report.table import Entry, Table
+from labelkin.experiments.report.table import Table, word_table
 from labelkin.experiments.report.tables import dataset_table
 
 _BASES = ("cchains", "clr")  # the methods whose base learners the paper compares
@@ -218,28 +218,21 @@ _JUDGES: dict[str, Callable[[_Question], Iterator[Finding]]] = {
 }
 
 
-def claims_table(claims: list[Claim]) -> Table:
+def claims_table(claims: list[Claim]) -> Table | None:
     """Return one line per claim: verdict, figures, tests, and the tables they are from."""
     columns = {
-        "claim": "Claim", "verdict": "Verdict", "figure": "Comparisons as claimed",
-        "tests": "Significant at 1 %", "source": "From",
+        "section": "Section", "claim": "Claim", "verdict": "Verdict",
+        "figure": "Comparisons as claimed", "tests": "Significant at 1 %", "source": "From",
     }  # fmt: skip
-    entries = {}
-    for number, claim in enumerate(claims):
-        for key in columns:
-            text = getattr(claim, key)
-            entries[str(number), key] = Entry(text or "–", {"": text}, best=key == "verdict")
-    return Table(
-        name="claims",
-        title="The claims of the paper's section 4",
+    return word_table(
+        "claims",
+        "The claims of the paper's section 4",
+        columns,
+        [claim._asdict() for claim in claims],
         caption="A claim is read as comparisons of means over the same folds. It holds where all "
         "come out as claimed, partly where more than half do, and else does not hold. "
         "Significant: comparisons for and against the claim by the paired t-test and by the "
         "corrected one. Ties: labels with equal scores count against the method, or are ranked "
         "by index as in Mulan.",
-        corner="Section",
-        columns=columns,
-        rows={str(number): claim.section for number, claim in enumerate(claims)},
-        entries=entries,
-        holds_words=True,
+        bold="verdict",
     )

@@ -409,9 +409,8 @@ class Sweep(Comparison):
         return published(dataset, f"{self.method}@{self.parameter}={method}", measure.name)
 
     def positions(self) -> list[float]:
-        """Return where the settings are drawn on an axis: at their values, or in order."""
-        numbers = [_number_key(setting)[0] for setting in self.methods]
-        return numbers if np.isfinite(numbers).all() else list(map(float, range(len(numbers))))
+        """Return the settings as numbers; infinite where one is not a number."""
+        return [_number_key(setting)[0] for setting in self.methods]
 
 
 def _number_key(text: str) -> tuple[float, str]:

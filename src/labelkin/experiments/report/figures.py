@@ -1,32 +1,105 @@
-"""The paper's figures, drawn from what was measured."""
+"""The paper's figures, drawn from what was measured, as files and as parts of a page.
 
-from collections.abc import Callable, Iterable
+Line styles, markers and hatching repeat the colours, for prints in grey. Text and axes are drawn
+in one ink, which :func:`inline_svg` turns into the text colour of the page.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title, units
-from labelkin.experiments.report.drawing import INK, figure_style, shorten
 from labelkin.experiments.report.measures import MEASURES, Measure
-from labelkin.experiments.report.overall import Overall
-from labelkin.experiments.report.significance import published_parts
+from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.statistics import friedman, nemenyi
-from labelkin.experiments.report.table import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKERS = ("o", "s", "^", "D", "v", "P")
-_FIGURE1 = (
-    "average_precision", "f1", "recall", "hamming_loss", "ranking_loss", "one_error",
-)  # fmt: skip
+INK = "#1b1c1f"
+
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "text.parse_math": False,  # names of users' methods may contain dollar signs
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "labelkin",
+}
+
 # The paper draws four metrics and does not name them in the text: four of Table 3 in percent.
 _FIGURE2 = ("hamming_loss", "ranking_loss", "one_error", "average_precision")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
+
+
+@contextmanager
+def figure_style() -> Iterator[None]:
+    """Draw in the style of the report."""
+    matplotlib = import_optional("matplotlib", "report")
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def shorten(name: str, most: int = 26) -> str:
+    """Return a name that fits into a figure."""
+    return abbreviate("".join(c if c.isprintable() else " " for c in name), most)
+
+
+def save(figure: "Figure", folder: Path, name: str) -> str:
+    """Write ``name.png`` and ``name.svg`` into a folder and return the SVG."""
+    out = io.StringIO()
+    with figure_style():
+        # Laid out once: `savefig` would do it for each file, and draw the figure twice.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
+        figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
+    (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
+    return out.getvalue()
+
+
+def inline_svg(svg: str, name: str, label: str) -> str:
+    """Return an SVG to be part of a page, with its own ids and the page's text colour.
+
+    `name` makes the ids unique. `label`, already escaped, describes the figure for readers who
+    cannot see it.
+    """
+    prefix = re.sub(r"\W", "-", name)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"\n\s*", "\n", svg)
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
+    svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
+    # The blue is too dark for a dark page, which defines its own.
+    svg = svg.replace(f": {BLUE.lower()}", f": var(--blue, {BLUE})")
+    # Text without a colour of its own is black by default, and lost on a dark page.
+    head, rest = svg.split(">", 1)
+    width = re.search(r' width="([\d.]+pt)"', head)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
+    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
 
 
 # -------------------------------------------------------------------------- critical difference
@@ -63,8 +136,9 @@ def _draw_ranks(block: pd.DataFrame, title: str, greater_is_better: bool = True)
         return None
     posthocs = import_optional("scikit_posthocs", "report")
     result = friedman(block, greater_is_better=greater_is_better)
-    # Two methods whose short names are equal must stay two.
-    titles = dict(zip(block, _distinct(shorten(method_title(m)) for m in block), strict=True))
+    titles = {name: shorten(method_title(name)) for name in block}
+    if len(set(titles.values())) < len(titles):  # two methods must stay two
+        titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(block, 1)}
     p_values = nemenyi(block).rename(index=titles, columns=titles)
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
@@ -108,57 +182,37 @@ def _draw_scale(figure: "Figure", axes: "Axes", ranks: Any, cd: float) -> None:
     axes.text(low, 1, note, fontsize=8, va="bottom", transform=text)
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
-
-
-# --------------------------------------------------------------------------------- sweeps
+# -------------------------------------------------------------------------- Figures 1 and 2
 
 
 def draw_sweep(sweep: Sweep) -> "Figure | None":
     """Draw each metric against the values of a parameter, with the published figures.
 
-    Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band, or the bar of a
-    value that is not a number, is one standard deviation to each side.
+    Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band is one standard
+    deviation to each side. None where a value is not a number.
     """
-    if not (shown := sweep.measured(MEASURES)):
+    at, shown = sweep.positions(), sweep.measured(MEASURES)
+    if not (shown and np.isfinite(at).all()):
         return None
+
+    def draw(axes: "Axes", measure: Measure) -> None:
+        mean, std = _mean_and_spread(sweep, sweep.dataset, sweep.methods, measure)
+        axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
+        marks: dict[str, Any] = {"marker": "o", "markersize": 3.5, "label": "measured (± std)"}
+        axes.plot(at, mean, color=BLUE, **marks)
+        printed = [sweep.published(sweep.dataset, s, measure) for s in sweep.methods]
+        if any(printed):
+            marks |= {"marker": "s", "markerfacecolor": "none", "label": "published"}
+            means = [found.mean if found else np.nan for found in printed]
+            axes.plot(at, means, color=ORANGE, linestyle="--", **marks)
+        axes.set_title(measure.heading)
+        axes.set_xlabel(sweep.symbol)
+        axes.grid(alpha=0.25, linewidth=0.5)
+
     with figure_style():
-        figure = _draw_panels(shown, lambda axes, m: _draw_curve(axes, sweep, m))
+        figure = _draw_panels(shown, draw)
         title = f"{method_title(sweep.method)} on {sweep.dataset} by {sweep.symbol}"
         figure.suptitle(shorten(title, 80), fontsize=11)
-    return figure
-
-
-def draw_together(sweep: Sweep) -> "Figure | None":
-    """Draw the metrics of the paper's Figure 1 in one plot: in percent, against Θ."""
-    measured = sweep.measured(MEASURES)
-    shown = [MEASURES[name] for name in _FIGURE1 if MEASURES[name] in measured]
-    if not shown:
-        return None
-    with figure_style():
-        figure = new_figure(5.6, 3.6)
-        axes = figure.subplots()
-        for measure, colour, marker in zip(shown, COLOURS, _MARKERS, strict=False):
-            axes.plot(
-                sweep.positions(),
-                _mean_and_spread(sweep, sweep.dataset, sweep.methods, measure)[0],
-                color=colour,
-                marker=marker,
-                linestyle="-" if measure.greater_is_better else "--",
-                markersize=4,
-                label=measure.directed_title,
-            )
-        axes.set_xlabel(sweep.symbol)
-        axes.set_ylabel("%")
-        axes.grid(alpha=0.25, linewidth=0.5)
-        axes.set_title(shorten(f"{method_title(sweep.method)} on {sweep.dataset}", 44))
-        figure.legend(frameon=False, fontsize=8, loc="outside right center")
     return figure
 
 
@@ -189,33 +243,6 @@ def _draw_panels(measures: list[Measure], draw: Callable[["Axes", Measure], None
     handles, labels = grid[0].get_legend_handles_labels()
     grid[n].legend(handles, labels, loc="center left", frameon=False, fontsize=9)
     return figure
-
-
-def _draw_curve(axes: "Axes", sweep: Sweep, measure: Measure) -> None:
-    at, settings = np.array(sweep.positions()), sweep.methods
-    mean, std = _mean_and_spread(sweep, sweep.dataset, settings, measure)
-    printed = [sweep.published(sweep.dataset, s, measure) for s in settings]
-    pairs = [(x, p.mean) for x, p in zip(at, printed, strict=True) if p]
-    known = np.isfinite(mean)
-    in_order = list(at) == list(map(float, range(len(settings))))
-    at, mean, std = at[known], mean[known], std[known]
-    marks: dict[str, Any] = {"marker": "o", "markersize": 3.5, "label": "measured (± std)"}
-    if in_order:  # names in no order, so no line leads from one to the next
-        axes.errorbar(at, mean, std, color=BLUE, linestyle="none", capsize=3, **marks)
-        axes.set_xticks(range(len(settings)), list(map(shorten, settings)))
-        axes.margins(x=0.2)
-    else:
-        axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
-        axes.plot(at, mean, color=BLUE, **marks)
-    if pairs:
-        marks |= {"marker": "s", "markerfacecolor": "none", "label": "published"}
-        axes.plot(*zip(*pairs, strict=True), color=ORANGE, linestyle="--", **marks)
-    axes.set_title(measure.heading)
-    axes.set_xlabel(sweep.symbol)
-    axes.grid(alpha=0.25, linewidth=0.5)
-
-
-# ----------------------------------------------------------------------------------- bars
 
 
 def draw_bars(comparison: Comparison) -> "Figure | None":
@@ -253,74 +280,3 @@ def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None
     names = [shorten(name, 14) for name in datasets]
     slant: dict[str, Any] = {"rotation": 25, "ha": "right"} if turn else {}
     axes.set_xticks(range(len(datasets)), names, fontsize=8, **slant)
-    _zoom(axes, comparison.means(measure) * measure.scale)
-
-
-def _zoom(axes: "Axes", means: pd.DataFrame) -> None:
-    """Start the axis above zero where all bars are long and alike, and label it so."""
-    low, high = float(means.min(axis=None)), float(means.max(axis=None))
-    if low > 0.6 * high > 0:
-        start = np.floor((low - 0.8 * (high - low) - 0.02 * high) / 5) * 5 if high > 10 else 0
-        if start > 0:
-            axes.set_ylim(bottom=start)
-            axes.set_ylabel(f"from {start:.0f}", fontsize=8, style="italic")
-
-
-# ------------------------------------------------------------------ measured minus published
-
-
-def draw_differences(comparison: Comparison) -> "Figure | None":
-    """Draw measured minus published as a heat map, one panel per metric.
-
-    Blue is better than published and orange worse, whatever the metric's direction; the
-    numbers are plain differences. None where nothing was published.
-    """
-    found = [(measure, published_parts(comparison, measure)[0]) for measure in MEASURES.values()]
-    panels = [(measure, differences) for measure, differences in found if len(differences)]
-    if not panels:
-        return None
-    rows, columns = panels[0][1].shape
-    with figure_style():
-        across = min(3, len(panels))
-        down = -(-len(panels) // across)
-        width = max((1.2 + 0.52 * columns) * across, 4.0)
-        figure = new_figure(width, (1.25 + 0.25 * rows) * down + 0.4)
-        grid = figure.subplots(down, across, squeeze=False).ravel()
-        for place, (measure, table) in zip(grid, panels, strict=False):
-            _draw_heat(place, measure, table)
-        for place in grid[len(panels) :]:
-            place.axis("off")
-        title = "Measured minus published: blue is better than published, orange worse"
-        figure.suptitle(title, fontsize=11)
-    return figure
-
-
-def _draw_heat(axes: "Axes", measure: Measure, table: pd.DataFrame) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list("", [ORANGE, "#F7F7F7", BLUE])
-    improvement = table.to_numpy() * (1 if measure.greater_is_better else -1)
-    # The colour scale neither fades because of one outlier nor exaggerates small differences.
-    least = 1.0 if measure.unit else 0.2
-    most = max(float(np.nanquantile(np.abs(improvement), 0.95)), least)
-    axes.imshow(improvement, cmap=colours, vmin=-most, vmax=most, aspect="auto")
-    for (row, column), value in np.ndenumerate(table.to_numpy()):
-        if np.isfinite(value):
-            strong = abs(improvement[row, column]) > 0.62 * most
-            axes.text(
-                column,
-                row,
-                signed(value),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="#FFFFFF" if strong else "#010101",
-                in_layout=False,  # inside its square, and slow to measure
-            )
-    titles = [shorten(method_title(name), 16) for name in table]
-    axes.set_xticks(range(len(titles)), titles, rotation=35, ha="right", fontsize=8)
-    axes.set_yticks(range(len(table)), [shorten(name, 16) for name in table.index], fontsize=8)
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    axes.set_title(measure.heading)

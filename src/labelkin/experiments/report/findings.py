@@ -1,29 +1,18 @@
 """What results show, in sentences, and what was run."""
 
-import shlex
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from labelkin._utils.names import plural
-from labelkin.experiments.report.comparison import (
-    COMPONENTS,
-    PAPER_DATASETS,
-    TESTS,
-    Comparison,
-    count_marks,
-    in_order,
-    method_title,
-    split_method,
-)
+from labelkin.experiments.report.comparison import TESTS, Comparison, method_title
 from labelkin.experiments.report.measures import MEASURES, Measure
-from labelkin.experiments.report.overall import Overall
-from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE
-from labelkin.experiments.report.significance import LEVEL, format_p, published_parts
+from labelkin.experiments.report.published import REFERENCE
+from labelkin.experiments.report.ranks import LEVEL, Overall, format_p
 from labelkin.experiments.report.statistics import friedman, nemenyi, wilcoxon_holm
+from labelkin.experiments.report.tables import published_parts
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.peers import COMPARED
 
 _FIRST = "average_precision"  # the metric of the headline
 
@@ -130,36 +119,6 @@ def leaders(comparison: Comparison) -> str:
     return f"Best average rank in the other metrics: {'; '.join(parts)}."
 
 
-def gaps(comparison: Comparison) -> list[str]:
-    """Return which methods were not run, or failed, on which datasets."""
-    not_run: dict[str, list[str]] = {}
-    sentences = []
-    for method in comparison.methods:
-        counts = {name: comparison.cells(name, method) for name in comparison.datasets}
-        absent = [name for name, (run, _) in counts.items() if not run]
-        failed = [f"{name} ({bad} of {run} cells)" for name, (run, bad) in counts.items() if bad]
-        if absent:
-            there = [name for name in comparison.datasets if name not in absent]
-            most = len(absent) > max(len(there), 3)
-            words = f"only run on {listing(there)}" if most else f"not run on {listing(absent)}"
-            not_run.setdefault(words, []).append(method)
-        if failed:
-            sentences.append(f"{method_title(method)} failed on {listing(failed)}.")
-    for words, methods in not_run.items():
-        sentences.append(f"{_titles(methods)} {'was' if len(methods) == 1 else 'were'} {words}.")
-    measure = headline_measure(comparison)
-    if measure is not None and len(comparison.methods) > 1:
-        block = comparison.complete_means(measure)
-        out = [method_title(name) for name in comparison.methods if name not in block]
-        out += [name for name in comparison.datasets if name not in block.index]
-        if out:
-            sentences.append(
-                "Because of these gaps, average ranks and tests over datasets leave out "
-                f"{listing(out)}."
-            )
-    return sentences
-
-
 def agreement_findings(comparison: Comparison) -> list[str]:
     """Return sentences on how far the measured figures confirm the published ones."""
     near = total = 0
@@ -208,69 +167,6 @@ def overall_findings(comparison: Comparison) -> list[str]:
     ]
 
 
-# ------------------------------------------------------------------ the verdict on a newcomer
-
-
-def find_verdicts(comparison: Comparison) -> list[str]:
-    """Return a paragraph, ready for a paper, for each method that is not one of this library's."""
-    own = [name for name in comparison.methods if name not in COMPARED]
-    return [_verdict(comparison, name) for name in own] if len(comparison.methods) > 1 else []
-
-
-def _verdict(comparison: Comparison, method: str) -> str:
-    others = [name for name in comparison.methods if name != method]
-    n = int(comparison.means(MEASURES[PRINTED_METRICS[0]])[method].count())
-    sentences = [
-        f"{method_title(method)} was compared with {_titles(others)} on {plural(n, 'dataset')} in "
-        f"{len(PRINTED_METRICS)} metrics, on the same folds."
-    ]
-    counts = []
-    for other in others:
-        contrasts = [
-            contrast
-            for dataset in comparison.datasets
-            for name in PRINTED_METRICS
-            for contrast in [comparison.contrast(dataset, method, other, MEASURES[name])]
-            if not np.isnan(contrast.lead)
-        ]
-        if contrasts:
-            paired, corrected = (
-                "/".join(map(str, count_marks(c.mark(test) for c in contrasts))) for test in TESTS
-            )
-            counts.append(f"{corrected} ({paired}) against {method_title(other)}")
-    if counts:
-        paired, corrected = (comparison.describe_test(test) for test in TESTS)
-        sentences.append(
-            f"Wins/ties/losses by the {corrected}, and in brackets by the {paired}: "
-            f"{listing(counts)}."
-        )
-    return " ".join([*sentences, *_ranked(comparison, method)])
-
-
-def _ranked(comparison: Comparison, method: str) -> list[str]:
-    overall = Overall(comparison)
-    if method not in overall.block or overall.block.shape[1] < 3:
-        return []
-    ranks, result = overall.dataset_ranks, overall.over_datasets
-    if len(ranks) < 2:
-        return ["One dataset does not tell how the methods compare on others."]
-    rank, place = result.ranks[method], int((result.ranks < result.ranks[method]).sum()) + 1
-    p = nemenyi(ranks).loc[method]
-    ahead = [m for m in ranks if p[m] < LEVEL and result.ranks[m] > rank]
-    behind = [m for m in ranks if p[m] < LEVEL and result.ranks[m] < rank]
-    parts = [
-        f"significantly {word} {_titles(found)}"
-        for word, found in (("ahead of", ahead), ("behind", behind))
-        if found
-    ]
-    verdict = listing(parts) if parts else "not significantly apart from any other method"
-    return [
-        f"Its average rank over {len(ranks)} datasets is {rank:.2f}, place {place} of "
-        f"{len(result.ranks)} (Friedman's test, {p_phrase(result.p)}); by Nemenyi's test at 5 %, "
-        f"with the critical difference {result.cd:.2f}, it is {verdict}."
-    ]
-
-
 # ------------------------------------------------------------------------- what was run
 
 
@@ -287,44 +183,11 @@ def count_cells(frame: pd.DataFrame) -> str:
 
 def count_repeats(frame: pd.DataFrame) -> str:
     """Return how many repeats each group of the paper's experiments has."""
-    repeats = frame.groupby(_groups(frame))["repeat"].nunique()
-    parts = [
-        f"{repeats[name]} for {group.title.partition(':')[0]}"
-        for name, group in GROUPS.items()
-        if name in repeats
-    ]
+    main = set(GROUPS["table3"].methods)
+    parts = []
+    for name in ("table3", "figure1", "table5", "figure2", "bases"):
+        methods = set(GROUPS[name].methods) - (set() if name == "table3" else main)
+        repeats = frame.loc[frame["method"].isin(methods), "repeat"].nunique()
+        if repeats:
+            parts.append(f"{repeats} for {GROUPS[name].title.partition(':')[0]}")
     return f"Repeats of the cross-validation, 20 in the paper: {listing(parts)}." if parts else ""
-
-
-def find_commands(frame: pd.DataFrame) -> list[str]:
-    """Return commands that compute these cells again, for results without recorded commands."""
-    commands = []
-    for name, rows in frame.groupby(_groups(frame)):
-        datasets = in_order(rows["dataset"], PAPER_DATASETS)
-        words = ["labelkin", "reproduce", str(name), "--datasets", shlex.quote(",".join(datasets))]
-        if name in ("table3", "frontier", "holdout"):
-            methods = in_order(rows["method"], COMPARED)
-            known = [method for method in methods if method in COMPARED]
-            words += ["--methods", ",".join(known)] if known else []
-            for method in methods[len(known) :]:
-                words += ["--method", shlex.quote(f"{method}=module:factory")]
-        words += ["--repeats", str(rows["repeat"].max() + 1)]
-        words += ["--folds", str(rows["fold"].nunique()), "--store", "results.db"]
-        commands.append((list(GROUPS).index(str(name)), " ".join(words)))
-    return [command for _, command in sorted(commands)]
-
-
-def _groups(frame: pd.DataFrame) -> pd.Series:
-    """Return the group of experiments that each row belongs to; None where it is unknown."""
-    beyond = {*GROUPS["frontier"].methods} - {*GROUPS["table3"].methods, *COMPONENTS}
-    compared = "frontier" if beyond & set(frame["method"]) else "table3"
-    if compared == "frontier" and frame["fold"].nunique() < 2:
-        compared = "holdout"
-    varied = {"": compared, "threshold": "figure1", "size": "table5", "estimator": "bases"}
-
-    def group_of(method: str) -> str | None:
-        if method in COMPONENTS and compared == "table3":
-            return "figure2"
-        return varied.get(split_method(method)[1])
-
-    return frame["method"].map(group_of)

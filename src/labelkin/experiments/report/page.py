@@ -1,21 +1,22 @@
 """The report: one folder of tables and figures, and one page that contains them all."""
 
+import json
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
-from labelkin.experiments.report import figures, findings, significance, tables
+from labelkin.experiments.report import figures, findings, ranks, tables
 from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
@@ -27,15 +28,22 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.drawing import inline_svg, save
 from labelkin.experiments.report.measures import COSTS, MEASURES
-from labelkin.experiments.report.overall import overall_table
-from labelkin.experiments.report.published import REFERENCE
-from labelkin.experiments.report.table import Table, escape_markdown, latex_document
+from labelkin.experiments.report.published import REFERENCE, TIE_RULES
+from labelkin.experiments.report.table import Table, escape_markdown, latex_document, word_table
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
-_Draw = Callable[..., str]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Part = tuple[str, Any]
+"""A part of a section: its kind, by which the template shows it, and its content."""
+
+Section = tuple[str, str, list[Part]]
+"""Key, title and parts."""
+
+_NEEDS = "it needs at least two methods on two datasets."
 
 
 def write_report(
@@ -73,29 +81,39 @@ def _make_texts(
 ) -> dict[str, str]:
     """Draw the figures into a folder and return all other files by name."""
     frame = recorded.results
-    content = _content(frame, reference, partial(_draw, folder))
-    content |= {
-        "version": labelkin.__version__,
-        "counts": findings.count_cells(frame),
-        "repeats": findings.count_repeats(frame) if content["claims"] else "",
-        "failures": _failures(frame),
-        "settings": _settings(frame, recorded.settings),
-        "environment": list(_flatten(recorded.environment)),
-        "commands": [
-            *(recorded.commands or findings.find_commands(frame)),
-            f"labelkin report {shlex.quote(source)} --out report",
-        ],
-    }
+    evidence = {"against": _evidence(frame, reference)}
+    indexed = by_index(frame)
+    if (indexed["status"] == "ok").any():
+        evidence["index"] = _evidence(indexed, reference)
+    main = evidence["against"].main
+    sentences = [*_sentences(evidence), findings.count_cells(frame)]
+    if repeats := findings.count_repeats(frame):
+        sentences.append(repeats)
+    sections = [
+        *_compare(evidence, partial(_draw, folder)),
+        *_describe_runs(recorded, f"labelkin report {shlex.quote(source)} --out report"),
+    ]
+    first = findings.headline_measure(main)
+    page = render_page(
+        "labelkin.experiments.report",
+        "report",
+        "report",
+        version=labelkin.__version__,
+        sentences=sentences,
+        sections=[(key, title, parts) for key, title, parts in sections if parts],
+        reference=method_title(main.reference) if main.reference else "",
+        methods={name: method_title(name) for name in main.methods},
+        datasets=main.datasets,
+        first=first.name if first else "",
+    )
+    found = list(_find_tables(sections))
     texts = {
         "results.csv": frame.to_csv(index=False),
-        "report.html": render_page("labelkin.experiments.report", "report", "report", **content),
-        "summary.md": _summary(content),
+        "report.html": page,
+        "summary.md": _summarise(sentences, sections),
+        "tables/all.md": "\n".join(table.to_markdown() for table in found),
+        "tables/all.tex": latex_document(found),
     }
-    found = list(_find_tables(content))
-    texts["tables/all.md"] = "\n".join(table.to_markdown() for table in found)
-    texts["tables/all.tex"] = latex_document(found, content["verdicts"])
-    if content["verdicts"]:
-        texts["tables/verdict.md"] = "\n\n".join([*content["verdicts"], ""])
     for table in found:
         texts[f"tables/{table.name}.md"] = table.to_markdown()
         texts[f"tables/{table.name}.tex"] = table.to_latex()
@@ -103,95 +121,12 @@ def _make_texts(
     return texts
 
 
-def _draw(folder: Path, name: str, label: str, draw: Callable[..., Any], *data: Any) -> str:
-    """Write a figure and return it as part of a page; empty where there is none."""
-    figure = draw(*data)
-    return "" if figure is None else inline_svg(save(figure, folder, name), name, escape(label))
-
-
-def _content(
-    frame: pd.DataFrame, reference: str | None, draw: Callable[..., str]
-) -> dict[str, Any]:
-    """Return all sentences, tables and figures by their names in the template."""
-    evidence = {"against": _evidence(frame, reference)}
-    indexed = by_index(frame)
-    if (indexed["status"] == "ok").any():
-        evidence["index"] = _evidence(indexed, reference)
-    main, components = evidence["against"].main, evidence["against"].components
-    rules = {rule: found.main for rule, found in evidence.items()}
-    ranked = main.ranked
-    is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
-    first = findings.headline_measure(main)
-    ties: list[Table | None] = [*significance.rank_tables(rules)]
-    same = ""
-    if "index" in rules:
-        ties += [tables.wins_by_rule(rules), significance.agreement_table(rules["index"], "index")]
-        other = rules["index"].ranked
-        same = "The same with ties by label index, not against the method: " + (
-            f"{findings.headline(other)} {findings.leaders(other)}".strip()
-        )
-    return {
-        "claims": claims_table(find_claims(evidence)) if is_papers else None,
-        "datasets_table": tables.dataset_table(main.datasets),
-        "metrics": [
-            {
-                "measure": measure,
-                "table": tables.measure_table(main, measure),
-                "cd": draw(
-                    f"cd_{measure.name}",
-                    f"Critical-difference diagram of {measure.title}",
-                    figures.draw_critical_difference,
-                    ranked,
-                    measure,
-                ),
-            }
-            for measure in main.measured(MEASURES)
-        ],
-        "overall": overall_table(ranked),
-        "overall_cd": draw(
-            "cd_overall",
-            "Critical-difference diagram over all datasets and metrics",
-            figures.draw_overall,
-            ranked,
-        ),
-        "wins": {test: tables.wins_table(main, test) for test in TESTS},
-        "tests": [
-            table
-            for table in (significance.friedman_table(ranked), significance.wilcoxon_table(ranked))
-            if table
-        ],
-        "agreement": significance.agreement_table(main),
-        "heat": draw(
-            "differences",
-            "Heat map of measured minus published figures",
-            figures.draw_differences,
-            main,
-        ),
-        "ties": [table for table in ties if table],
-        "sweeps": [_sweep(sweep, draw) for sweep in evidence["against"].sweeps],
-        "components": [
-            tables.measure_table(components, measure, name="figure2", title="Figure 2")
-            for measure in components.measured(MEASURES)
-        ],
-        "bars": draw(
-            "figure2", "Components of VPCME as grouped bars", figures.draw_bars, components
-        ),
-        "costs": [
-            tables.measure_table(main, measure, name="cost", title="Cost of one fold")
-            for measure in main.measured(COSTS)
-        ],
-        "verdicts": findings.find_verdicts(main),
-        "headline": findings.headline(ranked),
-        "leaders": findings.leaders(ranked),
-        "by_index": same,
-        "agreement_sentences": findings.agreement_findings(main),
-        "overall_sentences": findings.overall_findings(ranked),
-        "gaps": findings.gaps(main),
-        "reference": method_title(main.reference) if main.reference else "",
-        "methods": {name: method_title(name) for name in main.methods},
-        "datasets": main.datasets,
-        "first": first.name if first else "",
-    }
+def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[Part]:
+    """Write a figure and return it as part of a page; nothing where there is none."""
+    if figure is None:
+        return []
+    svg = figures.save(figure, folder, name)
+    return [("figure", figures.inline_svg(svg, name, escape(label)))]
 
 
 def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
@@ -202,76 +137,146 @@ def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
     return Evidence(main, components, Sweep.all_of(frame))
 
 
-def _sweep(sweep: Sweep, draw: _Draw) -> dict[str, Any]:
-    table = tables.sweep_table(sweep)
-    drawing, together = draw(table.name, table.title, figures.draw_sweep, sweep), ""
-    if sweep.parameter == "threshold":
-        together = draw(f"{table.name}_together", table.title, figures.draw_together, sweep)
-    return {"sweep": sweep, "table": table, "figure": drawing, "together": together}
+def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
+    """Yield what the comparison shows, the headline first."""
+    main = evidence["against"].main
+    yield findings.headline(main.ranked)
+    yield from filter(None, [findings.leaders(main.ranked)])
+    if "index" in evidence:
+        other = evidence["index"].main.ranked
+        same = f"{findings.headline(other)} {findings.leaders(other)}".strip()
+        yield f"The same with ties by label index, not against the method: {same}"
+    yield from findings.agreement_findings(main)
 
 
-def _find_tables(content: Any) -> Iterator[Table]:
-    """Yield all tables of the page, in its order."""
-    if isinstance(content, Table):
-        yield content
-    elif isinstance(content, dict | list):
-        for part in content.values() if isinstance(content, dict) else content:
-            yield from _find_tables(part)
+# ------------------------------------------------------------------------------ sections
 
 
-def _summary(content: dict[str, Any]) -> str:
-    """Return every sentence about the results, and the tables that they are from."""
-    sentences = [
-        content["headline"],
-        content["leaders"],
-        content["by_index"],
-        *content["agreement_sentences"],
-        *content["overall_sentences"],
-        *content["gaps"],
-        content["counts"],
-        content["repeats"],
+def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> list[Section]:
+    """Return the sections that compare methods and settings."""
+    main, components = evidence["against"].main, evidence["against"].components
+    ranked = main.ranked
+    metrics = []
+    for measure in main.measured(MEASURES):
+        label = f"Critical-difference diagram of {measure.title}"
+        figure = figures.draw_critical_difference(ranked, measure)
+        diagram = draw(f"cd_{measure.name}", label, figure)
+        parts = diagram or [("text", f"No critical-difference diagram: {_NEEDS}")]
+        parts += _as_parts([tables.measure_table(main, measure)])
+        metrics.append(("metric", {"measure": measure, "parts": parts}))
+    overall: list[Part] = []
+    if table := ranks.overall_table(ranked):
+        overall += [("text", sentence) for sentence in findings.overall_findings(ranked)]
+        label = "Critical-difference diagram over all datasets and metrics"
+        overall += draw("cd_overall", label, figures.draw_overall(ranked))
+        overall += _as_parts([table])
+    absent = "no other method was run" if main.reference else "the method they refer to was not run"
+    tests = _as_parts(tables.wins_table(main, test) for test in TESTS)
+    tests = tests or [("text", f"No wins and losses to count: {absent}.")]
+    over_datasets = _as_parts([ranks.friedman_table(ranked), ranks.wilcoxon_table(ranked)])
+    tests += over_datasets or [("text", f"No test over datasets: {_NEEDS}")]
+    curves: list[Part] = []
+    for sweep in evidence["against"].sweeps:
+        numbers = tables.sweep_table(sweep)
+        curves += [("heading", numbers.title)]
+        curves += draw(numbers.name, numbers.title, figures.draw_sweep(sweep))
+        curves += [("numbers", [numbers])]
+    of_parts = [
+        tables.measure_table(components, measure, name="figure2", title="Figure 2")
+        for measure in components.measured(MEASURES)
     ]
-    names = ("claims", "ties", "wins", "overall", "agreement", "datasets_table")
-    parts = [f"- {escape_markdown(sentence)}" for sentence in sentences if sentence]
-    return "\n".join(
-        ["## The results in sentences", "", *parts, "", *content["verdicts"], ""]
-        + ["## The tables behind them", ""]
-        + [table.to_markdown() for table in _find_tables([content[name] for name in names])]
-    )
-
-
-# ------------------------------------------------------------------- about the results
-
-
-def _failures(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one entry per dataset, method and error."""
-    failed = frame[frame["status"] != "ok"]
+    bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
+    costs = [
+        tables.measure_table(main, measure, name="cost", title="Cost of one fold")
+        for measure in main.measured(COSTS)
+    ]
+    is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
+    claims = [claims_table(find_claims(evidence))] if is_papers else []
     return [
-        {
-            "dataset": dataset,
-            "method": method_title(method),
-            "count": len(rows),
-            "summary": (error.strip().splitlines() or ["no message"])[0],
-            "error": error,
-            "cells": ", ".join("r" + rows["repeat"].astype(str) + "f" + rows["fold"].astype(str)),
-        }
-        for (dataset, method, error), rows in failed.groupby(
-            ["dataset", "method", "error"], sort=False
-        )
+        ("metrics", "Metrics", metrics),
+        ("overall", "All metrics together", overall),
+        ("tests", "Tests", tests if metrics else []),
+        ("claims", "Claims", _as_parts(claims)),
+        ("ties", "Ranks and ties", _as_parts(_other_rules(evidence))),
+        ("published", "Against the paper", _as_parts([tables.agreement_table(main)])),
+        ("curves", "Settings of a method", curves),
+        ("components", "Components of VPCME", bars + [("numbers", of_parts)] * bool(of_parts)),
+        ("datasets", "Datasets", _as_parts([tables.dataset_table(main.datasets)])),
+        ("costs", "Time", _as_parts(costs)),
     ]
 
 
-def _settings(frame: pd.DataFrame, recorded: Mapping[str, str]) -> dict[str, str]:
-    """Return each method's settings in words, by title."""
+def _as_parts(found: Iterable[Table | None]) -> list[Part]:
+    return [("table", table) for table in found if table]
+
+
+def _other_rules(evidence: dict[str, Evidence]) -> Iterator[Table | None]:
+    """Yield ranks and wins with the settings of the published columns, and with ties by index."""
+    for rule, found in evidence.items():
+        words = f", {TIE_RULES[rule]}"
+        if rule != "against":
+            yield ranks.friedman_table(found.main.ranked, f"_{rule}", words)
+        for reading, columns in list(found.main.readings.items())[1:]:
+            same = found.main.among(columns.values())
+            yield ranks.friedman_table(same, f"_columns_{rule}", f", {reading}{words}")
+        if rule != "against":
+            yield from (tables.wins_table(found.main, test, rule) for test in TESTS)
+            yield tables.agreement_table(found.main, rule)
+
+
+def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
+    """Return the sections on failures, settings, the environment and how to run it again."""
+    frame = recorded.results
+    failed = frame[frame["status"] != "ok"].groupby(["dataset", "method", "error"], sort=False)
+    failures = [
+        {
+            "method": method_title(method),
+            "dataset": dataset,
+            "cells": str(len(rows)),
+            "error": error,
+        }
+        for (dataset, method, error), rows in failed
+    ]
+    known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded.settings)
     names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
-    known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded)
-    return {method_title(name): known[name] for name in names if known.get(name)}
+    settings = [
+        {"method": method_title(name), "settings": known[name]} for name in names if known.get(name)
+    ]
+    environment: Part = ("text", "Not recorded with these results.")
+    if recorded.environment:
+        environment = ("code", json.dumps(recorded.environment, indent=1))
+    columns = {"method": "Method", "dataset": "Dataset", "cells": "Cells", "error": "Error"}
+    parts = _as_parts([word_table("failures", "Failed cells", columns, failures)])
+    columns = {"method": "Method", "settings": "Settings"}
+    methods = word_table("settings", "Methods and their settings", columns, settings)
+    return [
+        ("failures", "Failures", parts or [("text", "No cell failed.")]),
+        ("environment", "Environment", [environment, *_as_parts([methods])]),
+        ("again", "Run it again", [("code", "\n".join([*recorded.commands, command]))]),
+    ]
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every entry of a nested mapping as name and text."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key} ")
-        else:
-            yield f"{prefix}{key}", str(value)
+# ------------------------------------------------------------------------------- summary
+
+
+def _find_tables(sections: Iterable[Section]) -> Iterator[Table]:
+    """Yield all tables, in the order of the page."""
+    for _, _, parts in sections:
+        for kind, content in parts:
+            if kind == "metric":
+                yield from _find_tables([("", "", content["parts"])])
+            elif kind in ("table", "numbers"):
+                yield from content if kind == "numbers" else [content]
+
+
+def _summarise(sentences: list[str], sections: list[Section]) -> str:
+    """Return every sentence about the results, and the tables that they are from."""
+    shown = ("claims", "ties", "tests", "overall", "published", "datasets")
+    chosen = sorted((s for s in sections if s[0] in shown), key=lambda s: shown.index(s[0]))
+    texts = [content for _, _, parts in chosen for kind, content in parts if kind == "text"]
+    return "\n".join(
+        ["## The results in sentences", ""]
+        + [f"- {escape_markdown(sentence)}" for sentence in [*sentences, *texts]]
+        + ["", "## The tables behind them", ""]
+        + [table.to_markdown() for table in _find_tables(chosen)]
+    )

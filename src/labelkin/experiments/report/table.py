@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,8 @@ class Table:
     """Rows that sum up the others and stay below them."""
     subject: str = ""
     """Key of the column that the others are compared with; it comes first."""
+    test: str = ""
+    """The test that it is about, where the page shows those of one test at a time."""
     holds_words: bool = False
     """Whether the entries are sentences, set flush left and broken into lines."""
 
@@ -125,8 +127,34 @@ class Table:
         writer.writerow([self.corner.lower(), *(f"{column} {name}" for column, name in used)])
         for row, title in self.rows.items():
             numbers = [self.entry(row, column).numbers.get(name, "") for column, name in used]
-            writer.writerow([title if row in self.foot else row, *numbers])
+            is_named = row in self.foot or self.holds_words
+            writer.writerow([title if is_named else row, *numbers])
         return out.getvalue()
+
+
+def word_table(
+    name: str,
+    title: str,
+    columns: dict[str, str],
+    rows: Sequence[Mapping[str, str]],
+    *,
+    caption: str = "",
+    bold: str = "",
+) -> Table | None:
+    """Return a table of texts, one row per mapping, the first column as its head; None if empty.
+
+    `columns` are titles by key; `bold` is the key of a column.
+    """
+    head, *others = columns
+    entries = {
+        (str(number), key): Entry(row[key] or "–", {"": row[key]}, best=key == bold)
+        for number, row in enumerate(rows)
+        for key in others
+    }
+    titles = {str(number): row[head] for number, row in enumerate(rows)}
+    shown = {key: columns[key] for key in others}
+    table = Table(name, title, caption, columns[head], shown, titles, entries, holds_words=True)
+    return table if rows else None
 
 
 _LATEX_HEAD = r"""\documentclass{article}

@@ -25,8 +25,7 @@ from labelkin.experiments.report.published import (
     printed_statistics,
 )
 from labelkin.experiments.report.statistics import friedman
-from labelkin.experiments.report.table import Entry, Table, slug
-from labelkin.experiments.run.store import BY_INDEX
+from labelkin.experiments.report.table import Entry, Table, signed, slug
 
 _Entries = dict[tuple[str, str], Entry]
 _STATISTICS = {
@@ -222,10 +221,13 @@ def sweep_table(sweep: Sweep) -> Table:
 # ------------------------------------------------------------------- Table 4: wins and losses
 
 
-def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
+def wins_table(
+    comparison: Comparison, test: Test = "paired", rule: str = "against"
+) -> Table | None:
     """Return wins/ties/losses of the reference against each method (Table 4).
 
-    None where there is nothing to count: no reference, or no other method.
+    `rule`: the rule for tied labels by which the figures were made. None where there is nothing
+    to count: no reference, or no other method.
     """
     others = [name for name in comparison.methods if name != comparison.reference]
     if comparison.reference is None or not others:
@@ -242,9 +244,9 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
             entries[key, method] = _wins_entry(counts[key], beneath)
     beneath = " Beneath: as published for these."
     return Table(
-        name="table4" if test == "paired" else "table4_corrected",
+        name="table4" + "_index" * (rule == "index") + "_corrected" * (test == "corrected"),
         title=f"Table 4: wins/ties/losses of {method_title(comparison.reference)}, "
-        f"{comparison.describe_test(test)}",
+        f"{comparison.describe_test(test)}" + f", {TIE_RULES[rule]}" * (rule == "index"),
         caption="Over the datasets both methods were run on, on the same folds."
         + beneath * any(entry.published for entry in entries.values()),
         corner="Metric",
@@ -253,6 +255,7 @@ def wins_table(comparison: Comparison, test: Test = "paired") -> Table | None:
         | {"total": "Total of the paper's five"},
         entries=entries,
         foot=("total",),
+        test=test if rule == "against" else "",
     )
 
 
@@ -279,33 +282,52 @@ def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
     return Entry(text, numbers, float(counts[0] - counts[2]), published=beneath)
 
 
-def wins_by_rule(comparisons: dict[str, Comparison]) -> Table | None:
-    """Return wins/ties/losses of the reference in the metrics of rankings under each tie rule."""
-    first = next(iter(comparisons.values()))
-    others = [name for name in first.methods if name != first.reference]
-    if first.reference is None or not others:
+# ------------------------------------------------------------------------ measured, published
+
+
+def published_parts(comparison: Comparison, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return measured minus published, scaled, and the published standard deviations.
+
+    Datasets by methods that have both figures.
+    """
+    measured = comparison.means(measure) * measure.scale
+    printed = pd.DataFrame(
+        {m: {d: comparison.published(d, m, measure) for d in measured.index} for m in measured},
+        dtype=object,
+    )
+    mean, std = (
+        printed.map(lambda found, part=part: getattr(found, part, np.nan)).astype(float)
+        for part in ("mean", "std")
+    )
+    differences = (measured - mean).dropna(how="all").dropna(how="all", axis=1)
+    return differences, std.reindex_like(differences)
+
+
+def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:
+    """Return measured minus published by method and metric; None where nothing is published.
+
+    `rule`: the rule for tied labels by which the figures were made.
+    """
+    entries, columns = {}, {}
+    for key, measure in MEASURES.items():
+        found, std = published_parts(comparison, measure)
+        near = found.abs() <= 2 * std
+        for method in found:
+            columns[key] = measure.heading
+            median, n_near = float(found[method].median()), int(near[method].sum())
+            n = int(found[method].count())
+            numbers = {"median difference": round(median, 6), "within": n_near, "of": n}
+            entries[str(method), key] = Entry(f"{signed(median)} ({n_near}/{n})", numbers, median)
+    if not entries:
         return None
-    rows: dict[str, str] = {}
-    entries: _Entries = {}
-    tied = list(BY_INDEX.values())
-    for method in others:
-        for rule, comparison in comparisons.items():
-            for test in TESTS:
-                key = f"{method} {rule} {test}"
-                rows[key] = f"{method_title(method)}, {TIE_RULES[rule]}, {test} test"
-                counts = {name: comparison.wins(method, MEASURES[name], test) for name in tied}
-                for name, found in {**counts, "total": _sum(counts.values())}.items():
-                    entries[key, name] = _wins_entry(found)
+    printed = {method for method, _ in entries}
     return Table(
-        name="ties_wins",
-        title=f"Wins/ties/losses of {method_title(first.reference)} in the metrics of rankings, "
-        "by the rule for tied labels",
-        caption="Ties against: irrelevant labels stand before relevant ones with the same score. "
-        "Ties by index: the label with the higher index stands first, as in Mulan. Tests: "
-        + "; ".join(first.describe_test(test) for test in TESTS)
-        + ".",
-        corner="Against",
-        columns={name: MEASURES[name].directed_title for name in tied} | {"total": "Total"},
-        rows=rows,
+        name="agreement" if rule == "against" else f"agreement_{rule}",
+        title=f"Measured minus published, {TIE_RULES[rule]}",
+        caption="Median difference over datasets, and the number of datasets whose measured mean "
+        "is within two published standard deviations.",
+        corner="Method",
+        columns=columns,
+        rows={name: method_title(name) for name in comparison.methods if name in printed},
         entries=entries,
     )

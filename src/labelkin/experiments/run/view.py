@@ -83,4 +83,4 @@ def print_means(plan: Plan, rows: list[dict[str, Any]], console: Console) -> Non
         plan.title(name) + "*" * (name in failed): {key: [means.loc[name, key]] for key in means}
         for name in plan.methods
     }
-    print_figures(figures, list(PAPER_METRICS), place, meanings=False, console=console)
+    print_figures(console, figures, list(PAPER_METRICS), place, best=None, meanings=False)

@@ -48,14 +48,18 @@
   function filter() {
     const [methods, datasets] = [chosen("method-filter"), chosen("dataset-filter")];
     const known = new Set(all("#dataset-filter input").map((box) => box.value));
-    for (const cell of all("[data-method]")) cell.hidden = !methods.has(cell.dataset.method);
+    const listed = new Set(all("#method-filter input").map((box) => box.value));
+    for (const cell of all("[data-method]")) {
+      const name = cell.dataset.method; // columns that are no methods are always shown
+      cell.hidden = listed.has(name) && !methods.has(name);
+    }
     for (const part of all("[data-dataset]")) {
       const name = part.dataset.dataset;
       part.hidden = known.has(name) && !datasets.has(name);
     }
     for (const table of all("table[data-better]"))
       for (const row of table.tBodies[0].rows) boldBest(row, table.dataset.better);
-    const total = [all("#method-filter input").length, known.size];
+    const total = [listed.size, known.size];
     document.getElementById("status").textContent =
       methods.size < total[0] || datasets.size < total[1]
         ? `Shown: ${methods.size} of ${total[0]} methods, ${datasets.size} of ${total[1]} datasets.`

@@ -1,11 +1,12 @@
-"""All metrics together: which method leads over datasets × metrics, and whether significantly.
+"""Ranks of methods over datasets, and the tests of their differences.
 
-Methods are ranked in each pair of a dataset and one of the paper's five metrics, by their means
-over the folds, and the ranks averaged; Friedman's and Nemenyi's tests run over these pairs. The
-five metrics of a dataset depend on one another, so that this test finds differences too
+In one metric, methods are ranked on each dataset, by their means over the folds. Over all metrics
+together, they are ranked in each pair of a dataset and one of the paper's five metrics. The five
+metrics of a dataset depend on one another, so that tests over these pairs find differences too
 easily. The test over datasets, each with its mean rank in the five, is therefore given too.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,14 +14,99 @@ import numpy as np
 import pandas as pd
 
 from labelkin._utils.names import plural
-from labelkin.experiments.report.comparison import Comparison, Test, method_title
-from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
+from labelkin.experiments.report.comparison import Comparison, method_title
+from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report.significance import LEVEL
-from labelkin.experiments.report.statistics import Friedman, complete_block, friedman
-from labelkin.experiments.report.table import Entry, Table, signed
+from labelkin.experiments.report.statistics import (
+    Friedman,
+    complete_block,
+    friedman,
+    wilcoxon_holm,
+)
+from labelkin.experiments.report.table import Entry, Table
+
+LEVEL = 0.05
+"""Level of all tests over datasets."""
 
 _FIVE = {name: MEASURES[name] for name in PRINTED_METRICS}
+
+
+def format_p(p: float) -> str:
+    """Return a p-value as text, such as ``0.012`` or ``< 0.001``."""
+    return "<\u00a00.001" if p < 0.001 else f"{p:.2g}"
+
+
+_FRIEDMAN: dict[str, tuple[str, Callable[[float], str]]] = {
+    "n_datasets": ("Datasets", "{:.0f}".format),
+    "chi2": ("Friedman χ²", "{:.2f}".format),
+    "p": ("p", format_p),
+    "f": ("Iman–Davenport F", "{:.2f}".format),
+    "f_p": ("p of F", format_p),
+    "cd": ("Critical difference", "{:.2f}".format),
+}
+
+
+def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> Table | None:
+    """Return average ranks and Friedman's test in every metric; None if there is nothing to test.
+
+    `name` and `words` end the file's name and the heading.
+    """
+    rows, entries = {}, {}
+    for key, measure in MEASURES.items():
+        if (result := comparison.friedman(measure)) is None:
+            continue
+        rows[key] = measure.directed_title
+        for method, rank in result.ranks.items():
+            entries[key, str(method)] = Entry.of(rank, best=rank == result.ranks.min())
+        for column, (_, text) in _FRIEDMAN.items():
+            value = float(getattr(result, column))
+            if not np.isnan(value):  # without three methods there is no test
+                entries[key, column] = Entry(text(value), {"": value}, value)
+    if not rows:
+        return None
+    ranked = [method for method in comparison.methods if any(m == method for _, m in entries)]
+    return Table(
+        name=f"tests_friedman{name}",
+        title=f"Average ranks and Friedman's test over datasets{words}",
+        caption="On the datasets where all ranked methods were run, 1 the best; critical "
+        "difference by Nemenyi at 5 %.",
+        corner="Metric",
+        columns={name: method_title(name) for name in ranked}
+        | {key: title for key, (title, _) in _FRIEDMAN.items()},
+        rows=rows,
+        entries=entries,
+    )
+
+
+def wilcoxon_table(comparison: Comparison) -> Table | None:
+    """Return Wilcoxon's test of the reference against each method, corrected by Holm."""
+    reference = comparison.reference
+    rows, entries = {}, {}
+    for key, measure in MEASURES.items():
+        block = comparison.complete_means(measure)
+        if reference not in block or min(block.shape) < 2:
+            continue
+        rows[key] = measure.directed_title
+        lead = block.rsub(block[reference], axis=0).median()
+        for _, row in wilcoxon_holm(block, control=reference).iterrows():
+            method, p = row["second"], row["p_holm"]
+            better = (lead[method] > 0) == measure.greater_is_better
+            mark = ("•" if better else "○") if p < LEVEL else ""
+            numbers, hint = {"p": row["p"], "p holm": p}, f"p = {row['p']:.2g} uncorrected"
+            entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark, hint=hint)
+    if not rows or reference is None:
+        return None
+    tested = {method for _, method in entries}
+    title = method_title(reference)
+    return Table(
+        name="tests_wilcoxon",
+        title=f"Wilcoxon's signed-rank test of {title} over datasets, p-values corrected by Holm",
+        caption=f"•/○: {title} is better/worse at 5 %.",
+        corner="Metric",
+        columns={name: method_title(name) for name in comparison.methods if name in tested},
+        rows=rows,
+        entries=entries,
+    )
 
 
 @dataclass(frozen=True)
@@ -69,11 +155,11 @@ class Overall:
         """Return in how many pairs no ranked method has a better mean."""
         return int((self.block[method] >= self.block.max(axis=1)).sum())
 
-    def tied(self, method: str, test: Test = "corrected") -> int:
+    def tied(self, method: str) -> int:
         """Return in how many pairs `method` is best, or not surely behind the best (5 %)."""
         return sum(
             method == first
-            or not self.comparison.contrast(dataset, first, method, _FIVE[name]).p(test) < LEVEL
+            or not self.comparison.contrast(dataset, first, method, _FIVE[name]).corrected < LEVEL
             for (dataset, name), first in self.block.idxmax(axis=1).items()
         )
 
@@ -91,23 +177,9 @@ class Overall:
                     beaten += (lead > 1e-9) if measure.greater_is_better else (lead < -1e-9)
         return beaten, total
 
-    def least_lead(self, method: str, other: str) -> tuple[float, str, Measure] | None:
-        """Return the least lead of `method` over `other`, with its dataset and metric.
 
-        Negative is behind. Leads are percentage points, or the difference in coverage.
-        """
-        leads = [
-            (lead * _FIVE[name].scale, dataset, _FIVE[name])
-            for (dataset, name), lead in (self.values[method] - self.values[other]).dropna().items()
-        ]
-        return min(leads, key=lambda lead: lead[0], default=None)
-
-
-def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None:
-    """Return one row per method: rank over all pairs, pairs won or tied, published ones beaten.
-
-    The last columns compare with `baseline`; they are left out where it was not run.
-    """
+def overall_table(comparison: Comparison) -> Table | None:
+    """Return one row per method: rank over all pairs, pairs won or tied, published ones beaten."""
     overall = Overall(comparison)
     if min(overall.block.shape) < 2:
         return None
@@ -115,9 +187,7 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
         "rank": f"Average rank ({len(overall.block)} dataset–metric pairs)",
         "best": "Best",
         "tied": "Best or tied, corrected test",
-        "tied_paired": "Best or tied, paired test",
         "beaten": "Published VPCME figures beaten",
-        "worst": f"Least lead over {method_title(baseline)}",
         "fit": "Mean time to fit (s)",
     }
     explained = (
@@ -125,32 +195,22 @@ def overall_table(comparison: Comparison, baseline: str = "krr") -> Table | None
         "the published one, to two decimals. Times depend on the machine and its load, so they do "
         "not compare between runs."
     )
-    if baseline not in comparison.methods:
-        del columns["worst"]
     if comparison.is_holdout:  # no folds to test over, and other rows than the published figures
-        columns = {key: columns[key] for key in ("rank", "best", "worst") if key in columns}
-        explained = ""
+        columns, explained = {key: columns[key] for key in ("rank", "best")}, ""
     entries = {}
     datasets = overall.dataset_ranks.index
     seconds = comparison.means(COSTS["fit_s"]).loc[datasets].mean()
     for method in overall.order:
         if method in overall.block:
-            is_first = method == overall.order[0]
             rank = float(overall.over_pairs.ranks[method])
-            entries[method, "rank"] = Entry.of(rank, best=is_first)
+            entries[method, "rank"] = Entry.of(rank, best=method == overall.order[0])
             entries[method, "best"] = Entry.of(overall.best(method), str)
             entries[method, "tied"] = Entry.of(overall.tied(method), str)
-            entries[method, "tied_paired"] = Entry.of(overall.tied(method, "paired"), str)
             if np.isfinite(fit := float(seconds[method])):
                 entries[method, "fit"] = Entry.of(fit, COSTS["fit_s"].number)
         beaten, total = overall.beaten(method)
         if total:
             entries[method, "beaten"] = Entry.of(beaten, f"{beaten} of {total}")
-        least = overall.least_lead(method, baseline) if "worst" in columns else None
-        if least and method != baseline:
-            lead, dataset, measure = least
-            text = f"{signed(lead)} ({dataset}, {measure.title})"
-            entries[method, "worst"] = Entry.of(lead, text)
     return Table(
         name="overall",
         title="All metrics together",

@@ -1,0 +1,244 @@
+"""Writing datasets of numbers: ARFF for Mulan and MEKA, CSV, and labelkin's own ``.npz``."""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from labelkin._utils.errors import ArgumentError
+from labelkin._utils.files import open_for_writing, shorten, strip_compression
+from labelkin._utils.labels import check_labels
+from labelkin.datasets.formats._columns import check_unique
+
+_SUFFIXES = (".arff", ".csv", ".tsv", ".tab", ".npz")
+_ROWS = 1000  # made dense and written at once
+# The characters XML 1.0 cannot hold, escaped or not.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write(
+    path: str | Path,
+    data: Any,
+    target: Any,
+    *,
+    feature_names: Iterable[str] | None = None,
+    label_names: Iterable[str] | None = None,
+    feature_n_values: Any = None,
+    split: Any = None,
+) -> None:
+    """Write a multi-label dataset to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its suffix determines the format: ``.arff`` (for Mulan, with an ``.xml`` beside it that
+        lists the labels), ``.csv``, ``.tsv`` or ``.npz``; ``.gz`` or ``.bz2`` may follow.
+    data : array-like, sparse matrix or DataFrame of shape (n, d)
+        Features; NaN is written as missing.
+    target : array-like, sparse matrix or DataFrame of shape (n, q)
+        Labels, 0 or 1.
+    feature_names, label_names : iterable of str, optional
+        Otherwise the DataFrames' columns, or ``x1, …`` and ``y1, …``; in ``.npz`` none.
+    feature_n_values : array-like of int, optional
+        0 for a numeric feature, k for a nominal one with codes 0..k-1. CSV cannot store it.
+    split : array-like, optional
+        Original training (0) and test (1) rows. Only ``.npz`` can store it.
+
+    """
+    suffix = strip_compression(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise ArgumentError(
+            f"{path}: this format is not written; end the name in {', '.join(_SUFFIXES)}."
+        )
+    features, labels = _names_of(data, feature_names), _names_of(target, label_names)
+    data = check_array(
+        data, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name="data"
+    )
+    if sparse.issparse(data):
+        data = sparse.csr_matrix(data, copy=True)
+        data.sum_duplicates()
+        data.eliminate_zeros()
+    target = sparse.csr_matrix(check_labels(target, "target"), dtype=np.uint8)
+    if target.shape[0] != data.shape[0]:
+        raise ValueError(
+            f"data has {data.shape[0]} rows but target has {target.shape[0]}; they must agree"
+        )
+    _check_names(features, data.shape[1], "feature", path)
+    _check_names(labels, target.shape[1], "label", path)
+    n_values = np.zeros(data.shape[1], dtype=np.int32)
+    if feature_n_values is not None:
+        n_values = np.asarray(feature_n_values, dtype=np.int32)
+        if n_values.shape != (data.shape[1],) or (n_values < 0).any():
+            raise ValueError("feature_n_values takes one count of at least 0 per feature")
+        _check_codes(data, n_values)
+    if suffix == ".npz":
+        _write_npz(path, data, target, features, labels, n_values, split)
+        return
+    features = features or [f"x{j + 1}" for j in range(data.shape[1])]
+    labels = labels or [f"y{j + 1}" for j in range(target.shape[1])]
+    check_unique(features + labels, "column", path)
+    if suffix == ".arff":
+        _write_arff(path, data, target, features, labels, n_values)
+    else:
+        _write_csv(path, data, target, features + labels, "," if suffix == ".csv" else "\t")
+
+
+def _names_of(table: Any, names: Iterable[str] | None) -> list[str] | None:
+    names = getattr(table, "columns", None) if names is None else names
+    return None if names is None else [str(name) for name in names]
+
+
+def _check_names(names: list[str] | None, count: int, what: str, path: str | Path) -> None:
+    if names is not None and len(names) != count:
+        raise ValueError(f"{what}_names has {len(names)} names for {count} columns")
+    check_unique(names or [], what, path)
+
+
+def _check_codes(data: Any, n_values: np.ndarray) -> None:
+    """Refuse nominal features that hold anything but codes 0..k-1 or NaN."""
+    columns = sparse.csc_array(data)
+    for j in np.flatnonzero(n_values):
+        values = columns[:, [j]].data
+        wrong = values[~np.isnan(values) & ~np.isin(values, np.arange(n_values[j]))]
+        if wrong.size:
+            raise ValueError(
+                f"feature {j + 1} is nominal with {n_values[j]} values, coded from 0, but holds "
+                f"{wrong[0]:g}"
+            )
+
+
+def _dense_rows(data: Any, target: sparse.csr_matrix) -> Iterator[list[float]]:
+    for first in range(0, data.shape[0], _ROWS):
+        block = data[first : first + _ROWS]
+        block = block.toarray() if sparse.issparse(block) else block
+        yield from np.hstack([block, target[first : first + _ROWS].toarray()]).tolist()
+
+
+def _number_text(value: float, missing: str) -> str:
+    """Return the shortest text that ``float`` reads back exactly."""
+    if math.isfinite(value):
+        return repr(float(value)).removesuffix(".0")
+    return missing if math.isnan(value) else repr(float(value)).replace("inf", "Infinity")
+
+
+def _write_arff(
+    path: str | Path,
+    data: Any,
+    target: sparse.csr_matrix,
+    features: list[str],
+    labels: list[str],
+    n_values: np.ndarray,
+) -> None:
+    """Write sparse rows if `data` is sparse, and Mulan's XML beside the file."""
+    types = [f"{{{','.join(map(str, range(k)))}}}" if k else "numeric" for k in n_values]
+    types += ["{0,1}"] * len(labels)
+    pairs = zip(features + labels, types, strict=True)
+    with open_for_writing(path) as file:
+        head = ["@relation labelkin", "", *(f"@attribute {_quote(n)} {t}" for n, t in pairs)]
+        file.write("\n".join([*head, "", "@data", ""]).encode())
+        if sparse.issparse(data):
+            for row in _sparse_rows(sparse.hstack([data, target], format="csr")):
+                pairs_text = ",".join(f"{j} {_number_text(value, '?')}" for j, value in row)
+                file.write(f"{{{pairs_text}}}\n".encode())
+        else:
+            for values in _dense_rows(data, target):
+                file.write(",".join(_number_text(v, "?") for v in values).encode() + b"\n")
+        # Inside, so that the ARFF file appears only after its XML.
+        _write_labels_xml(strip_compression(path).with_suffix(".xml"), labels)
+
+
+def _sparse_rows(matrix: sparse.csr_matrix) -> Iterator[list[tuple[int, float]]]:
+    matrix.sort_indices()
+    for start, end in pairwise(matrix.indptr.tolist()):
+        columns, values = matrix.indices[start:end], matrix.data[start:end]
+        yield list(zip(columns.tolist(), values.tolist(), strict=True))
+
+
+def _quote(name: str) -> str:
+    """Write a name so that it reads back the same, quoted only where it must be."""
+    if re.fullmatch(r"[A-Za-z0-9_.+/:;#$&*=~^|<>()\[\]-]+", name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    for letter, character in (("n", "\n"), ("r", "\r"), ("t", "\t")):
+        escaped = escaped.replace(character, f"\\{letter}")
+    return f"'{escaped}'"
+
+
+def _write_labels_xml(path: Path, names: list[str]) -> None:
+    """Write a Mulan XML list of labels; names with control characters are refused."""
+    from xml.sax.saxutils import quoteattr  # imports urllib.request
+
+    for name in names:
+        if _NOT_IN_XML.search(name):
+            raise ValueError(
+                f"label name {shorten(name)} holds a control character, which XML cannot hold; "
+                "rename the label"
+            )
+    lines = ['<?xml version="1.0" encoding="utf-8"?>']
+    lines += ['<labels xmlns="http://mulan.sourceforge.net/labels">']
+    lines += [f"<label name={quoteattr(name)}></label>" for name in names]
+    with open_for_writing(path) as file:
+        file.write("\n".join([*lines, "</labels>", ""]).encode("utf-8"))
+
+
+def _write_csv(
+    path: str | Path, data: Any, target: sparse.csr_matrix, names: list[str], delimiter: str
+) -> None:
+    """Write features, then labels; missing values are empty cells."""
+    if any("\0" in name for name in names):
+        raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
+    # csv leaves a carriage return unquoted, which readers take for the end of a line.
+    returns = any("\r" in name for name in names)
+    with open_for_writing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(
+            text,
+            delimiter=delimiter,
+            quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
+            lineterminator="\n",
+        )
+        writer.writerow(names)
+        for values in _dense_rows(data, target):
+            writer.writerow([_number_text(value, "") for value in values])
+        text.detach()
+
+
+def _write_npz(
+    path: str | Path,
+    data: Any,
+    target: sparse.csr_matrix,
+    features: list[str] | None,
+    labels: list[str] | None,
+    n_values: np.ndarray,
+    split: Any,
+) -> None:
+    matrix = sparse.csr_matrix(data)
+    arrays = {
+        "X_data": matrix.data,
+        "X_indices": matrix.indices,
+        "X_indptr": matrix.indptr,
+        "X_shape": np.array(matrix.shape, dtype=np.int64),
+        "Y": target.toarray(),
+        "feature_n_values": n_values,
+    }
+    for key, names in (("feature_names", features), ("label_names", labels)):
+        if names is not None:
+            arrays[key] = np.array(names, dtype=np.str_)
+            if arrays[key].tolist() != names:
+                raise ValueError(f"{key}: NumPy cannot store a name that ends with a NUL character")
+    if split is not None:
+        arrays["split"] = np.asarray(split).astype(np.uint8)
+        if arrays["split"].shape != (matrix.shape[0],):
+            raise ValueError(f"split takes one entry per row, {matrix.shape[0]}")
+    buffer = io.BytesIO()  # a zip file seeks, which a compressed stream cannot
+    np.savez_compressed(buffer, **arrays)
+    with open_for_writing(path) as file:
+        file.write(buffer.getbuffer())
