@@ -168,6 +168,12 @@ class DecisionOptions:
     ] = None
 
 
+def _complete(text: str) -> list[str]:
+    from labelkin.methods import METHODS
+
+    return [name for name in ("auto", *METHODS) if name.startswith(text)]
+
+
 @dataclass(frozen=True)
 class MethodOptions:
     """Which method to train, with which parameters, and where."""
@@ -180,6 +186,7 @@ class MethodOptions:
             help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
             "rakel, clr, cchains, br, …; auto compares several methods within "
             "--time seconds and uses the best.",
+            autocompletion=_complete,
         ),
     ] = DEFAULT
     seconds: Annotated[
