@@ -65,8 +65,8 @@ class Limits:
     Tables always have one."""
     n_trees: int = 100
     """Trees of a forest of all labels together."""
-    label_trees: int = 200
-    """Trees of a forest of one label alone, on tables for which that takes a tenth of `seconds`."""
+    label_trees: int = 100
+    """Trees of a forest of one label alone, on tables for which that takes a 25th of `seconds`."""
     leaf: int = 3
     """Rows in a leaf, at least: single rows take three times the space, for no gain."""
 

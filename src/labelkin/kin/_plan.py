@@ -174,7 +174,7 @@ class Planner:
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
         seconds = q * limits.trees_seconds(self.shape, n_trees)
-        if "root" not in self.rows and seconds <= limits.seconds / 10:
+        if "root" not in self.rows and seconds <= limits.seconds / 25:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)
