@@ -31,6 +31,7 @@ from labelkin.rows._linalg import (
 from labelkin.rows._matrix import (
     ColumnMoments,
     as_dense,
+    first_of_equals,
     products,
     scale_columns,
     squared_norms,
@@ -101,6 +102,7 @@ __all__ = [
     "diagonal",
     "eigh_positive",
     "ensure_on_host",
+    "first_of_equals",
     "from_numpy",
     "inverse_cholesky",
     "is_accelerator",
