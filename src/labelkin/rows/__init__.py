@@ -26,7 +26,6 @@ from labelkin.rows._linalg import (
     diagonal,
     eigh_positive,
     inverse_cholesky,
-    solve_positive,
 )
 from labelkin.rows._matrix import (
     ColumnMoments,
@@ -117,7 +116,6 @@ __all__ = [
     "products",
     "rows_per_block",
     "scale_columns",
-    "solve_positive",
     "squared_norms",
     "take",
     "to_device_of",

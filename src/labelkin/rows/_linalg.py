@@ -1,13 +1,8 @@
-"""Linear algebra for NumPy arrays and for arrays on devices, written once for each.
-
-NumPy arrays go to LAPACK in place, which takes half of the memory, and a third of the time where a
-matrix is triangular: the array API has no solver for that.
-"""
+"""Linear algebra for NumPy arrays and for arrays on devices."""
 
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from labelkin.rows._place import astype, is_numpy, match, namespace, to_numpy
 
@@ -15,6 +10,8 @@ Array = Any
 
 # Rows of a matrix that are added up as one.
 _FOLDED = 16
+# Rows of half of a matrix below which it is factorised directly.
+_HALF = 64
 
 
 def eigh_positive(A: Array) -> tuple[Array, Array]:
@@ -28,35 +25,27 @@ def eigh_positive(A: Array) -> tuple[Array, Array]:
 
 
 def inverse_cholesky(A: Array) -> Array:
-    """Return L⁻¹ of A = L Lᵀ, lower triangular; a C-ordered NumPy array is overwritten.
+    """Overwrite A = L Lᵀ by L⁻¹, lower triangular, and return it.
 
-    Raises ValueError if A is not positive definite, up to rounding.
+    By halves: of products, which run in several threads at once, where SciPy's factorisation holds
+    Python's global lock. Raises ValueError if A is not positive definite, up to rounding.
     """
-    xp = namespace(A)
-    failed: Any = True
-    if is_numpy(xp):
-        # A is symmetric: its transpose is in Fortran's order, so that nothing is copied.
-        factorise, invert = linalg.get_lapack_funcs(("potrf", "trtri"), (A,))
-        factor, failed = factorise(A.T, lower=1, overwrite_a=1)
-        if not failed:
-            return invert(factor, lower=1, overwrite_c=1)[0]
-    else:
+    xp, half = namespace(A), A.shape[0] // 2
+    if half < _HALF:
         try:
-            root = xp.linalg.inv(xp.linalg.cholesky(A))
-            failed = not bool(xp.all(xp.isfinite(root)))  # CuPy's sign of failure
+            A[:, :] = xp.linalg.inv(xp.linalg.cholesky(A))
         except (np.linalg.LinAlgError, RuntimeError):  # torch's error is of the latter kind
-            pass
-    if failed:
-        raise ValueError("The kernel matrix is not positive definite, up to rounding.")
-    return root
-
-
-def solve_positive(A: Array, b: Array) -> Array:
-    """Solve equations with a positive definite matrix, or a stack of them; A is overwritten."""
-    xp = namespace(A)
-    if not is_numpy(xp) or A.ndim > 2:
-        return xp.linalg.solve(A, b)
-    return linalg.solve(A, b, assume_a="pos", overwrite_a=True, check_finite=False)
+            A[:, :] = xp.nan
+        if not bool(xp.all(xp.isfinite(A))):
+            raise ValueError("The kernel matrix is not positive definite, up to rounding.")
+        return A
+    first, second = A[:half, :half], A[half:, half:]
+    below = A[half:, :half] @ inverse_cholesky(first).T
+    second -= below @ below.T
+    A[half:, :half] = inverse_cholesky(second) @ (below @ first)
+    A[half:, :half] *= -1
+    A[:half, half:] = 0
+    return A
 
 
 def diagonal(A: Array) -> np.ndarray:
