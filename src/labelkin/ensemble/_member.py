@@ -12,7 +12,6 @@ from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.metrics._estimators import estimator_labels, labels_and_scores
 from labelkin.neighbors import MLkNNClassifier
-from labelkin.neighbors._exact import ExactSearch
 from labelkin.projection import PairwiseConstraintProjection
 from labelkin.projection._features import draw_features, feature_shares
 from labelkin.projection._pairwise import TrainingRows
@@ -129,10 +128,10 @@ class Member:
             self.error = wrong.sum() / max(1, len(self.outside))
         if self.projection._basis is data.rows.basis is not None:
             # More features than samples: of neighbours' samples, those in the row space are held.
-            search = getattr(getattr(self.estimator, "_counts", None), "search", None)
-            if isinstance(search, ExactSearch) and len(search.squared_norms) == len(data.rows.rows):
-                W = self.projection._directions
-                search.share(data.rows.centred, W, data.rows.mean @ W)
+            counts, W = getattr(self.estimator, "_counts", None), self.projection._directions
+            on_host = isinstance(W, np.ndarray)
+            if on_host and counts is not None and counts.Y.shape[0] == Z.shape[0]:
+                counts.search.share(data.rows.centred, W, data.rows.mean @ W)
         # A trained member does not hold what all share: it may be sent between processes.
         del self._data, self._sampler, self._rng, self._weights
         return wrong
