@@ -235,7 +235,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
     "kin.Combination": ("labelkin.kin._combination.Combination", _none),
     "kin.LabelTreesLearner": ("labelkin.kin._learners.LabelTreesLearner", _none),
-    "kin.Limits": ("labelkin.kin._limits.Limits", _none),
+    "kin.Limits": ("labelkin.kin._plan.Limits", _none),
     "kin.LogisticLearner": ("labelkin.linear._learner.LogisticLearner", _none),
     "kin.Member": ("labelkin.kin._learners.Member", _none),
     "kin.PartLearner": ("labelkin.kin._learners.PartLearner", _none),
