@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier
 from labelkin.persistence import load_model, save_model
-from labelkin.projection._features import feature_shares
+from labelkin.projection._selection import feature_shares
 from support.data import make_data
 from support.model_files import refused, save_unchecked
 

@@ -13,8 +13,8 @@ from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
 from labelkin.metrics._estimators import estimator_labels, labels_and_scores
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
-from labelkin.projection._features import draw_features, feature_shares
 from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._selection import draw_features, feature_shares
 from labelkin.rows import take, to_device_of, to_numpy
 
 
