@@ -52,7 +52,6 @@ from labelkin.rows import (
     inverse_cholesky,
     match,
     namespace,
-    solve_positive,
     take,
     to_numpy,
 )
@@ -260,9 +259,9 @@ def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_
 
 def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
     """Solve (I + left(i)) X = right for the columns with each ridge i; see `_SHIFT`."""
-    labels = [np.flatnonzero(place == i) for i in range(n_ridges)]
+    xp, labels = namespace(right), [np.flatnonzero(place == i) for i in range(n_ridges)]
     solved = [
-        solve_positive(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
+        xp.linalg.solve(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
         for i, some in enumerate(labels)
     ]
     return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
