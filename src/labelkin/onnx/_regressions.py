@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import RADIAL
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.linear._learner import LogisticLearner
 from labelkin.onnx._graph import Tensor
 
