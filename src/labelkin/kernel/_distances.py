@@ -8,14 +8,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
     as_dense,
-    concatenate,
-    is_device_array,
     namespace,
     namespace_and_device,
     products,
@@ -24,11 +20,8 @@ from labelkin.rows import (
     unit_rows,
 )
 
-RADIAL = ("rbf", "laplacian", "manhattan")
+RADIAL = ("rbf", "laplacian")
 LINEAR = ("linear", "cosine")
-
-# Entries of the differences that are held together on a device.
-_DIFFERENCES = 2**27
 
 
 def kernel_values(
@@ -42,7 +35,7 @@ def kernel_values(
     Radial kernels have a width; linear ones are inner products of rows prepared already.
     """
     if kernel in RADIAL:
-        return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
+        return radial(squared_distances(X, Q), str(kernel), width or 1.0)
     Q = X if Q is None else Q
     if callable(kernel):
         return as_dense(kernel(Q, X))
@@ -50,23 +43,14 @@ def kernel_values(
 
 
 def radial(distances: Any, kernel: str, width: float) -> Any:
-    """Return the values of a radial kernel from the distances on which it depends.
+    """Return the values of a radial kernel from squared Euclidean distances d².
 
-    - ``"rbf"``: exp(−d² / 2·width²) from squared Euclidean distances d²;
-    - ``"laplacian"``: exp(−d / width) from d²;
-    - ``"manhattan"``: exp(−d / 2·width²) from sums of absolute differences d.
+    ``"rbf"``: exp(−d² / 2·width²); ``"laplacian"``: exp(−d / width).
     """
     xp = namespace(distances)
     if kernel == "laplacian":
         return xp.exp(xp.sqrt(distances) * (-1 / width))
     return xp.exp(distances * (-0.5 / width**2))
-
-
-def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
-    """Return the distances on which a radial kernel depends, of queries (None: rows) to rows."""
-    if kernel == "manhattan":
-        return _sums_of_differences(X if Q is None else Q, X)
-    return squared_distances(X, Q)
 
 
 def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
@@ -86,16 +70,6 @@ def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
         diagonal = xp.arange(X.shape[0], device=device)
         found = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, found)
     return found
-
-
-def _sums_of_differences(Q: Matrix, X: Matrix) -> Any:
-    """Return the sums of absolute differences of queries to rows, (m, n)."""
-    if not is_device_array(X):
-        return manhattan_distances(Q, X)
-    xp = namespace(X)
-    rows = gen_batches(Q.shape[0], max(1, _DIFFERENCES // (X.shape[0] * X.shape[1])))
-    parts = [xp.sum(xp.abs(Q[batch, None, :] - X[None, :, :]), axis=2) for batch in rows]
-    return concatenate(parts)
 
 
 def prepare_rows(X: Matrix, scale: Any = None, unit: bool = False) -> Matrix:

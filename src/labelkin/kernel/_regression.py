@@ -12,7 +12,6 @@ from labelkin.base import Array, Matrix
 from labelkin.kernel._distances import (
     LINEAR,
     RADIAL,
-    distances,
     kernel_values,
     prepare_rows,
     radial,
@@ -147,7 +146,7 @@ class KernelRidge:
         drawn = rows.gather() if exact else self._draw_landmarks(rows, rng)
         self.rows_ = self._prepare(drawn, self.scale_)
         if self.kernel in RADIAL:
-            among_rows = distances(str(self.kernel), self.rows_)
+            among_rows = squared_distances(self.rows_)
             # Landmarks that were moved have no labels.
             if self.width is None and self.refine_rows and (exact or not self.landmark_means):
                 known = labels if self.landmarks_ is None else labels.take(self.landmarks_)
@@ -197,7 +196,7 @@ class KernelRidge:
         """Return the best width of a radial kernel, and the error, on some rows with a scale."""
         X, kernel = place.put(self._prepare(X, scale)), self.kernel
         if kernel in RADIAL:
-            among_rows = distances(str(kernel), X)
+            among_rows = squared_distances(X)
             return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)[:2]
         spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, X), labels.weight)
         return None, choose_ridges(spectrum, labels.Y, self.ridges, self.shrinkage)[1]
