@@ -20,10 +20,15 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration
-from labelkin.calibration._logistic import log_loss
-from labelkin.kernel._distances import kernel_values, radial, sample_rows, squared_distances
-from labelkin.kernel._regression import KernelRidge, descend
+from labelkin.calibration._curves import SlopeCalibration, log_loss
+from labelkin.kernel._regression import (
+    KernelRidge,
+    descend,
+    distances,
+    kernel_values,
+    radial,
+    sample_rows,
+)
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
 from labelkin.rows import (
     Labels,
@@ -161,7 +166,7 @@ class DirectKernelRidge(KernelRidge):
         shared, _ = choose_ridges(spectrum, labels.Y[sample], self.ridges, np.inf)
         ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(n, rng, _WIDTH_ROWS)
-        among = astype(squared_distances(take(known, sample)), "float32")
+        among = astype(distances(kernel, take(known, sample)), "float32")
 
         def scale(K: Array) -> float:
             # Mean squared norm of the centred rows, the unit of ridges.

@@ -16,8 +16,7 @@ from scipy.special import expit, logit
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
-from labelkin.calibration._curves import SlopeCalibration, restore_means
-from labelkin.calibration._logistic import fit_logistic, log_loss
+from labelkin.calibration._curves import SlopeCalibration, fit_logistic, log_loss, restore_means
 from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
@@ -87,12 +86,11 @@ class Combination:
     def _mean(self, log_odds: Array) -> Array:
         return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
 
-    def without(self, dropped: Array) -> "Combination":
-        """Drop members by a mask; the curves of the others and of the mean stay."""
-        self.curves_ = [c for c, gone in zip(self.curves_, dropped, strict=True) if not gone]
-        self.scales = [s for s, gone in zip(self.scales, dropped, strict=True) if not gone]
-        self.weights_, self.label_weights_ = self.weights_[~dropped], self.label_weights_[~dropped]
-        return self
+    def keep(self, kept: Array) -> None:
+        """Keep some of the members; the curves of the mean stay."""
+        self.curves_ = [self.curves_[i] for i in kept]
+        self.scales = [self.scales[i] for i in kept]
+        self.weights_, self.label_weights_ = self.weights_[kept], self.label_weights_[kept]
 
 
 def fit_combination(

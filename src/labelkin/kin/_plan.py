@@ -211,6 +211,13 @@ class Planner:
                 left -= seconds
         return members, left_out
 
+    def describe(self, members: list[Member], left_out: dict[str, str]) -> list[str]:
+        """Return a plan in words, line by line."""
+        size = f"{self.n:,} rows, {self.k:,} features and {self.n_labels:,} labels"
+        lines = [f"{member.name}: {member.reason}." for member in members]
+        lines += [f"{name}: left out, {reason}." for name, reason in left_out.items()]
+        return [f"Plan for {size}:", *lines]
+
     def _candidates(self) -> list[tuple[Member, float]]:
         """Return members and the seconds that each takes, the most useful first."""
         if "root" in self.rows:  # texts

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import log_loss
+from labelkin.calibration._curves import log_loss
 from labelkin.linear._minimise import minimise, weigh_rows
 from labelkin.rows import (
     ColumnMoments,

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._curves import expit
 from labelkin.rows import (
     Blocks,
     ColumnMoments,

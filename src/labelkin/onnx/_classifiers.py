@@ -16,8 +16,7 @@ from labelkin.calibration._curves import SlopeCalibration
 from labelkin.decisions import DecisionClassifier, LabelDecision
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
-from labelkin.kernel._distances import RADIAL
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kin import KinEnsembleClassifier
 from labelkin.kin._combination import Combination
 from labelkin.kin._learners import (
@@ -266,9 +265,9 @@ def _columns(regression: KernelRidge, rows: Tensor) -> Tensor:
     if kernel not in RADIAL:
         return rows @ rows.graph.matrix(known).op("Transpose")
     assert width is not None
-    distances = _squared_distances(known, rows)
     if kernel == "laplacian":
-        return (distances.op("Sqrt") * (-1 / width)).op("Exp")
+        return (_squared_distances(known, rows).op("Sqrt") * (-1 / width)).op("Exp")
+    distances = (_manhattan if kernel == "manhattan" else _squared_distances)(known, rows)
     return (distances * (-0.5 / width**2)).op("Exp")
 
 
@@ -280,6 +279,25 @@ def _squared_distances(known: Matrix, rows: Tensor) -> Tensor:
     norms = (landmarks * landmarks).sum(1)
     product = (rows * -2) @ landmarks.op("Transpose")
     return (product + (rows * rows).sum(1, keepdims=True) + norms).at_least(0)
+
+
+def _manhattan(known: Matrix, rows: Tensor) -> Tensor:
+    """Add sums of absolute differences to known rows, one column after the other."""
+    n, k = known.shape
+    landmarks = rows.graph.matrix(known).op("Transpose")
+
+    def add_column(number: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
+        values = rows.op("Gather", number.reshape(1), axis=1)
+        return number.equals(number), sums + (values - number.take_from(landmarks)).op("Abs")
+
+    return _sum_in_loop(add_column, k, rows, n)
+
+
+def _sum_in_loop(add: Any, count: int, rows: Tensor, width: int) -> Tensor:
+    """Add what a function adds in each round to zeros, (N, width)."""
+    height = rows.op("Shape", dtype=np.int64, end=1)
+    start = rows.graph.zeros(height.op("Concat", np.array([width]), axis=0))
+    return rows.graph.loop(add, start, np.array(count))
 
 
 # --------------------------------------------------------------------------------- forests
@@ -330,9 +348,7 @@ def _mean_of_trees(trees: list[Any], rows: Tensor) -> Tensor:
         own = places.op("Gather", number, axis=1)
         return number.equals(number), sums + own.take_from(table)
 
-    height = rows.op("Shape", dtype=np.int64, end=1)
-    start = graph.zeros(height.op("Concat", np.array([values.shape[1]]), axis=0))
-    return graph.loop(add_tree, start, np.array(len(trees))) / len(trees)
+    return _sum_in_loop(add_tree, len(trees), rows, values.shape[1]) / len(trees)
 
 
 def _nodes(tree: Any) -> tuple[Array, ...]:
