@@ -103,29 +103,9 @@ def fit_combination(
 ) -> tuple[Combination, Array, list[Array]]:
     """Combine members by their leave-fold-out scores of the training rows.
 
-    Parameters
-    ----------
-    scores : list of ndarray of shape (n_samples, n_labels)
-        Leave-fold-out scores of each member.
-    labels : Labels
-        The labels and weights of the rows.
-    fold_of : ndarray of int of shape (n_samples,)
-        The fold of each row.
-    log_odds : list of bool
-        Whether the scores of a member are log odds; else they are regressions on 0 and 1.
-    limits : Limits
-        Ridges and sizes.
-    n_jobs : int
-        Number of threads; results do not depend on it.
-
-    Returns
-    -------
-    combination : Combination
-        Fitted to all rows.
-    proba : ndarray of shape (n_samples, n_labels)
-        Cross-fitted probabilities: of each row by a combination fitted without its folds.
-    member_proba : list of ndarray of shape (n_samples, n_labels)
-        The same by each member alone.
+    `log_odds` says of each member whether its scores are log odds; else they are regressions on 0
+    and 1. Returns the combination fitted to all rows, and cross-fitted probabilities, those of each
+    row by a combination fitted without its folds: of all members, and of each member alone.
     """
     scores = [
         restore_means(s, labels, fold_of, odds) for s, odds in zip(scores, log_odds, strict=True)

@@ -62,19 +62,7 @@ class Weights(NamedTuple):
 
 
 class LabelFitter:
-    """Fits labels on weighted samples.
-
-    Parameters
-    ----------
-    rows : Rows
-        Samples.
-    labels : Labels
-        Their labels and weights.
-    tol, max_iter
-        As in `minimise`.
-    n_jobs : int, optional
-        Threads over batches of labels.
-    """
+    """Fits labels on weighted samples, in threads over batches of labels; see `minimise`."""
 
     def __init__(
         self, rows: Rows, labels: Labels, *, tol: float, max_iter: int, n_jobs: int | None
