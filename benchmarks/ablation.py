@@ -33,7 +33,7 @@ from labelkin import KinEnsembleClassifier
 from labelkin.calibration._curves import proba_losses
 from labelkin.kin import _learners
 from labelkin.kin._combination import fit_combination, fit_label_weights, fit_member_weights
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.kin._views import Topics, as_float_rows
 from labelkin.linear import _learner
 from labelkin.metrics import METRICS

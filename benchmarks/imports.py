@@ -80,7 +80,7 @@ def main() -> None:
         ratio = f"{ours / theirs:7.2f}" if theirs > 0.02 else "      –"
         print(f"{name:18} {ours:8.3f} s {theirs:8.3f} s {ratio}")
     with tempfile.TemporaryDirectory() as folder:
-        table, few, model = (str(Path(folder) / name) for name in ("t.csv", "3.csv", "m.skops"))
+        table, few, model = (str(Path(folder) / name) for name in ("t.csv", "3.csv", "m.labelkin"))
         rows = [f"{i % 7},row {i} of many,{'pqr'[i % 3]},{i % 2},{i % 3 // 2}" for i in range(100)]
         for path, count in ((table, 100), (few, 3)):
             Path(path).write_text("\n".join(["x,words,kind,a,b", *rows[:count], ""]))

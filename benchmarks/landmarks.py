@@ -22,7 +22,7 @@ from scipy import sparse
 from labelkin.datasets import load_digit_scenes
 from labelkin.kernel import KernelRidgeLOOClassifier
 from labelkin.kin import KinEnsembleClassifier
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.metrics import METRICS
 
 SHOWN = {"average_precision": "AP", "hamming_loss": "Hamming", "ranking_loss": "ranking"}

@@ -46,7 +46,7 @@ def measure_texts(members, dtype):
     print(machine() + "\n")
     print(f"{X.shape[0]:,} × {X.shape[1]:,} sparse {X.dtype}, {Y.shape[1]} labels, S = {members}")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.skops"
+        path = Path(folder) / "model.labelkin"
         saving, _ = seconds(save_model, model, path)
         loading, back = seconds(load_model, path)
         predicting, again = seconds(back.predict_proba, X[:500])

@@ -236,8 +236,8 @@ def size_on_disk(name, model):
     from labelkin.persistence import save_model
 
     with tempfile.TemporaryDirectory() as folder:
-        save_model(model, Path(folder) / "model.skops")
-        return (Path(folder) / "model.skops").stat().st_size
+        save_model(model, Path(folder) / "model.labelkin")
+        return (Path(folder) / "model.labelkin").stat().st_size
 
 
 def measure_apart(names, data):

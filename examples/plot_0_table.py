@@ -141,8 +141,8 @@ plt.show()
 from labelkin.persistence import load_model, save_model
 
 folder = Path(tempfile.mkdtemp())
-save_model(model, folder / "tickets.skops")
-again = load_model(folder / "tickets.skops")
+save_model(model, folder / "tickets.labelkin")
+again = load_model(folder / "tickets.labelkin")
 print((again.predict(X_test) == model.predict(X_test)).all())
 
 # %%
@@ -175,8 +175,8 @@ else:
 # (:doc:`/guide/serve`)::
 #
 #     labelkin evaluate tickets.csv --labels topics --model kin,logistic --report report.html
-#     labelkin fit tickets.csv --labels topics --model logistic --out tickets.skops
-#     labelkin predict tickets.skops new.csv --out predictions.csv
-#     labelkin explain tickets.skops new.csv --row 1
-#     labelkin export tickets.skops tickets.onnx
-#     labelkin serve tickets.skops
+#     labelkin fit tickets.csv --labels topics --model logistic --out tickets.labelkin
+#     labelkin predict tickets.labelkin new.csv --out predictions.csv
+#     labelkin explain tickets.labelkin new.csv --row 1
+#     labelkin export tickets.labelkin tickets.onnx
+#     labelkin serve tickets.labelkin

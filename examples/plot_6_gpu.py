@@ -88,4 +88,4 @@ plt.show()
 # %%
 # On the command line, use ``--device``; the model file can be loaded on any machine::
 #
-#     labelkin fit DATA --device cuda --out model.skops
+#     labelkin fit DATA --device cuda --out model.labelkin

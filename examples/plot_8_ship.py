@@ -36,16 +36,16 @@ folder = Path(tempfile.mkdtemp())
 # -------------
 # The file contains arrays and names of types. A type that is neither on labelkin's list nor named
 # as trusted by you is refused before anything is built.
-save_model(model, folder / "scenes.skops", label_names=scenes.label_names, details={"by": "us"})
-print(model_info(folder / "scenes.skops"))
-again = load_model(folder / "scenes.skops")
+save_model(model, folder / "scenes.labelkin", label_names=scenes.label_names, details={"by": "us"})
+print(model_info(folder / "scenes.labelkin"))
+again = load_model(folder / "scenes.labelkin")
 print("the same predictions:", (again.predict(X_test) == model.predict(X_test)).all())
 
 # A truncated file is refused.
-whole = (folder / "scenes.skops").read_bytes()
-(folder / "cut.skops").write_bytes(whole[: len(whole) // 2])
+whole = (folder / "scenes.labelkin").read_bytes()
+(folder / "cut.labelkin").write_bytes(whole[: len(whole) // 2])
 try:
-    load_model(folder / "cut.skops")
+    load_model(folder / "cut.labelkin")
 except ValueError as error:
     print(str(error).replace(str(folder), "…"))
 

@@ -95,7 +95,7 @@ def fit_a_file() -> list[str]:
         path.write_text("\n".join(["width,height,wide,high", *rows]))
         command = [
             "fit", str(path), "--labels", "wide,high", "--model", "vpcme",
-            "--out", str(Path(folder) / "model.skops"), "--overwrite", "--quiet",
+            "--out", str(Path(folder) / "model.labelkin"), "--overwrite", "--quiet",
         ]  # fmt: skip
 
         def run() -> None:

@@ -15,7 +15,6 @@ from sklearn.utils import Tags, assert_all_finite, check_random_state, gen_batch
 from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -62,13 +61,6 @@ Matrix = Any  # a dense array or a SciPy CSR matrix
 
 MAX_SEED = np.iinfo(np.int32).max
 
-
-def floats(X: Any) -> tuple[Any, Any]:
-    """Return the dtypes that samples may have; others are converted to the first."""
-    xp = namespace(X)
-    return xp.float64, xp.float32
-
-
 # Squares of values and their sums over rows and columns need room below the largest number of a
 # dtype, and above its smallest: a factor of 10^6 on each side.
 _ROOM = 1e6
@@ -86,9 +78,9 @@ def validate_rows(
     must be of a size that can be squared. The dtype is double or single precision, as given, unless
     one is named.
     """
-    X = validate_data(
-        estimator, X, accept_sparse="csr", dtype=floats(X) if dtype is None else dtype, reset=reset
-    )
+    xp = namespace(X)
+    dtype = (xp.float64, xp.float32) if dtype is None else dtype
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset)
     if sparse.issparse(X):
         # A new matrix: the flag of the given one can be out of date.
         fresh = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
@@ -121,24 +113,19 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
     if not fitting:
         return
     low = float(info.smallest_normal) ** 0.5 * _ROOM
-    spread = _largest_range(X, xp, low)
-    if 0 < spread < low:
+    # Most often two rows show that a column varies enough; all are compared where they do not.
+    for rows in (X[:2, :], X):
+        if sparse.issparse(rows):
+            spread = float((rows.max(axis=0) - rows.min(axis=0)).max())
+        else:
+            spread = float(xp.max(xp.max(rows, axis=0) - xp.min(rows, axis=0)))
+        if spread >= low:
+            return
+    if spread > 0:
         raise ValueError(
             f"No column of X varies by more than {spread:.3g}; squared distances underflow in "
             f"{name}: multiply X by a constant, or scale its columns."
         )
-
-
-def _largest_range(X: Matrix, xp: Any, enough: float) -> float:
-    """Return the largest range of a column, or a lower bound of it that is `enough`."""
-    # Most often two rows show it.
-    first = X[:2].toarray() if sparse.issparse(X) else X[: min(2, X.shape[0]), :]
-    found = float(xp.max(xp.abs(first[0, :] - first[-1, :])))
-    if found >= enough:
-        return found
-    if sparse.issparse(X):
-        return float((X.max(axis=0).toarray() - X.min(axis=0).toarray()).max())
-    return float(xp.max(xp.max(X, axis=0) - xp.min(X, axis=0)))
 
 
 def _column_of(estimator: Any, X: Matrix, value: float) -> str:
@@ -179,14 +166,16 @@ def check_weight(sample_weight: Any, n_samples: int) -> Array | None:
     """Return the weights of the samples as an ndarray of floats; None if there are none."""
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(
-        to_numpy(sample_weight),
-        np.empty((n_samples, 0)),
-        dtype=np.float64,
-        ensure_non_negative=True,
-    )
-    if not weight.any():
-        raise ValueError("sample_weight must be positive for at least one sample.")
+    weight = np.asarray(to_numpy(sample_weight), dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight must have one entry per sample, shape ({n_samples},), got shape "
+            f"{weight.shape}."
+        )
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError(
+            "sample_weight must hold finite numbers of at least 0, and not only zeros."
+        )
     return weight
 
 
@@ -263,7 +252,15 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         """
         if is_dask(X) and self._fits_blocks:
             return self._validate_blocks(X, Y)
-        X = self._validate_numbers(X)
+        try:
+            X = validate_rows(self, X, distances=self._squares_values)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(
+                f"X must hold numbers ({error}): encode columns of words first, for instance by "
+                "scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
+            ) from error
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
             del self.label_names_
@@ -309,17 +306,6 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         self._sparse_labels = sparse.issparse(Y)
         # An array, not a list of arrays: cross_val_predict reads its shape.
         self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
-
-    def _validate_numbers(self, X: ArrayLike) -> Matrix:
-        try:
-            return validate_rows(self, X, distances=self._squares_values)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise ValueError(
-                f"X must hold numbers ({error}): encode columns of words first, for instance by "
-                "scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
-            ) from error
 
     def _validate_one_target(self, y: Any) -> Array:
         y = column_or_1d(y)

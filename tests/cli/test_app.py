@@ -45,7 +45,7 @@ LIGHT = [
     "fit nowhere.csv --labels a,b",
     "fit here.csv --labels a,b --out here.csv",
     "fit here.csv --labels a,b --set n_estimators",
-    "predict nowhere.skops here.csv",
+    "predict nowhere.labelkin here.csv",
     "predict here.csv nowhere.csv",
     "evaluate nowhere.csv --labels a,b",
 ]
@@ -103,12 +103,12 @@ def test_public_names():
 def test_predict_loads_no_more_than_its_model_needs(tmp_path):
     """Each of these takes a tenth of a second or more to import, or belongs to other commands."""
     pytest.importorskip("pandas")
-    films, model = write_films(tmp_path / "films.csv", 30), tmp_path / "m.skops"
+    films, model = write_films(tmp_path / "films.csv", 30), tmp_path / "m.labelkin"
     options = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--set", "n_estimators=2"]
     assert main(["fit", str(films), *options, "--model", "vpcme", "--out", str(model)]) == 0
     loaded = loaded_by(["predict", str(model), str(films)], tmp_path)
     assert "sklearn" in loaded
-    assert not loaded & {"skops", "matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
+    assert not loaded & {"matplotlib", "numba", "pytest", "dask", "requests", "pooch"}
     others = ("labelkin.experiments", "labelkin.kin", "labelkin.onnx", "labelkin.methods.")
     assert not [name for name in loaded if name.startswith(others)]
 

@@ -16,7 +16,6 @@ from support.tables import write_films, write_numbers, write_posts
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("skops")
 pytest.importorskip("pandas")
 
 AB = "--labels a,b --model mlknn"
@@ -43,17 +42,17 @@ def _write_samples():
     write_posts("posts.csv", 40)
     write_numbers("n.csv")
     films = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn", "-q"]
-    assert main(["fit", "films.csv", *films, "--out", "films.skops"]) == 0
-    assert main(["fit", "n.csv", *AB.split(), "-q", "--out", "n.skops"]) == 0
-    strict = [*AB.split(), "-q", "--missing", "refuse", "--out", "strict.skops"]
+    assert main(["fit", "films.csv", *films, "--out", "films.labelkin"]) == 0
+    assert main(["fit", "n.csv", *AB.split(), "-q", "--out", "n.labelkin"]) == 0
+    strict = [*AB.split(), "-q", "--missing", "refuse", "--out", "strict.labelkin"]
     assert main(["fit", "n.csv", *strict]) == 0
-    with open("n.skops", "rb") as file:
+    with open("n.labelkin", "rb") as file:
         raw = file.read()
     blobs = {
-        "cut.skops": raw[: len(raw) // 2],
-        "pickle.skops": b"\x80\x04K\x01.",
-        "text.skops": b"hello",
-        "empty.skops": b"",
+        "cut.labelkin": raw[: len(raw) // 2],
+        "pickle.labelkin": b"\x80\x04K\x01.",
+        "text.labelkin": b"hello",
+        "empty.labelkin": b"",
         "empty.csv": b"",
         "blank.csv": b"\n\n\n",
         "head.csv": b"x,z,a,b\n",
@@ -100,13 +99,13 @@ def _write_samples():
     for name, content in blobs.items():
         with open(name, "wb") as file:
             file.write(content)
-    with zipfile.ZipFile("zip.skops", "w") as archive:
+    with zipfile.ZipFile("zip.labelkin", "w") as archive:
         archive.writestr("x", "y")
-    assert main(["fit", "dates.csv", *AB.split(), "-q", "--out", "dates.skops"]) == 0
+    assert main(["fit", "dates.csv", *AB.split(), "-q", "--out", "dates.labelkin"]) == 0
     os.mkdir("folder")
     os.mkdir("folder.csv")
-    os.mkdir("folder.skops")
-    for name in ("taken.skops", "taken.csv", "taken.onnx"):
+    os.mkdir("folder.labelkin")
+    for name in ("taken.labelkin", "taken.csv", "taken.onnx"):
         with open(name, "w") as file:
             file.write("mine")
 
@@ -140,7 +139,7 @@ fit twomarks.csv --label-column tags                # --separator '|' or --separ
 fit n.csv --labels a,b --decimal ;                  # a point or a comma
 fit n.csv --labels a,b --number nothing             # no column 'nothing'
 fit n.csv --labels a,b --number x --ignore x        # two purposes
-predict dates.skops baddate.csv                     # 'soon' in row 2, not a date
+predict dates.labelkin baddate.csv                     # 'soon' in row 2, not a date
 fit posts.csv --text bodi --label-column tags       # could be meant: body
 fit posts.csv --text tags --label-column tags       # is a label
 fit posts.csv --text body --label-column tags --separator ''  # at least one character
@@ -184,10 +183,10 @@ fit n.csv --labels a,b --threshold 3                # a probability from 0 to 1
 fit n.csv --labels a,b --threshold nan              # a probability from 0 to 1
 fit n.csv --labels a,b --threshold a=               # a probability from 0 to 1
 fit n.csv --labels a,b --threshold c=0.3            # no such label
-predict n.skops n.csv --threshold c=0.3             # no such label
-predict n.skops n.csv --decide f1                   # fit the model with --decide f1
-predict n.skops n.csv --decide f2                   # no such decision
-predict n.skops n.csv --keep y                      # no column 'y'
+predict n.labelkin n.csv --threshold c=0.3             # no such label
+predict n.labelkin n.csv --decide f1                   # fit the model with --decide f1
+predict n.labelkin n.csv --decide f2                   # no such decision
+predict n.labelkin n.csv --keep y                      # no column 'y'
 fit n.csv --labels a,b --seed -1                    # --seed
 fit n.csv --labels a,b --seed x                     # --seed
 fit n.csv --labels a,b --missing maybe              # --missing
@@ -197,9 +196,9 @@ fit n.csv --labels a,b --delimiter ab               # one character
 fit n.csv --labels a,b --delimiter ';'              # no column 'a'
 fit n.csv --labels a,b --encoding klingon           # klingon
 fit n.csv --labels a,b --device tpu                 # --device
-fit n.csv --labels a,b --out taken.skops            # exists already
+fit n.csv --labels a,b --out taken.labelkin            # exists already
 fit n.csv --labels a,b --out folder                 # is a folder
-fit n.csv --labels a,b --out nowhere/m.skops        # there is no folder nowhere
+fit n.csv --labels a,b --out nowhere/m.labelkin        # there is no folder nowhere
 fit n.csv --labels a,b --out n.csv                  # is also an input
 fit n.csv --labels a,b --out n.csv --overwrite      # is also an input
 fit empty.csv --labels a,b                          # the file is empty
@@ -235,58 +234,58 @@ fit nolabels.arff --labels z                        # no column 'z'
 fit string.arff --labels y                          # of type string
 fit multi.arff --labels x                           # label 'x' holds
 fit damaged.svm                                     # not a LibSVM row
-fit n.skops --labels a,b                            # the format is unknown
+fit n.labelkin --labels a,b                            # the format is unknown
 fit digit-scenes --labels a,b --text words          # no column 'words'
 fit digit-scenes --label-column tags                # --label-column
 predict                                             # Missing argument
-predict n.skops                                     # Missing argument
-predict nowhere.skops n.csv                         # There is no file nowhere.skops
+predict n.labelkin                                     # Missing argument
+predict nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
 predict folder n.csv                                # is a folder
-predict folder.skops n.csv                          # is a folder
+predict folder.labelkin n.csv                          # is a folder
 predict n.csv n.csv                                 # not a labelkin model
-predict n.csv n.skops                               # not a labelkin model
-predict cut.skops n.csv                             # cut short
-predict pickle.skops n.csv                          # it is a pickle
-predict text.skops n.csv                            # not a labelkin model
-predict empty.skops n.csv                           # not a labelkin model
-predict zip.skops n.csv                             # something else
-predict n.skops nowhere.csv                         # There is no file nowhere.csv
-predict n.skops folder                              # folder
-predict n.skops empty.csv                           # the file is empty
-predict n.skops head.csv                            # no rows
-predict n.skops ragged.csv                          # the header has 4 of them, and this line 3
-predict n.skops renamed.csv                         # no column 'x'. Columns that could be meant: xx
-predict n.skops fewer.csv                           # no column 'z'
-predict n.skops films.csv                           # no column 'x'
-predict n.skops letters.csv                         # 'abc' in row 2
-predict n.skops infinite.csv                        # infinite value in row 1
-predict n.skops damaged.parquet                     # not a readable Parquet file
-predict n.skops noformat.dat                        # the format is unknown
-predict n.skops digit-scenes                        # no column 'x'
-predict strict.skops missing.csv                    # missing values are to be refused
-predict films.skops n.csv                           # no column 'plot'
-predict films.skops posts.csv                       # no column 'plot'
-predict n.skops n.csv --id name                     # no column 'name'
-predict n.skops n.csv --top -1                      # --top
-predict n.skops n.csv --top many                    # --top
-predict n.skops n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
-predict n.skops n.csv --out p                       # end it in .csv, .parquet or .jsonl
-predict n.skops n.csv --out p.parquet.gz            # end it in
-predict n.skops n.csv --out taken.csv               # exists already
-predict n.skops n.csv --out n.csv --overwrite       # is also an input
-predict n.skops n.csv --out nowhere/p.csv           # there is no folder nowhere
-predict n.skops n.csv --out folder.csv              # is a folder
-predict n.skops n.csv --delimiter ''                # one character
-predict n.skops n.csv --encoding klingon            # klingon
-predict n.skops n.csv --device tpu                  # --device
-predict n.skops n.csv n.csv                         # unexpected extra argument
-explain n.skops                                     # Missing argument
-explain n.skops n.csv --row 0                       # --row
-explain n.skops n.csv --row 31                      # n.csv has 30 rows
-explain n.skops n.csv --out why.txt                 # end it in .html or .png
-explain n.skops n.csv --training missing.csv        # give the file that it was fitted on
-explain nowhere.skops n.csv                         # There is no file nowhere.skops
-explain n.skops fewer.csv                           # no column 'z'
+predict n.csv n.labelkin                               # not a labelkin model
+predict cut.labelkin n.csv                             # cut short
+predict pickle.labelkin n.csv                          # it is a pickle
+predict text.labelkin n.csv                            # not a labelkin model
+predict empty.labelkin n.csv                           # not a labelkin model
+predict zip.labelkin n.csv                             # something else
+predict n.labelkin nowhere.csv                         # There is no file nowhere.csv
+predict n.labelkin folder                              # folder
+predict n.labelkin empty.csv                           # the file is empty
+predict n.labelkin head.csv                            # no rows
+predict n.labelkin ragged.csv                          # the header has 4 of them, and this line 3
+predict n.labelkin renamed.csv                   # no column 'x'. Columns that could be meant: xx
+predict n.labelkin fewer.csv                           # no column 'z'
+predict n.labelkin films.csv                           # no column 'x'
+predict n.labelkin letters.csv                         # 'abc' in row 2
+predict n.labelkin infinite.csv                        # infinite value in row 1
+predict n.labelkin damaged.parquet                     # not a readable Parquet file
+predict n.labelkin noformat.dat                        # the format is unknown
+predict n.labelkin digit-scenes                        # no column 'x'
+predict strict.labelkin missing.csv                    # missing values are to be refused
+predict films.labelkin n.csv                           # no column 'plot'
+predict films.labelkin posts.csv                       # no column 'plot'
+predict n.labelkin n.csv --id name                     # no column 'name'
+predict n.labelkin n.csv --top -1                      # --top
+predict n.labelkin n.csv --top many                    # --top
+predict n.labelkin n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
+predict n.labelkin n.csv --out p                       # end it in .csv, .parquet or .jsonl
+predict n.labelkin n.csv --out p.parquet.gz            # end it in
+predict n.labelkin n.csv --out taken.csv               # exists already
+predict n.labelkin n.csv --out n.csv --overwrite       # is also an input
+predict n.labelkin n.csv --out nowhere/p.csv           # there is no folder nowhere
+predict n.labelkin n.csv --out folder.csv              # is a folder
+predict n.labelkin n.csv --delimiter ''                # one character
+predict n.labelkin n.csv --encoding klingon            # klingon
+predict n.labelkin n.csv --device tpu                  # --device
+predict n.labelkin n.csv n.csv                         # unexpected extra argument
+explain n.labelkin                                     # Missing argument
+explain n.labelkin n.csv --row 0                       # --row
+explain n.labelkin n.csv --row 31                      # n.csv has 30 rows
+explain n.labelkin n.csv --out why.txt                 # end it in .html or .png
+explain n.labelkin n.csv --training missing.csv        # give the file that it was fitted on
+explain nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
+explain n.labelkin fewer.csv                           # no column 'z'
 evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
 evaluate n.csv                                      # the label columns are unknown
@@ -309,28 +308,28 @@ evaluate n.csv --labels a,b -m vpcme --set n_estimator=3     # Did you mean n_es
 evaluate n.csv --labels a,b --device tpu            # --device
 evaluate n.csv --labels a,b --seed -1               # --seed
 evaluate unlabelled.csv --labels a,b                # no row has any label
-evaluate n.skops                                    # is a model; add the data
-evaluate nowhere.skops n.csv                        # There is no file nowhere.skops
+evaluate n.labelkin                                    # is a model; add the data
+evaluate nowhere.labelkin n.csv                        # There is no file nowhere.labelkin
 evaluate n.csv n.csv                                # not a labelkin model
-evaluate cut.skops n.csv                            # cut short
-evaluate pickle.skops n.csv                         # it is a pickle
-evaluate n.skops renamed.csv                        # no column 'x'
-evaluate n.skops letters.csv                        # not a number
-evaluate n.skops fewer.csv                          # no column 'z'
-evaluate n.skops notmarks.csv                       # label 'a' holds '2'
-evaluate films.skops new.csv                        # no column 'drama'
-evaluate n.skops n.csv --folds 3                    # --folds has no effect
-evaluate n.skops n.csv --model mlknn                # --model has no effect
-evaluate n.skops n.csv --set n_neighbors=3          # --set has no effect
-evaluate n.skops n.csv --labels a,b                 # --labels has no effect
-evaluate n.skops n.csv --label-column a             # --label-column has no effect
-evaluate n.skops n.csv --metrics nothing            # no such metric
-evaluate n.skops digit-scenes                       # digit-scenes
-export n.skops                                      # Missing argument
-export nowhere.skops m.onnx                         # nowhere.skops
-export n.skops m.txt                                # .onnx
-export n.skops taken.onnx                           # exists already
-export n.skops nowhere/m.onnx                       # there is no folder
+evaluate cut.labelkin n.csv                            # cut short
+evaluate pickle.labelkin n.csv                         # it is a pickle
+evaluate n.labelkin renamed.csv                        # no column 'x'
+evaluate n.labelkin letters.csv                        # not a number
+evaluate n.labelkin fewer.csv                          # no column 'z'
+evaluate n.labelkin notmarks.csv                       # label 'a' holds '2'
+evaluate films.labelkin new.csv                        # no column 'drama'
+evaluate n.labelkin n.csv --folds 3                    # --folds has no effect
+evaluate n.labelkin n.csv --model mlknn                # --model has no effect
+evaluate n.labelkin n.csv --set n_neighbors=3          # --set has no effect
+evaluate n.labelkin n.csv --labels a,b                 # --labels has no effect
+evaluate n.labelkin n.csv --label-column a             # --label-column has no effect
+evaluate n.labelkin n.csv --metrics nothing            # no such metric
+evaluate n.labelkin digit-scenes                       # digit-scenes
+export n.labelkin                                      # Missing argument
+export nowhere.labelkin m.onnx                         # nowhere.labelkin
+export n.labelkin m.txt                                # .onnx
+export n.labelkin taken.onnx                           # exists already
+export n.labelkin nowhere/m.onnx                       # there is no folder
 """
 
 
@@ -379,9 +378,9 @@ def test_there_are_two_hundred():
 def test_long_and_odd_names(untouched, capsys):
     assert main(["fit", "n.csv", "--labels", "a" * 5000]) == 2
     assert len(capsys.readouterr().err) < 400
-    assert main(["fit", "n.csv", *AB.split(), "--out", "m" * 300 + ".skops"]) == 2
+    assert main(["fit", "n.csv", *AB.split(), "--out", "m" * 300 + ".labelkin"]) == 2
     assert main(["fit", "\udcff.csv", *AB.split()]) == 2
-    assert main(["predict", "n.skops", "n\0.csv"]) == 2
+    assert main(["predict", "n.labelkin", "n\0.csv"]) == 2
 
 
 def test_a_defect_of_ours_is_one_sentence_too(untouched, monkeypatch, capsys):
@@ -409,7 +408,7 @@ def test_no_memory(untouched, monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("error: not enough memory.\n")
 
 
-@pytest.mark.parametrize("missing", ["skops.io", "pyarrow", "pyarrow.csv"])
+@pytest.mark.parametrize("missing", ["pyarrow", "pyarrow.csv"])
 def test_without_an_extra(missing, untouched, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["fit", "n.csv", *AB.split()]) == 2
@@ -418,7 +417,7 @@ def test_without_an_extra(missing, untouched, monkeypatch, capsys):
 
 def test_no_exporter(untouched, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    assert main(["export", "n.skops", "m.onnx"]) == 2
+    assert main(["export", "n.labelkin", "m.onnx"]) == 2
     assert capsys.readouterr().err.count("error:") == 1
 
 
@@ -430,7 +429,7 @@ def test_no_exporter(untouched, monkeypatch, capsys):
     "words",
     [
         ["fit", "n.csv", *AB.split(), "--out", "/dev/full"],
-        ["predict", "n.skops", "n.csv", "--out", "/dev/full"],
+        ["predict", "n.labelkin", "n.csv", "--out", "/dev/full"],
     ],
     ids=["fit", "predict"],
 )
@@ -443,10 +442,10 @@ def test_a_full_disk(words, untouched, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        ["fit", "n.csv", *AB.split(), "--out", "n.skops", "--overwrite"],
-        ["predict", "n.skops", "n.csv", "--out", "taken.csv", "--overwrite"],
-        ["predict", "n.skops", "n.csv", "--out", "p.parquet"],
-        ["predict", "n.skops", "n.csv", "--out", "p.jsonl.gz"],
+        ["fit", "n.csv", *AB.split(), "--out", "n.labelkin", "--overwrite"],
+        ["predict", "n.labelkin", "n.csv", "--out", "taken.csv", "--overwrite"],
+        ["predict", "n.labelkin", "n.csv", "--out", "p.parquet"],
+        ["predict", "n.labelkin", "n.csv", "--out", "p.jsonl.gz"],
     ],
     ids=["fit", "predict", "parquet", "jsonl"],
 )
@@ -488,13 +487,18 @@ class Failing:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
 @pytest.mark.parametrize(
-    "words", ["fit locked.csv --labels a,b", "predict locked.skops n.csv", "fit n.csv --labels a,b"]
+    "words",
+    ["fit locked.csv --labels a,b", "predict locked.labelkin n.csv", "fit n.csv --labels a,b"],
 )
 def test_permissions(words, tmp_path, samples, monkeypatch, capsys):
-    for name, source in (("locked.csv", "n.csv"), ("locked.skops", "n.skops"), ("n.csv", "n.csv")):
+    for name, source in (
+        ("locked.csv", "n.csv"),
+        ("locked.labelkin", "n.labelkin"),
+        ("n.csv", "n.csv"),
+    ):
         (tmp_path / name).write_bytes((samples / source).read_bytes())
     (tmp_path / "locked.csv").chmod(0)
-    (tmp_path / "locked.skops").chmod(0)
+    (tmp_path / "locked.labelkin").chmod(0)
     monkeypatch.chdir(tmp_path)
     tmp_path.chmod(0o500)
     try:
@@ -506,13 +510,13 @@ def test_permissions(words, tmp_path, samples, monkeypatch, capsys):
 
 def test_overwriting_on_request(samples, tmp_path, monkeypatch):
     monkeypatch.chdir(samples)
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.labelkin"
     out.write_text("old")
     assert main(["fit", "n.csv", *AB.split(), "--out", str(out)]) == 2
     assert out.read_text() == "old"
     for word in ("--overwrite", "--force", "-f"):
         assert main(["fit", "n.csv", *AB.split(), "--out", str(out), word]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["m.skops"]
+    assert [path.name for path in tmp_path.iterdir()] == ["m.labelkin"]
 
 
 # --------------------------------------------------------------------- as real processes
@@ -532,7 +536,7 @@ def start(words, *, launcher=("-m", "labelkin"), **options):
 
 REAL = [
     ("fit binary.csv --labels a,b", 2),
-    ("predict n.skops renamed.csv", 2),
+    ("predict n.labelkin renamed.csv", 2),
     ("nonsense", 2),
     ("--help", 0),
     ("fit --help", 0),
@@ -551,7 +555,7 @@ def test_exit_codes_of_processes(command, code, untouched):
 
 def test_a_broken_pipe(untouched):
     """``labelkin predict … | head -1``, with a reader that leaves before it has read anything."""
-    with start(["predict", "n.skops", "n.csv", "-q", "--json", "--proba"]) as process:
+    with start(["predict", "n.labelkin", "n.csv", "-q", "--json", "--proba"]) as process:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
@@ -560,7 +564,7 @@ def test_a_broken_pipe(untouched):
 @FULL
 def test_stdout_on_a_full_disk(untouched):
     with open("/dev/full", "w") as full:
-        process = start(["predict", "n.skops", "n.csv", "-q"], stdout=full)
+        process = start(["predict", "n.labelkin", "n.csv", "-q"], stdout=full)
         _, error = process.communicate(timeout=600)
     assert process.returncode == 1
     assert error == "error: No space left on device\n"
@@ -590,7 +594,7 @@ def test_ctrl_c_at_any_moment(seed, untouched):
     """One line and code 130, or a silent end by SIGTERM during the imports; never a file."""
     rng = random.Random(seed)
     number = signal.SIGTERM if seed % 3 == 0 else signal.SIGINT
-    process = start([*LONG, "--out", f"c{seed}.skops", "-q"], launcher=["-c", TELLING])
+    process = start([*LONG, "--out", f"c{seed}.labelkin", "-q"], launcher=["-c", TELLING])
     assert process.stdout.readline() == "ready\n"
     time.sleep(rng.uniform(0, 2))
     process.send_signal(number)
@@ -618,8 +622,8 @@ def test_ctrl_c_while_fitting(command, number, untouched):
 
 def test_killed_the_old_file_is_whole(tmp_path, samples):
     """Even ``kill -9`` leaves the model that was there."""
-    out = tmp_path / "m.skops"
-    out.write_bytes((samples / "n.skops").read_bytes())
+    out = tmp_path / "m.labelkin"
+    out.write_bytes((samples / "n.labelkin").read_bytes())
     before = out.read_bytes()
     process = start(["fit", str(samples / "films.csv"), *LONG[2:], "--out", str(out), "-f"])
     while "3 labels" not in (line := process.stderr.readline()):

@@ -11,14 +11,13 @@ from labelkin.persistence import model_info
 from support.model_files import rewritten
 from support.tables import write_films
 
-pytest.importorskip("skops.io")
 pytest.importorskip("pandas")
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digest")
-    films, model = write_films(folder / "films.csv", 40), folder / "m.skops"
+    films, model = write_films(folder / "films.csv", 40), folder / "m.labelkin"
     words = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn"]
     assert main(["fit", str(films), *words, "--out", str(model), "-q"]) == 0
     return model, films
@@ -54,7 +53,7 @@ def test_no_digest(fitted, capsys):
 
 def test_fit_reports_it(fitted, tmp_path, capsys):
     _, films = fitted
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.labelkin"
     words = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn", "--json"]
     assert main(["fit", str(films), *words, "--out", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)["sha256"]
@@ -63,7 +62,7 @@ def test_fit_reports_it(fitted, tmp_path, capsys):
 
 def test_thresholds_of_other_labels_are_refused(fitted, tmp_path, capsys):
     model, films = fitted
-    altered = tmp_path / "m.skops"
+    altered = tmp_path / "m.labelkin"
     shutil.copy(model, altered)
     one = {"macro_f1": {"thresholds": [0.5], "at_least_one": False}}
     rewritten(altered, head={"details": {**model_info(model).details, "decisions": one}})

@@ -9,7 +9,6 @@ from support.resources import full_disk
 from support.tables import write_films
 
 pytest.importorskip("typer")
-pytest.importorskip("skops")
 pytest.importorskip("resource")
 
 OPTIONS = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "br", "--quiet"]
@@ -20,16 +19,18 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("films")
     write_films(folder / "films.csv", 40)
     write(folder / "d.npz", *make_data(40))
-    assert main(["fit", str(folder / "films.csv"), *OPTIONS, "--out", str(folder / "m.skops")]) == 0
+    assert (
+        main(["fit", str(folder / "films.csv"), *OPTIONS, "--out", str(folder / "m.labelkin")]) == 0
+    )
     return folder
 
 
 @pytest.mark.parametrize(
     ("line", "out"),
     [
-        ("fit {0}/films.csv " + " ".join(OPTIONS) + " --out", "new.skops"),
-        ("predict {0}/m.skops {0}/films.csv --proba --keep all --quiet --out", "p.csv"),
-        ("predict {0}/m.skops {0}/films.csv --proba --keep all --quiet --out", "p.parquet"),
+        ("fit {0}/films.csv " + " ".join(OPTIONS) + " --out", "new.labelkin"),
+        ("predict {0}/m.labelkin {0}/films.csv --proba --keep all --quiet --out", "p.csv"),
+        ("predict {0}/m.labelkin {0}/films.csv --proba --keep all --quiet --out", "p.parquet"),
         ("datasets convert {0}/d.npz", "c.arff"),
         ("datasets convert {0}/d.npz", "c.parquet"),
         ("reproduce figure2 --quick --methods mlknn --jobs 1 --store", "r.db"),

@@ -23,7 +23,6 @@ from support.tables import VOCABULARY, films, write_films, write_numbers, write_
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("skops")
 pd = pytest.importorskip("pandas")
 
 LABELS = list(VOCABULARY)
@@ -61,14 +60,14 @@ def rows_of(path):
 def test_from_a_table_to_predictions(here, capsys):
     ok("fit", "movies.csv", *FILMS, "--set", "n_trees=20")
     shown = capsys.readouterr()
-    assert "written: model.skops (Kin" in shown.out
-    assert "labelkin predict model.skops" in shown.out
+    assert "written: model.labelkin (Kin" in shown.out
+    assert "labelkin predict model.labelkin" in shown.out
     assert (
         "60 rows, 3 columns (text: plot; category: country; numeric: runtime), 3 labels"
         in shown.err
     )
     assert "5 missing values in runtime" in shown.err
-    ok("predict", "model.skops", "new.csv", "--id", "id", "--out", "predictions.csv")
+    ok("predict", "model.labelkin", "new.csv", "--id", "id", "--out", "predictions.csv")
     assert "20 rows" in capsys.readouterr().out
     head, *rows = rows_of("predictions.csv")
     assert head == ["id", "labels", "confidence", *LABELS]
@@ -83,13 +82,13 @@ def test_from_a_table_to_predictions(here, capsys):
 
 def test_the_loaded_pipeline_takes_raw_rows(here):
     ok("fit", "movies.csv", *FILMS, *FAST)
-    ok("predict", "model.skops", "new.csv", "--proba", "--out", "p.csv")
-    model = load_model("model.skops")
+    ok("predict", "model.labelkin", "new.csv", "--proba", "--out", "p.csv")
+    model = load_model("model.labelkin")
     proba = model.predict_proba(pd.read_csv("new.csv"))
     written = np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=float)
     np.testing.assert_allclose(written, proba, atol=1e-6)
     assert list(model.label_names_) == LABELS
-    info = model_info("model.skops")
+    info = model_info("model.labelkin")
     assert info.label_names == LABELS
     assert info.details["model"] == "mlknn"
 
@@ -107,17 +106,17 @@ def test_examples_of_the_help(line, here):
     assert command == "labelkin"
     if words[0] == "export":
         pytest.importorskip("onnx", reason="needs the extra 'onnx'")
-    if "model.skops" in words and words[0] != "fit":
+    if "model.labelkin" in words and words[0] != "fit":
         ok("fit", "movies.csv", *FILMS, *FAST)
-    if "scenes.skops" in words and words[0] != "fit":
+    if "scenes.labelkin" in words and words[0] != "fit":
         X, Y = make_data()
         from labelkin import MLkNNClassifier
 
-        save_model(MLkNNClassifier().fit(X, Y), "scenes.skops")
+        save_model(MLkNNClassifier().fit(X, Y), "scenes.labelkin")
     # Kin, but a small one; two folds; a second for comparing methods.
-    if not {"-m", "--model", "--set", "model.skops"} & {*words}:
+    if not {"-m", "--model", "--set", "model.labelkin"} & {*words}:
         words += ["--set", "n_trees=10", "--set", "n_projections=1"]
-    if words[0] == "evaluate" and not {"--folds", "model.skops"} & {*words}:
+    if words[0] == "evaluate" and not {"--folds", "model.labelkin"} & {*words}:
         words += ["--folds", "2"]
     if "auto" in words:
         words += ["--time", "1"]  # of two, the last counts
@@ -133,7 +132,9 @@ def test_help_shows_the_examples_whole(command, capsys, monkeypatch):
     shown = {line.strip() for line in capsys.readouterr().out.splitlines()}
     module = {"fit": fit, "predict": predict, "evaluate": evaluate, "export": export}.get(command)
     text = (
-        module.EXAMPLES if module else "labelkin predict model.skops new.csv --out predictions.csv"
+        module.EXAMPLES
+        if module
+        else "labelkin predict model.labelkin new.csv --out predictions.csv"
     )
     for line in text.splitlines():
         assert any(line.strip() in seen for seen in shown), line
@@ -166,7 +167,7 @@ def test_every_format_gives_the_same(suffix, form, here):
     write_any(f"test{suffix}", data[:9], Y[:9], **names)
     labels = ["--labels", "a,b,c,d"] if suffix.startswith((".csv", ".parquet")) else []
     ok("fit", f"train{suffix}", *labels, *FAST)
-    ok("predict", "model.skops", f"test{suffix}", "--proba", "--out", "p.csv")
+    ok("predict", "model.labelkin", f"test{suffix}", "--proba", "--out", "p.csv")
     from labelkin import MLkNNClassifier
 
     expected = MLkNNClassifier(n_neighbors=10).fit(X, Y).predict_proba(X[:9])
@@ -174,7 +175,7 @@ def test_every_format_gives_the_same(suffix, form, here):
     shown = "0123" if suffix == ".svm" else "abcd"  # the format has no names
     assert written[0] == ["row", "labels", "confidence", *shown]
     np.testing.assert_allclose(np.array([r[3:] for r in written[1:]], float), expected, atol=1e-6)
-    ok("evaluate", "model.skops", f"test{suffix}")
+    ok("evaluate", "model.labelkin", f"test{suffix}")
 
 
 def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
@@ -184,7 +185,7 @@ def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
         write_any(f"d{suffix}", X, Y, **names)
     found = []
     for trained in (".csv", ".npz", ".arff"):
-        out = f"m{trained}.skops"
+        out = f"m{trained}.labelkin"
         labels = ["--labels", "-4"] if trained == ".csv" else []
         ok("fit", f"d{trained}", *labels, *FAST, "--out", out)
         for asked in (".csv", ".arff", ".npz", ".parquet"):
@@ -196,8 +197,8 @@ def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
 def test_new_rows_need_no_labels(here):
     ok("fit", "movies.csv", *FILMS, *FAST)
     write_films("unlabelled.csv", 20, seed=1, first=60, labels=False)
-    ok("predict", "model.skops", "new.csv", "--out", "a.csv")
-    ok("predict", "model.skops", "unlabelled.csv", "--out", "b.csv")
+    ok("predict", "model.labelkin", "new.csv", "--out", "a.csv")
+    ok("predict", "model.labelkin", "unlabelled.csv", "--out", "b.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
 
 
@@ -211,7 +212,7 @@ def test_nominal_attributes_mean_their_words(here):
     (here / "b.arff").write_text(head % "blue,red,green" + rows.replace(",1\n", ",?\n"))
     ok("fit", "a.arff", "--labels", "y", *FAST, "--set", "n_neighbors=1")
     for name in ("a", "b"):
-        ok("predict", "model.skops", f"{name}.arff", "--out", f"{name}.csv")
+        ok("predict", "model.labelkin", f"{name}.arff", "--out", f"{name}.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
     assert {row[1] for row in rows_of("a.csv")[1:]} == {"y", ""}
 
@@ -220,24 +221,24 @@ def test_one_column_of_tags(here, capsys):
     ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--json")
     shown = json.loads(capsys.readouterr().out)
     assert shown["labels"] == sorted(LABELS)
-    ok("evaluate", "model.skops", "posts.csv", "--metrics", "f1", "--json")
-    assert json.loads(capsys.readouterr().out)["results"]["model.skops"]["f1"]["mean"] > 0.6
+    ok("evaluate", "model.labelkin", "posts.csv", "--metrics", "f1", "--json")
+    assert json.loads(capsys.readouterr().out)["results"]["model.labelkin"]["f1"]["mean"] > 0.6
     text = (here / "posts.csv").read_text().replace("drama", "tragedy")
     (here / "other.csv").write_text(text)
-    ok("evaluate", "model.skops", "other.csv", "--metrics", "f1", "--json")
+    ok("evaluate", "model.labelkin", "other.csv", "--metrics", "f1", "--json")
     assert "unknown to the model are left out: tragedy" in capsys.readouterr().err
     # Columns of 0 and 1 only on request, since there were none in training.
-    ok("predict", "model.skops", "posts.csv", "--out", "a.csv")
+    ok("predict", "model.labelkin", "posts.csv", "--out", "a.csv")
     assert rows_of("a.csv")[0] == ["row", "labels", "confidence"]
-    ok("predict", "model.skops", "posts.csv", "--per-label", "--out", "b.csv")
+    ok("predict", "model.labelkin", "posts.csv", "--per-label", "--out", "b.csv")
     assert rows_of("b.csv")[0] == ["row", "labels", "confidence", *sorted(LABELS)]
 
 
 def test_labels_may_be_one_column_of_tags(here, capsys):
-    for option, out in (("--labels", "a.skops"), ("--label-column", "b.skops")):
+    for option, out in (("--labels", "a.labelkin"), ("--label-column", "b.labelkin")):
         ok("fit", "posts.csv", option, "tags", *FAST, "--out", out)
         ok("predict", out, "posts.csv", "--proba", "--out", f"{out}.csv")
-    assert rows_of("a.skops.csv") == rows_of("b.skops.csv")
+    assert rows_of("a.labelkin.csv") == rows_of("b.labelkin.csv")
     # A guess about the file names only options that the command has.
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("reading")]
     assert [("--category" in line, "--separator" in line) for line in lines] == [(True, True)] * 2
@@ -256,11 +257,11 @@ def test_lists_in_parquet(here):
         "tags",
         *FAST,
         "--out",
-        "a.skops",
+        "a.labelkin",
     )
-    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--out", "b.skops")
+    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--out", "b.labelkin")
     for name in "ab":
-        ok("predict", f"{name}.skops", "posts.csv", "--proba", "--out", f"{name}.csv")
+        ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
 
 
@@ -268,7 +269,7 @@ def test_lists_in_parquet(here):
 def test_delimiters_are_found(delimiter, here):
     write_films("d.csv", 60, delimiter=delimiter)
     ok("fit", "d.csv", *FILMS, *FAST)
-    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "new.csv", "--out", "p.csv")
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
@@ -281,7 +282,7 @@ def test_encodings(encoding, here):
 def test_a_byte_order_mark_is_no_part_of_the_name(here):
     (here / "bom.csv").write_bytes(b"\xef\xbb\xbf" + (here / "numbers.csv").read_bytes())
     ok("fit", "bom.csv", "--labels", "a,b", *FAST)
-    ok("predict", "model.skops", "numbers.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "numbers.csv", "--out", "p.csv")
 
 
 # ------------------------------------------------------------------- columns of all kinds
@@ -293,11 +294,11 @@ def test_categories_keep_leading_zeros_and_unknown_ones_pass(here):
     (here / "z.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
     ok("fit", "z.csv", "--labels", "a,b", "--category", "zip", *FAST)
     encoder = (
-        load_model("model.skops").pipeline_["features"].named_transformers_["category"]["encode"]
+        load_model("model.labelkin").pipeline_["features"].named_transformers_["category"]["encode"]
     )
     assert list(encoder.categories_[0]) == ["00", "01", "02"]
     (here / "new.csv").write_text("zip,x\n99,1\n,2\n")
-    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "new.csv", "--out", "p.csv")
 
 
 def test_scale(here, capsys):
@@ -309,10 +310,10 @@ def test_scale(here, capsys):
     (here / "wide.csv").write_text("\n".join(wide))
     ok("fit", "wide.csv", "--labels", "a,b", *FAST)
     assert "--scale robust makes columns comparable" in capsys.readouterr().err
-    ok("fit", "wide.csv", "--labels", "a,b", *FAST, "--scale", "robust", "--out", "s.skops")
+    ok("fit", "wide.csv", "--labels", "a,b", *FAST, "--scale", "robust", "--out", "s.labelkin")
     assert "comparable" not in capsys.readouterr().err
-    ok("predict", "s.skops", "wide.csv", "--out", "s.csv")
-    ok("fit", "digit-scenes", *FAST, "--scale", "minmax", "--out", "t.skops")
+    ok("predict", "s.labelkin", "wide.csv", "--out", "s.csv")
+    ok("fit", "digit-scenes", *FAST, "--scale", "minmax", "--out", "t.labelkin")
 
 
 def test_missing_values_in_a_matrix(here):
@@ -320,7 +321,7 @@ def test_missing_values_in_a_matrix(here):
     X[3, 2] = np.nan
     write("gaps.npz", X, Y)
     ok("fit", "gaps.npz", *FAST)
-    ok("predict", "model.skops", "gaps.npz", "--out", "p.csv")
+    ok("predict", "model.labelkin", "gaps.npz", "--out", "p.csv")
 
 
 def test_models_saved_in_python(here):
@@ -328,12 +329,14 @@ def test_models_saved_in_python(here):
 
     X, Y = make_data(30)
     frame = pd.DataFrame(X, columns=list("vwxyz"))
-    save_model(MLkNNClassifier().fit(frame, pd.DataFrame(Y, columns=list("abcd"))), "named.skops")
-    save_model(MLkNNClassifier().fit(X, Y), "plain.skops")
+    save_model(
+        MLkNNClassifier().fit(frame, pd.DataFrame(Y, columns=list("abcd"))), "named.labelkin"
+    )
+    save_model(MLkNNClassifier().fit(X, Y), "plain.labelkin")
     write("d.npz", X, Y, feature_names=list("vwxyz"))
     frame.to_csv("d.csv", index=False)
     for model, data in (("named", "d.csv"), ("named", "d.npz"), ("plain", "d.npz")):
-        ok("predict", f"{model}.skops", data, "--proba", "--out", "p.csv", "-f")
+        ok("predict", f"{model}.labelkin", data, "--proba", "--out", "p.csv", "-f")
         written = np.array([row[3:] for row in rows_of("p.csv")[1:]], float)
         np.testing.assert_allclose(written, MLkNNClassifier().fit(X, Y).predict_proba(X), atol=1e-6)
 
@@ -344,7 +347,7 @@ def test_models_saved_in_python(here):
 @pytest.fixture
 def model(here):
     ok("fit", "movies.csv", *FILMS, *FAST, "--quiet")
-    return "model.skops"
+    return "model.labelkin"
 
 
 def test_top(model, capsys):
@@ -396,7 +399,7 @@ def test_labels_named_like_our_columns(here):
     text = (here / "numbers.csv").read_text().replace("x,z,a,b", "x,z,row,labels")
     (here / "n.csv").write_text(text)
     ok("fit", "n.csv", "--labels", "row,labels", *FAST)
-    ok("predict", "model.skops", "n.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "n.csv", "--out", "p.csv")
     assert rows_of("p.csv")[0] == ["row_", "labels_", "confidence", "row", "labels"]
 
 
@@ -404,10 +407,10 @@ def test_labels_named_like_our_columns(here):
 def test_explain(method, here, capsys):
     few = ["--set", "n_trees=10", "--set", "n_projections=2"] if method == "kin" else []
     ok("fit", "movies.csv", *FILMS, "--model", method, "--decide", "cost:FN=2", *few)
-    ok("predict", "model.skops", "new.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "new.csv", "--out", "p.csv")
     predicted = rows_of("p.csv")[3][1]
     capsys.readouterr()
-    ok("explain", "model.skops", "new.csv", "--row", "3", "--json")
+    ok("explain", "model.labelkin", "new.csv", "--row", "3", "--json")
     found = json.loads(capsys.readouterr().out)
     assert ";".join(sorted(one["label"] for one in found["labels"] if one["predicted"])) == (
         ";".join(sorted(filter(None, predicted.split(";"))))
@@ -418,17 +421,17 @@ def test_explain(method, here, capsys):
     for one in found["labels"] if found["members"] else ():
         assert all(1 <= row["row"] <= 60 for row in one["rows"])
         assert {row["score"] > 0 for row in one["rows"]} == {False, True}
-    ok("explain", "model.skops", "new.csv", "--row", "3", "--training", "movies.csv")
+    ok("explain", "model.labelkin", "new.csv", "--row", "3", "--training", "movies.csv")
     text = capsys.readouterr().out
     assert text.startswith('row 3 "')
     assert ("training rows for and against" in text) == (method in ("krr", "kin"))
     assert ("\n  raw_rbf " in text) == (method == "kin")
     assert (": drama" in text) == (method != "logistic")
-    ok("explain", "model.skops", "new.csv", "--out", "why.html")
+    ok("explain", "model.labelkin", "new.csv", "--out", "why.html")
     page = (here / "why.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "http" not in page
-    ok("explain", "model.skops", "new.csv", "--out", "why.png")
+    ok("explain", "model.labelkin", "new.csv", "--out", "why.png")
     assert (here / "why.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -437,7 +440,7 @@ def test_explain_shows_words_as_they_are_written(method, here, capsys):
     rows = ["Größe zu klein hier,1,0", "Straße für Fußgänger gesperrt,0,1"]
     (here / "w.csv").write_text("t,a,b\n" + "\n".join(rows * 10), encoding="utf-8")
     ok("fit", "w.csv", "--labels", "a,b", "--model", method)
-    ok("explain", "model.skops", "w.csv", "--row", "1", "--json")
+    ok("explain", "model.labelkin", "w.csv", "--row", "1", "--json")
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     parts = {part["part"] for label in found["labels"] for part in label["added"]}
     assert "Größe" in parts
@@ -448,11 +451,11 @@ def test_explain_escapes_what_it_shows(here):
     rows = "".join(f"<b>x{i % 2}</b> some words here $a,{i % 2},1\n" for i in range(12))
     (here / "odd.csv").write_text("t,<i>,b\n" + rows)
     ok("fit", "odd.csv", "--text", "t", "--labels", "<i>,b", "-m", "mlknn", "-q")
-    ok("explain", "model.skops", "odd.csv", "--out", "why.html")
+    ok("explain", "model.labelkin", "odd.csv", "--out", "why.html")
     page = (here / "why.html").read_text(encoding="utf-8")
     assert "<b>" not in page
     assert "<i>" not in page
-    ok("explain", "model.skops", "odd.csv", "--out", "why.png")
+    ok("explain", "model.labelkin", "odd.csv", "--out", "why.png")
 
 
 def test_columns_kept_and_confidence(model):
@@ -474,7 +477,7 @@ def test_labels_are_written_with_the_separator_of_training(here):
     text = (here / "posts.csv").read_text().replace("; ", "|")
     (here / "posts.csv").write_text(text)
     ok("fit", "posts.csv", "--label-column", "tags", *FAST)
-    ok("predict", "model.skops", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
+    ok("predict", "model.labelkin", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
     assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[1]}
 
 
@@ -482,18 +485,18 @@ def test_labels_that_contain_the_separator_are_written_as_lists(here):
     text = (here / "numbers.csv").read_text().replace("x,z,a,b", "x,z,a;b,c")
     (here / "n.csv").write_text(text)
     ok("fit", "n.csv", "--labels", "a;b,c", *FAST)
-    ok("predict", "model.skops", "n.csv", "--threshold", "0", "--out", "p.csv")
+    ok("predict", "model.labelkin", "n.csv", "--threshold", "0", "--out", "p.csv")
     assert json.loads(rows_of("p.csv")[1][1]) == ["a;b", "c"]
 
 
 def test_decisions_when_fitting_and_predicting(here):
     def labels(*words):
-        ok("predict", "model.skops", "new.csv", "--out", "p.csv", "--overwrite", *words)
+        ok("predict", "model.labelkin", "new.csv", "--out", "p.csv", "--overwrite", *words)
         return np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=int)
 
     ok("fit", "movies.csv", *FILMS, "--model", "krr")
     plain = labels()
-    proba = load_model("model.skops").predict_proba(pd.read_csv("new.csv"))
+    proba = load_model("model.labelkin").predict_proba(pd.read_csv("new.csv"))
     np.testing.assert_array_equal(plain, proba > 0.5)
     np.testing.assert_array_equal(labels("--threshold", "0.3"), proba > 0.3)
     np.testing.assert_array_equal(labels("--decide", "cost:FN=4"), proba > 0.2)
@@ -505,9 +508,11 @@ def test_decisions_when_fitting_and_predicting(here):
     ok("fit", "movies.csv", *FILMS, "--model", "krr", "--decide", "f1", "--overwrite")
     np.testing.assert_array_equal(labels(), by_f1)
     np.testing.assert_array_equal(labels("--decide", "fixed"), plain)
-    np.testing.assert_array_equal(load_model("model.skops").predict(pd.read_csv("new.csv")), by_f1)
+    np.testing.assert_array_equal(
+        load_model("model.labelkin").predict(pd.read_csv("new.csv")), by_f1
+    )
     ok("fit", "movies.csv", *FILMS, *FAST, "--threshold", "drama=0.1", "--overwrite")
-    proba = load_model("model.skops").predict_proba(pd.read_csv("new.csv"))
+    proba = load_model("model.labelkin").predict_proba(pd.read_csv("new.csv"))
     np.testing.assert_array_equal(labels(), proba > [0.1, 0.5, 0.5])
 
 
@@ -543,7 +548,7 @@ def test_auto_takes_the_best_within_the_time(here, capsys):
     ok("fit", "movies.csv", *FILMS, "--model", "auto", "--time", "1")
     shown = capsys.readouterr().out
     best = re.search(r"^best:    (\w+), Micro F1", shown, re.M)[1]
-    assert model_info("model.skops").details["model"] == best
+    assert model_info("model.labelkin").details["model"] == best
     ok("evaluate", "movies.csv", *FILMS, "--model", "auto", "--time", "1", "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["best"] in found["results"]
@@ -554,15 +559,15 @@ def test_auto_takes_the_best_within_the_time(here, capsys):
 def test_evaluating_on_training_rows_is_remarked_on(here, capsys):
     ok("fit", "movies.csv", *FILMS, *FAST)
     capsys.readouterr()
-    ok("evaluate", "model.skops", "movies.csv", "--per-label")
+    ok("evaluate", "model.labelkin", "movies.csv", "--per-label")
     shown = capsys.readouterr()
     assert "60 of 60 rows are among those the model was trained on" in shown.err
-    ok("evaluate", "model.skops", "movies.csv", "--json", "-q")
+    ok("evaluate", "model.labelkin", "movies.csv", "--json", "-q")
     assert json.loads(capsys.readouterr().out)["training_rows"] == 60
     first, *rows = (here / "movies.csv").read_text().splitlines()
     other = [row.replace(" ", " entirely ", 1) for row in rows[1:]]
     (here / "other.csv").write_text("\n".join([first, rows[0], *other]))
-    ok("evaluate", "model.skops", "other.csv")
+    ok("evaluate", "model.labelkin", "other.csv")
     assert "1 of 60 rows is among those" in (shown := capsys.readouterr().err)
     assert "may be slightly too good" in shown
 
@@ -584,7 +589,7 @@ def test_rows_without_labels_are_counted(here, capsys):
     with open("some.csv", "w") as file:
         file.write("x,z,a,b\n" + "".join(f"{i},{i % 3},{i % 4 == 0:d},0\n" for i in range(8)))
     capsys.readouterr()
-    ok("evaluate", "model.skops", "some.csv", "--metrics", "paper")
+    ok("evaluate", "model.labelkin", "some.csv", "--metrics", "paper")
     assert (
         "6 of 8 rows have no label: one-error cannot fall below 75.0 %" in capsys.readouterr().err
     )
@@ -616,7 +621,7 @@ def test_evaluate_a_scikit_learn_classifier(here, capsys):
 def test_quiet(here, capsys):
     ok("fit", "movies.csv", *FILMS, *FAST, "-q")
     assert capsys.readouterr() == ("", "")
-    ok("predict", "model.skops", "new.csv", "-q", "--out", "p.csv")
+    ok("predict", "model.labelkin", "new.csv", "-q", "--out", "p.csv")
     assert capsys.readouterr() == ("", "")
 
 
@@ -648,7 +653,7 @@ def test_every_method_can_be_chosen(name, here):
     sizes = {"n_estimators": 4, "n_projections": 1, "n_trees": 10}
     few = [f"{key}={sizes[key]}" for key in sizes.keys() & METHODS[name].make(0).get_params()]
     ok("fit", "d.csv", "--labels", "-4", "--model", name, *(f"--set={text}" for text in few))
-    ok("predict", "model.skops", "d.csv", "--out", "p.csv")
+    ok("predict", "model.labelkin", "d.csv", "--out", "p.csv")
 
 
 def test_a_pipelines_last_step_takes_settings():
@@ -659,8 +664,8 @@ def test_a_pipelines_last_step_takes_settings():
 def test_the_seed_matters_and_repeats(here):
     for out, seed in (("a", 0), ("b", 0), ("c", 1)):
         ok("fit", "numbers.csv", "-l", "a,b", "-m", "vpcme", "--set", "n_estimators=2",
-           "--seed", seed, "--out", f"{out}.skops")  # fmt: skip
-        ok("predict", f"{out}.skops", "numbers.csv", "--proba", "--out", f"{out}.csv")
+           "--seed", seed, "--out", f"{out}.labelkin")  # fmt: skip
+        ok("predict", f"{out}.labelkin", "numbers.csv", "--proba", "--out", f"{out}.csv")
     assert rows_of("a.csv") == rows_of("b.csv") != rows_of("c.csv")
 
 
@@ -681,10 +686,10 @@ def test_another_device(here, monkeypatch):
         monkeypatch.setattr(module, "move_to_device", move)
     cuda = ["--device", "cuda"]
     for name, where in (("here", []), ("there", cuda)):
-        ok("fit", "movies.csv", *FILMS, *FAST, *where, "-o", f"{name}.skops")
+        ok("fit", "movies.csv", *FILMS, *FAST, *where, "-o", f"{name}.labelkin")
         for again, asked in (("here", []), ("there", cuda)):
             out = f"{name}-{again}.csv"
-            ok("predict", f"{name}.skops", "new.csv", "--proba", *asked, "--out", out)
+            ok("predict", f"{name}.labelkin", "new.csv", "--proba", *asked, "--out", out)
     tables = [rows_of(path) for path in sorted(here.glob("*here-*here.csv"))]
     assert len(tables) == 4
     expected = np.array([row[3:] for row in tables[0][1:]], float)

@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
-pytest.importorskip("skops")
 pytest.importorskip("starlette", reason="needs the extra 'serve'")
 pytest.importorskip("uvicorn", reason="needs the extra 'serve'")
 pytest.importorskip("httpx")
@@ -47,7 +46,7 @@ def folder(tmp_path_factory):
     write_films(folder / "movies.csv", 60)
     write_films(folder / "new.csv", 12, seed=1, first=60)
     words = ["fit", folder / "movies.csv", *FILMS, "--model", "logistic", "-q"]
-    assert main([str(word) for word in [*words, "--out", folder / "model.skops"]]) == 0
+    assert main([str(word) for word in [*words, "--out", folder / "model.labelkin"]]) == 0
     return folder
 
 
@@ -58,7 +57,7 @@ def client_of(path, decision=None):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    return client_of(folder / "model.skops")
+    return client_of(folder / "model.labelkin")
 
 
 def predict(client, *rows, **fields):
@@ -76,7 +75,7 @@ def error_of(client, *rows):
 
 def test_json_and_csv_give_what_predict_writes(client, folder):
     out = folder / "predictions.jsonl"
-    words = ["predict", folder / "model.skops", folder / "new.csv", "--proba", "-q", "-o", out]
+    words = ["predict", folder / "model.labelkin", folder / "new.csv", "--proba", "-q", "-o", out]
     assert main([str(word) for word in words]) == 0
     expected = [json.loads(line) for line in out.read_text().splitlines()]
     frame = pd.read_csv(folder / "new.csv").drop(columns=list(VOCABULARY))
@@ -148,7 +147,7 @@ def test_explanations_name_the_words(client):
 
 
 def test_a_very_long_text_is_explained_by_a_few_words(folder):
-    saved = load_saved_model(folder / "model.skops")
+    saved = load_saved_model(folder / "model.labelkin")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
     cells = {"plot": text, "country": "fr", "runtime": 90.0}
     names, _, rows = without_parts(cells, find_vectorizers(saved.classifier), {}, 400)
@@ -159,17 +158,17 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
 
 def test_decisions(folder):
     row = {"plot": PLOT, "country": "fr", "runtime": 100}
-    (low,) = predict(client_of(folder / "model.skops", Decision("fixed", 0.0)), row)
+    (low,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 0.0)), row)
     assert low["labels"] == list(VOCABULARY)
-    (high,) = predict(client_of(folder / "model.skops", Decision("fixed", 1.0)), row)
+    (high,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 1.0)), row)
     assert high["labels"] == []
 
 
 def test_a_model_of_numbers_without_names(tmp_path):
     X, Y = make_data(40)
     model = MLkNNClassifier().fit(X, Y)
-    save_model(model, tmp_path / "plain.skops")
-    client = client_of(tmp_path / "plain.skops")
+    save_model(model, tmp_path / "plain.labelkin")
+    client = client_of(tmp_path / "plain.labelkin")
     schema = client.get("/schema").json()
     assert (schema["columns"], schema["method"]) == (None, "MLkNNClassifier")
     found = predict(client, *X[:3].tolist(), explain=[1])
@@ -198,8 +197,8 @@ def run(capsys, *words):
 
 
 def test_refusals(folder, capsys, monkeypatch):
-    model = folder / "model.skops"
-    code, error = run(capsys, folder / "absent.skops")
+    model = folder / "model.labelkin"
+    code, error = run(capsys, folder / "absent.labelkin")
     assert (code, "There is no file" in error) == (2, True)
     code, error = run(capsys, model, "--port", 0, "--sha256", "0" * 64)
     assert (code, "SHA-256" in error) == (2, True)
@@ -219,7 +218,7 @@ def test_refusals(folder, capsys, monkeypatch):
 @pytest.fixture(scope="module")
 def address(folder):
     """Return the address of a real server, in a process of its own."""
-    command = [sys.executable, "-m", "labelkin", "serve", str(folder / "model.skops")]
+    command = [sys.executable, "-m", "labelkin", "serve", str(folder / "model.labelkin")]
     server = subprocess.Popen(
         [*command, "--port", "0", "--timeout", "300"],
         stdout=subprocess.PIPE,
@@ -268,7 +267,7 @@ def test_the_page_in_a_browser(address, folder, browser):
     from selenium.webdriver.common.by import By
 
     open_page(browser, address, "document.getElementById('main')?.hidden === false")
-    assert browser.title == "model.skops · labelkin"
+    assert browser.title == "model.labelkin · labelkin"
     # Type a row.
     hostile = f"{PLOT} <img src=x onerror='window.evil = 1'>"
     browser.find_element(By.CSS_SELECTOR, '[data-column="plot"]').send_keys(hostile)

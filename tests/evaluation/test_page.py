@@ -66,7 +66,7 @@ def write_pages(folder):
         assert main([str(word) for word in words]) == 0
 
     run("evaluate", folder / "movies.csv", *columns, *fast, "--report", folder / "folds.html")
-    model = folder / "model.skops"
+    model = folder / "model.labelkin"
     run("fit", folder / "movies.csv", *columns, "--model", "logistic", "--out", model, "-q")
     run("evaluate", model, folder / "new.csv", "--report", folder / "model.html", "-q")
     write_noisy_films(folder / "hostile.csv", 60, hostile=True)
@@ -134,7 +134,7 @@ def test_mistakes_name_their_rows(pages, page, data):
 
 def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
     page = Elements.of_file(pages / "model.html")
-    assert "model.skops: Micro F1" in page.text
+    assert "model.labelkin: Micro F1" in page.text
     assert "SHA-256 of the model" in page.text
     assert "A learning curve needs models of fewer rows" in page.text
     assert "rows also in training 0" in page.text
@@ -142,7 +142,7 @@ def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
 
 def test_training_rows_are_pointed_out(pages, tmp_path):
     page = tmp_path / "seen.html"
-    words = [pages / "model.skops", pages / "movies.csv", "--report", page, "-q"]
+    words = [pages / "model.labelkin", pages / "movies.csv", "--report", page, "-q"]
     assert main(["evaluate", *map(str, words)]) == 0
     assert "150 of 150 rows are among those the model was trained on" in Elements.of_file(page).text
 

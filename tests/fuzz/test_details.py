@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
 pytest.importorskip("pandas")
-pytest.importorskip("skops.io")
 
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
@@ -31,7 +30,7 @@ DAMAGED = [
 
 
 def test_details(tmp_path):
-    rows, path = tmp_path / "rows.csv", tmp_path / "model.skops"
+    rows, path = tmp_path / "rows.csv", tmp_path / "model.labelkin"
     rows.write_bytes(ROWS)
     words = ["fit", rows, "--labels", "tags", "--model", "mlknn", "-q"]
     words += ["--text", "text", "--category", "kind", "--out", path]

@@ -15,8 +15,6 @@ from labelkin.experiments.run.store import Store
 from labelkin.persistence import load_model
 from support.kills import BATCH, write_models, write_results, write_tables
 
-pytest.importorskip("skops.io")
-
 KILLS = int(os.environ.get("LABELKIN_SOAK_KILLS", "12"))
 SECONDS = 0.08  # within which a process is killed once it writes
 
@@ -28,7 +26,7 @@ def processes():
     except ValueError:
         pytest.skip("no fork server here")
     # Modules that take long to import: each process is a copy of the server.
-    slow = ["skops.io", "labelkin.persistence", "labelkin.neighbors", "labelkin.datasets"]
+    slow = ["labelkin.persistence", "labelkin.neighbors", "labelkin.datasets"]
     context.set_forkserver_preload([*slow, "labelkin.experiments.run.store"])
     return context
 
@@ -46,7 +44,7 @@ def killed(processes, write, path, rng):
 
 
 def test_models(processes, tmp_path):
-    path, rng = tmp_path / "m.skops", random.Random(0)
+    path, rng = tmp_path / "m.labelkin", random.Random(0)
     found = set()
     for _ in range(KILLS):
         killed(processes, write_models, path, rng)

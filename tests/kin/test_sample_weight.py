@@ -11,9 +11,9 @@ from sklearn.preprocessing import FunctionTransformer
 from labelkin import KinEnsembleClassifier
 from labelkin.calibration._logistic import fit_logistic
 from labelkin.kin import Limits
+from labelkin.kin._classifier import repeat_rows
 from labelkin.kin._combination import Combination, smooth_targets
 from labelkin.kin._learners import TreesLearner
-from labelkin.kin._sample_weight import repeat_rows
 from labelkin.linear._learner import LogisticLearner
 from labelkin.rows import Labels, as_rows
 from support.data import make_data

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.kin._views import (
     Ranks,
     Standard,

@@ -302,7 +302,7 @@ def test_what_cannot_be_exported(scenes):
     with pytest.raises(ValueError, match=r"Normalizer cannot be exported.*StandardScaler"):
         to_onnx(make_pipeline(Normalizer(), MLkNNClassifier()).fit(X, Y))
     with pytest.raises(ValueError, match="must be a fitted classifier, got str"):
-        to_onnx("model.skops")
+        to_onnx("model.labelkin")
     with pytest.raises(NotFittedError):
         to_onnx(MLkNNClassifier())
 

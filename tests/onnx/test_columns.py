@@ -74,7 +74,6 @@ def cells(frame, column):
 @pytest.fixture
 def films(tmp_path, monkeypatch):
     pytest.importorskip("typer")
-    pytest.importorskip("skops")
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
     write_csv("train.csv", rng, 150)
@@ -107,13 +106,13 @@ def test_from_fit_to_a_program_without_labelkin(kinds, model, films, capsys):
         "text": ["year", "length", "country"],
         "all": [],
     }[kinds]
-    options = ["--labels", "crime,comedy", "--model", model, "--out", "m.skops", "--quiet"]
+    options = ["--labels", "crime,comedy", "--model", model, "--out", "m.labelkin", "--quiet"]
     if "plot" not in left_out:
         options += ["--text", "plot"]
     options += [word for name in left_out for word in ("--ignore", name)]
     options += ["--set", "n_estimators=3"] if model == "vpcme" else []
     assert main(["fit", "train.csv", *options]) == 0
-    assert main(["export", "m.skops", "m.onnx", "--json"]) == 0
+    assert main(["export", "m.labelkin", "m.onnx", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert [item["name"] for item in described["inputs"]] == inputs
     assert described["labels"] == ["crime", "comedy"]
@@ -123,7 +122,7 @@ def test_from_fit_to_a_program_without_labelkin(kinds, model, films, capsys):
     with open("rows.json", "w") as file:
         json.dump(given, file)
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
-    expected = load_model("m.skops")
+    expected = load_model("m.labelkin")
     with np.load("found.npz") as found:
         np.testing.assert_allclose(
             found["probabilities"], expected.predict_proba(films[names]), rtol=0, atol=1e-5
@@ -137,14 +136,14 @@ def test_export_command(films, capsys):
     from labelkin.cli import main
 
     options = ["--labels", "crime,comedy", "--model", "mlknn", "--text", "plot", "-q"]
-    assert main(["fit", "train.csv", *options, "--out", "m.skops"]) == 0
-    assert main(["export", "m.skops", "m.onnx", "--float32"]) == 0
+    assert main(["fit", "train.csv", *options, "--out", "m.labelkin"]) == 0
+    assert main(["export", "m.labelkin", "m.onnx", "--float32"]) == 0
     out = capsys.readouterr().out
     assert "plot (string, N × 1), year (float32, N × 1)" in out
     assert "onnxruntime.InferenceSession('m.onnx').run(None, {'plot': …" in out
-    assert main(["export", "m.skops", "m.onnx"]) == 2
+    assert main(["export", "m.labelkin", "m.onnx"]) == 2
     assert "exists already" in capsys.readouterr().err
-    assert main(["export", "m.skops", "m.onnx", "--overwrite", "--quiet"]) == 0
+    assert main(["export", "m.labelkin", "m.onnx", "--overwrite", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
 
 

@@ -179,7 +179,6 @@ def write_table(path, rng, n):
 @pytest.fixture(scope="module")
 def films(tmp_path_factory):
     pytest.importorskip("typer")
-    pytest.importorskip("skops")
     folder, rng = tmp_path_factory.mktemp("films"), np.random.default_rng(5)
     write_table(folder / "train.csv", rng, 150)
     return folder, write_table(folder / "new.csv", rng, 40)
@@ -191,14 +190,14 @@ def test_every_kind_of_column(kind, films, monkeypatch, capsys):
 
     folder, frame = films
     monkeypatch.chdir(folder)
-    options = ["--labels", "crime,comedy", "-q", "--out", f"{kind}.skops", "--overwrite"]
+    options = ["--labels", "crime,comedy", "-q", "--out", f"{kind}.labelkin", "--overwrite"]
     left_out = [name for name in COLUMNS["all"] if name not in COLUMNS[kind]]
     options += [word for name in left_out for word in ("--ignore", name)]
     options += ["--set", "n_trees=12", "--set", "n_projections=2"]
     assert main(["fit", "train.csv", *options]) == 0
-    assert main(["predict", f"{kind}.skops", "new.csv", "--proba", "--json"]) == 0
+    assert main(["predict", f"{kind}.labelkin", "new.csv", "--proba", "--json"]) == 0
     expected = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert main(["export", f"{kind}.skops", "m.onnx", "--json", "--overwrite"]) == 0
+    assert main(["export", f"{kind}.labelkin", "m.onnx", "--json", "--overwrite"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["columns"] == COLUMNS[kind]
     given = {}

@@ -11,7 +11,7 @@ from support.data import make_data
 def content(tmp_path_factory):
     """Return the bytes of a small valid model file."""
     X, Y = make_data(30)
-    path = tmp_path_factory.mktemp("model") / "model.skops"
+    path = tmp_path_factory.mktemp("model") / "model.labelkin"
     save_model(MLkNNClassifier(n_neighbors=3).fit(X, Y), path, label_names="abcd")
     return path.read_bytes()
 
@@ -19,6 +19,6 @@ def content(tmp_path_factory):
 @pytest.fixture
 def saved(content, tmp_path):
     """Return the path of a small valid model."""
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.labelkin"
     path.write_bytes(content)
     return path

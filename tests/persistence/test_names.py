@@ -23,13 +23,11 @@ from labelkin import (
 from labelkin.kin import Limits
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, save_model
-from labelkin.persistence._names import PARTS
+from labelkin.persistence._types import OBJECTS
 from support.data import make_data
 from support.estimators import NAMES, make
-from support.model_files import places, read_schema, refused, rewritten
+from support.model_files import places, read_model, refused, rewritten
 from support.tables import write_films
-
-pytest.importorskip("skops.io")
 
 
 def outputs(model, X):
@@ -38,20 +36,15 @@ def outputs(model, X):
 
 
 def names_in(path):
-    """Return the module and name of each type of labelkin in a file."""
-    nodes = [holder[key] for holder, key in places([read_schema(path)])]
-    nodes = [node for node in nodes if isinstance(node, dict)]
-    found = {
-        (node.get("__module__"), node.get("__class__")) for node in nodes if "__class__" in node
-    }
-    return {pair for pair in found if str(pair[0]).partition(".")[0] == "labelkin"}
+    """Return the names of the types of objects in a file."""
+    found = [holder[key] for holder, key in places([read_model(path)])]
+    return {item["object"][0] for item in found if isinstance(item, dict) and "object" in item}
 
 
 def assert_stable(path):
-    """Check that a file names no type of labelkin but public ones and those of the table."""
-    for module, name in names_in(path):
-        assert module == "labelkin"
-        assert name in PARTS or name in labelkin.__all__
+    """Check that a file names no type but public ones and those of the table."""
+    for name in names_in(path):
+        assert name in OBJECTS or name in labelkin.__all__
 
 
 def assert_same(model, path, X):
@@ -73,7 +66,7 @@ def test_every_public_estimator(name, form, tmp_path):
     if form == "sparse":
         X = sparse.csr_matrix(np.rint(X))
     target = Y[:, 0] if name == "C45TreeClassifier" else Y
-    assert_same(make(name).fit(X, target), tmp_path / "m.skops", X)
+    assert_same(make(name).fit(X, target), tmp_path / "m.labelkin", X)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -82,7 +75,7 @@ def test_every_method_of_the_registry(name, tmp_path):
     model = METHODS[name].make(0)
     sizes = {"n_estimators", "n_trees"} & model.get_params().keys()
     model.set_params(**dict.fromkeys(sizes, 4))
-    assert_same(model.fit(X, Y), tmp_path / "m.skops", X)
+    assert_same(model.fit(X, Y), tmp_path / "m.labelkin", X)
 
 
 COMPOSITIONS = {
@@ -107,7 +100,7 @@ COMPOSITIONS = {
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_compositions(name, tmp_path):
     X, Y = make_data(40)
-    assert_same(COMPOSITIONS[name].fit(X, Y), tmp_path / "m.skops", X)
+    assert_same(COMPOSITIONS[name].fit(X, Y), tmp_path / "m.labelkin", X)
 
 
 def test_more_features_than_samples(tmp_path):
@@ -116,7 +109,7 @@ def test_more_features_than_samples(tmp_path):
     counts = sparse.csr_matrix(rng.poisson(0.05, (60, 300)).astype(float))
     _, Y = make_data(60)
     model = KinEnsembleClassifier(n_trees=5, random_state=0).fit(counts, Y)
-    assert_same(model, tmp_path / "m.skops", counts)
+    assert_same(model, tmp_path / "m.labelkin", counts)
 
 
 @pytest.mark.parametrize("method", ["vpcme", "kin"])
@@ -125,19 +118,19 @@ def test_pipelines_of_the_command_line(method, tmp_path):
     pytest.importorskip("pandas")
     from labelkin.cli import main
 
-    films, path = write_films(tmp_path / "films.csv", 60), tmp_path / "m.skops"
+    films, path = write_films(tmp_path / "films.csv", 60), tmp_path / "m.labelkin"
     options = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", method]
     assert main(["fit", str(films), *options, "--out", str(path)]) == 0
     assert_stable(path)
-    assert ("labelkin", "tabular.StringConverter") in names_in(path)
+    assert "tabular.StringConverter" in names_in(path)
 
 
 # ----------------------------------------------------------------------------- the table
 
 
-@pytest.mark.parametrize("name", PARTS)
-def test_parts_are_where_the_table_says(name):
-    module, _, attribute = PARTS[name].rpartition(".")
+@pytest.mark.parametrize("name", OBJECTS)
+def test_types_are_where_the_table_says(name):
+    module, _, attribute = OBJECTS[name][0].rpartition(".")
     part = getattr(importlib.import_module(module), attribute)
     assert part.__module__ == module
     assert attribute not in labelkin.__all__
@@ -147,18 +140,19 @@ def test_a_file_outlives_a_move(saved, monkeypatch, request):
     """A class gets another module and name; only its line in the table changes."""
     X, _ = make_data(30)
     expected = load_model(saved).predict_proba(X)
-    old, _, attribute = PARTS["neighbors.ExactSearch"].rpartition(".")
+    path, check = OBJECTS["neighbors.ExactSearch"]
+    old, _, attribute = path.rpartition(".")
     new = types.ModuleType("labelkin.elsewhere")
     moved = getattr(importlib.import_module(old), attribute)
     new.Renamed = moved
     monkeypatch.setitem(sys.modules, "labelkin.elsewhere", new)
     monkeypatch.delattr(sys.modules[old], attribute)
     monkeypatch.setattr(moved, "__module__", "labelkin.elsewhere")
-    request.addfinalizer(lambda: setattr(moved, "__name__", attribute))
-    moved.__name__ = "Renamed"
+    request.addfinalizer(lambda: setattr(moved, "__qualname__", attribute))
+    moved.__qualname__ = "Renamed"
     with pytest.raises(ValueError, match="damaged"):
         load_model(saved)
-    monkeypatch.setitem(PARTS, "neighbors.ExactSearch", "labelkin.elsewhere.Renamed")
+    monkeypatch.setitem(OBJECTS, "neighbors.ExactSearch", ("labelkin.elsewhere.Renamed", check))
     model = load_model(saved)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     before = names_in(saved)
@@ -168,27 +162,27 @@ def test_a_file_outlives_a_move(saved, monkeypatch, request):
 
 def test_a_type_without_a_name_is_not_saved(saved, monkeypatch):
     model = load_model(saved)
-    path = PARTS["neighbors.ExactSearch"]
-    monkeypatch.delitem(PARTS, "neighbors.ExactSearch")
+    path, _ = OBJECTS["neighbors.ExactSearch"]
+    monkeypatch.delitem(OBJECTS, "neighbors.ExactSearch")
     with pytest.raises(ValueError, match=f"holds {path}, which load_model would refuse"):
         save_model(model, saved)
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
+    "name",
     [
-        tuple(PARTS["neighbors.ExactSearch"].rsplit(".", 1)),
-        (labelkin.MLkNNClassifier.__module__, "MLkNNClassifier"),
-        ("labelkin.neighbors", "MLkNNClassifier"),
-        ("labelkin", "neighbors.Nothing"),
-        ("labelkin", "load_model"),
+        OBJECTS["neighbors.ExactSearch"][0],
+        f"{labelkin.MLkNNClassifier.__module__}.MLkNNClassifier",
+        "labelkin.neighbors.MLkNNClassifier",
+        "neighbors.Nothing",
+        "load_model",
+        "builtins.int",
     ],
 )
-def test_other_names_are_refused(module, name, saved):
+def test_other_names_are_refused(name, saved):
     """Neither the path of a module nor an unknown name is followed."""
 
-    def change(schema):
-        node = {"__module__": module, "__class__": name, "__loader__": "TypeNode", "__id__": 1}
-        schema["content"]["content"]["n_neighbors"] = node
+    def change(model):
+        model["object"][1]["n_neighbors"] = {"object": [name, {}]}
 
-    refused(rewritten(saved, change), f"names {module}.{name}, which labelkin .* does not load")
+    refused(rewritten(saved, change), f"names {name}, which labelkin .* does not load")

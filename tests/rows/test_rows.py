@@ -44,8 +44,6 @@ def _sum(block, part):
 def test_products(rows):
     W = np.linspace(-1, 1, 14).reshape(7, 2)
     np.testing.assert_allclose(to_numpy(rows.dot(rows.array(W))), X @ W, atol=1e-12)
-    E = np.linspace(0, 1, 24).reshape(12, 2)
-    np.testing.assert_allclose(to_numpy(rows.cross(rows.array(E))), X.T @ E, atol=1e-12)
 
 
 def test_rows_are_taken_where_they_are(rows):
@@ -104,4 +102,3 @@ def test_labels_carry_their_weights(form):
     some = labels.take(np.array([3, 5]))
     np.testing.assert_array_equal(some.columns(np.array([2, 0])), Y[[3, 5]][:, [2, 0]])
     np.testing.assert_array_equal(some.weights, [3, 5])
-    np.testing.assert_array_equal(Labels(Y).weigh(WEIGHT > 4).weights, WEIGHT > 4)

@@ -4,14 +4,17 @@ import json
 import zipfile
 
 import pytest
+import sklearn
 
 from labelkin.persistence import load_model
+from labelkin.persistence._coding import Encoder
+from labelkin.persistence._files import FORMAT
 
 
-def read_schema(path):
-    """Return the schema of a model file."""
+def read_model(path):
+    """Return the JSON of the model in a file."""
     with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("schema.json"))
+        return json.loads(archive.read("model.json"))
 
 
 def places(value):
@@ -23,28 +26,42 @@ def places(value):
             yield from places(inner)
 
 
-def rewritten(path, change=None, head=None, drop=(), arrays=None):
-    """Rewrite an archive with its schema, its head or its arrays changed, checksums and all.
-
-    `arrays` is a suffix and a function from the bytes of such members to others.
-    """
+def rewritten(path, change=None, head=None, drop=(), numbers=None):
+    """Rewrite an archive with its model, its head or its numbers changed, checksums and all."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     if change is not None:
-        schema = json.loads(members["schema.json"])
-        members["schema.json"] = json.dumps(change(schema) or schema).encode()
+        model = json.loads(members["model.json"])
+        members["model.json"] = json.dumps(change(model) or model).encode()
     if head is not None:
         before = json.loads(members["labelkin.json"])
         changed = head if isinstance(head, bytes) else json.dumps({**before, **head})
         members["labelkin.json"] = changed
-    if arrays is not None:
-        suffix, function = arrays
-        members |= {name: function(members[name]) for name in members if name.endswith(suffix)}
+    if numbers is not None:
+        members["numbers.bin"] = numbers(members["numbers.bin"])
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             if name not in drop:
                 archive.writestr(name, content)
     return path
+
+
+def save_unchecked(model, path):
+    """Write a model that `save_model` would refuse, as someone who knows the format would."""
+    encoder = Encoder()
+    content = encoder.encode(model)
+    head = {"format": FORMAT, "labelkin": "0", "scikit-learn": sklearn.__version__}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("labelkin.json", json.dumps(head))
+        archive.writestr("model.json", json.dumps(content))
+        archive.writestr("numbers.bin", b"".join(encoder.blocks))
+    return path
+
+
+def find(value, tag):
+    """Return the contents of all parts of a model with a tag, in the order of the file."""
+    found = [holder[key] for holder, key in places([value])]
+    return [part[tag] for part in found if isinstance(part, dict) and tag in part]
 
 
 def refused(path, match):

@@ -1,4 +1,4 @@
-"""Mutations of files for the fuzz tests: bytes, arrays, and the schemas of models.
+"""Mutations of files for the fuzz tests: bytes, arrays, and the parts of models.
 
 There are as many mutations as a test asks for, so that each run has the same;
 ``LABELKIN_FUZZ_SECONDS`` gives each target these seconds instead, and ``LABELKIN_FUZZ_SEED``
@@ -8,6 +8,7 @@ other mutations.
 import io
 import itertools
 import json
+import math
 import os
 import random
 import time
@@ -86,16 +87,16 @@ def inputs(corpus, change=mutate, *, count):
 
 
 def mutate_model(raw, rng):
-    """Return a model file with some of its arrays or its schema changed, all checksums right."""
+    """Return a model file with some of its numbers or parts changed, all checksums right."""
     parts, head = _parts_of(raw)
+    model, numbers = json.loads(parts["model.json"]), bytearray(parts["numbers.bin"])
     for _ in range(rng.choice([1, 1, 2, 3])):
-        name = rng.choice([n for n in parts if n.endswith((".npy", ".npz"))] + ["schema.json"] * 3)
-        if name == "schema.json":
-            parts[name] = _mutate_schema(parts[name], rng)
-        elif name.endswith(".npy"):
-            parts[name] = _mutate_array(parts[name], rng)
+        found = list(places([model]))
+        if rng.randrange(2):
+            _mutate_part(found, rng)
         else:
-            parts[name] = _mutate_archive(parts[name], rng)
+            numbers = _mutate_numbers(found, numbers, rng)
+    parts = {"model.json": json.dumps(model).encode(), "numbers.bin": bytes(numbers)}
     return _archive(parts, head)
 
 
@@ -132,57 +133,48 @@ def _archive(parts, head):
     return buffer.getvalue()
 
 
-def _mutate_schema(raw, rng):
-    schema = json.loads(raw)
-    found = list(places(schema)) if isinstance(schema, (dict, list)) else []
-    if not found:
-        return mutate(raw, rng)
+def _mutate_part(found, rng):
+    """Change a number of the model, or replace a part by another one."""
+    plain = [(holder, key) for holder, key in found if type(holder[key]) in (int, float)]
+    if plain and rng.randrange(2):
+        holder, key = rng.choice(plain)
+        holder[key] = rng.choice([*NUMBERS, *range(8)])
+        return
     holder, key = rng.choice(found)
-    value = holder[key]
-    if isinstance(value, str) and value.lstrip("-").replace(".", "").isdigit():
-        holder[key] = json.dumps(rng.choice(NUMBERS))  # a number inside the model
-        if "__id__" in holder:
-            holder["__id__"] = rng.randrange(10**6)
-    else:
-        other, name = rng.choice(found)
-        copied = json.loads(json.dumps(other[name]))
-        holder[key] = rng.choice([None, [], {}, 7, "x", -1.5, copied, copied])
-    return json.dumps(schema).encode()
+    other, name = rng.choice(found)
+    copied = json.loads(json.dumps(other[name]))
+    holder[key] = rng.choice([None, [], {}, 7, "x", -1.5, copied, copied])
 
 
-def _mutate_array(raw, rng):
+def _mutate_numbers(found, numbers, rng):
+    """Change an entry of an array, exchange two, or make the array shorter."""
+    parts = [holder[key] for holder, key in found]
+    arrays = [part["array"] for part in parts if isinstance(part, dict) and "array" in part]
     try:
-        array = np.load(io.BytesIO(raw))
+        dtypes = [np.dtype(d if isinstance(d, str) else [*map(tuple, d)]) for d, _, _ in arrays]
+        counts = [math.prod(shape) for _, shape, _ in arrays]
+        sizes = [int(dtype.itemsize * n) for dtype, n in zip(dtypes, counts, strict=True)]
     except Exception:  # mutated before
-        return mutate(raw, rng)
-    if rng.randrange(8) == 0:
-        return mutate(raw, rng)
-    if rng.randrange(4) == 0 and array.ndim:
-        array = rng.choice([array[:-1], array[1:], array.T, array.ravel(), array[..., None]])
-    elif array.size and array.dtype.names:
-        field = array[rng.choice(array.dtype.names)]
-        field[rng.randrange(len(field))] = _number_of(field.dtype, rng)
-    elif array.size and array.dtype.kind in "iufb":
-        flat = array.reshape(-1)
-        flat[rng.randrange(flat.size)] = _number_of(array.dtype, rng)
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-def _mutate_archive(raw, rng):
-    with np.load(io.BytesIO(raw)) as archive:
-        arrays = dict(archive)
-    name = rng.choice(list(arrays))
-    buffer = io.BytesIO()
-    np.save(buffer, arrays[name])
-    try:
-        arrays[name] = np.load(io.BytesIO(_mutate_array(buffer.getvalue(), rng)))
-    except Exception:
-        arrays[name] = np.zeros(3)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+        return bytearray(mutate(numbers, rng))
+    if not sizes or min(sizes) < 0 or sum(sizes) != len(numbers):
+        return numbers
+    chosen = rng.choice([i for i, size in enumerate(sizes) if size])
+    dtype, start = dtypes[chosen], sum(sizes[:chosen])
+    end = start + sizes[chosen]
+    array = np.frombuffer(bytes(numbers[start:end]), dtype).copy()
+    field = array[rng.choice(dtype.names)] if dtype.names else array
+    one, other = rng.randrange(len(array)), rng.randrange(len(array))
+    shape = arrays[chosen][1]
+    match rng.randrange(4):
+        case 0:
+            array[one], array[other] = array[other].copy(), array[one].copy()
+        case 1 if len(shape) == 1:
+            array = array[:-1]
+            shape[0] -= 1
+        case _ if field.dtype.kind in "biuf":
+            field[one] = _number_of(field.dtype, rng)
+    numbers[start:end] = array.tobytes()
+    return numbers
 
 
 def _number_of(dtype, rng):

@@ -74,9 +74,8 @@ def test_one_column_of_tags(form):
 
 
 def test_the_command_line_fits_the_same_model(tmp_path):
-    pytest.importorskip("skops")
     path = write_films(tmp_path / "films.csv", 60)
-    out = tmp_path / "m.skops"
+    out = tmp_path / "m.labelkin"
     assert main(["fit", str(path), "--labels", "-3", "--model", "mlknn", "--out", str(out)]) == 0
     saved = load_model(out)
     assert isinstance(saved, TableClassifier)

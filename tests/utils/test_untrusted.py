@@ -5,7 +5,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from labelkin._utils import limits, untrusted
 
@@ -52,31 +51,6 @@ def test_invalid_matrices(name):
         untrusted.check_compressed(**arrays(**INVALID[name]))
 
 
-def stored(matrix, **changes):
-    buffer = io.BytesIO()
-    sparse.save_npz(buffer, matrix)
-    with np.load(io.BytesIO(buffer.getvalue())) as archive:
-        found = {key: archive[key] for key in archive.files} | changes
-    buffer = io.BytesIO()
-    np.savez(buffer, **found)
-    return buffer.getvalue()
-
-
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix])
-def test_stored_matrix(kind):
-    matrix = kind([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
-    found = untrusted.read_sparse(stored(matrix), kind.__name__)
-    assert type(found) is kind
-    np.testing.assert_array_equal(found.toarray(), matrix.toarray())
-
-
-@pytest.mark.parametrize("format", [b"bsr", b"csc", b"coo", b""])
-def test_format_must_be_that_of_the_class(format):
-    raw = stored(sparse.csr_array(np.eye(2)), format=np.array(format))
-    with pytest.raises(ValueError, match="not in the format of csr_array"):
-        untrusted.read_sparse(raw, "csr_array")
-
-
 def npy(array, **header):
     buffer = io.BytesIO()
     np.lib.format.write_array_header_1_0(
@@ -103,6 +77,12 @@ def test_headers_of_arrays(name):
     np.testing.assert_array_equal(untrusted.read_npy(npy(array)), array)
     with pytest.raises(ValueError, match="array"):
         untrusted.read_npy(npy(array, **HEADERS[name]))
+
+
+def test_booleans_are_0_and_1():
+    raw = npy(np.array([2], dtype=np.uint8), descr="|b1")
+    with pytest.raises(ValueError, match="booleans"):
+        untrusted.read_npy(raw)
 
 
 def test_archive_that_unpacks_to_gigabytes():

@@ -5,14 +5,14 @@ arrays from a file checks them here.
 """
 
 import io
+import math
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labelkin._utils.files import shorten
 from labelkin._utils.limits import check_archive
@@ -48,36 +48,42 @@ def check_json(value: Any, form: Any) -> None:
         raise ValueError(f"{shorten(repr(value))} is not expected there")
 
 
-def read_npy(raw: bytes, kinds: str = "biufUS") -> np.ndarray:
-    """Return an array in NumPy's format; the header must fit the content to the byte.
+def array_of(raw: Any, dtype: np.dtype, shape: Sequence[int], order: Any = "C") -> np.ndarray:
+    """Return an array of numbers, strings or records of them, made of bytes.
 
-    `kinds` are the kinds of dtype to accept; ``V`` stands for records of numbers.
+    ValueError is raised unless the bytes are as many as the dtype and the shape need.
     """
+    parts = [dtype] if dtype.names is None else [dtype[name] for name in dtype.names]
+    if any(part.kind not in "biufUS" for part in parts):
+        raise ValueError(f"an array holds {dtype}, which is not expected here")
+    if min(shape, default=0) < 0:
+        raise ValueError("an array has a negative length")
+    # No memory for an array without entries, whatever its other lengths: they are bounded too.
+    large = max(shape, default=0) > max(len(raw), 2**24)
+    if math.prod(shape) * dtype.itemsize != len(raw) or large:
+        raise ValueError("the header of an array does not fit its content")
+    if dtype.kind == "U" and len(raw):
+        codes = np.frombuffer(raw, f"{dtype.byteorder}u4")
+        if codes.max() > sys.maxunicode:
+            raise ValueError("an array of strings holds invalid Unicode code points")
+    if dtype.kind == "b" and len(raw) and np.frombuffer(raw, np.uint8).max() > 1:
+        raise ValueError("an array of booleans holds other values")
+    return np.ndarray(tuple(shape), dtype, raw, order=order).copy(order)
+
+
+def read_npy(raw: bytes) -> np.ndarray:
+    """Return an array in NumPy's format; the header must fit the content to the byte."""
     stream = io.BytesIO(raw)
     version = np.lib.format.read_magic(stream)
     if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
         raise ValueError("an array has an unknown version of NumPy's format")
-    parts = [dtype] if dtype.names is None else [dtype[name] for name in dtype.names]
-    if dtype.kind not in kinds or any(part.kind not in "biufUS" for part in parts):
+    if dtype.names is not None:
         raise ValueError(f"an array holds {dtype}, which is not expected here")
-    size = dtype.itemsize
-    for length in shape:
-        if length < 0:
-            raise ValueError("an array has a negative length")
-        size *= length
-    # No memory for an array without entries, whatever its other lengths: they are bounded too.
-    if size != len(raw) - stream.tell() or max(shape, default=0) > max(len(raw), 2**24):
-        raise ValueError("the header of an array does not fit its content")
-    if dtype.kind == "U" and size:
-        codes = np.frombuffer(raw, f"{dtype.byteorder}u4", offset=stream.tell())
-        if codes.max() > sys.maxunicode:
-            raise ValueError("an array of strings holds invalid Unicode code points")
-    stream.seek(0)
-    return np.load(stream, allow_pickle=False)
+    return array_of(raw[stream.tell() :], dtype, shape, "F" if fortran else "C")
 
 
 def read_npz(raw: bytes, names: Iterable[str], chosen: int | None = None) -> dict[str, np.ndarray]:
@@ -120,36 +126,3 @@ def check_compressed(
         )
     if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < n_minor:
         raise ValueError("an index of a sparse matrix is out of range")
-
-
-def check_sparse(matrix: Any) -> None:
-    """Raise ValueError unless a SciPy matrix is a valid one of a class that labelkin stores."""
-    if type(matrix) not in _FORMATS or matrix.format != _FORMATS[type(matrix)]:
-        raise ValueError(f"{type(matrix).__name__} is not a sparse matrix that labelkin stores")
-    check_compressed(matrix.data, matrix.indices, matrix.indptr, matrix.shape, matrix.format)
-
-
-_FORMATS = {
-    sparse.csr_array: "csr",
-    sparse.csr_matrix: "csr",
-    sparse.csc_array: "csc",
-    sparse.csc_matrix: "csc",
-}
-
-
-def read_sparse(raw: bytes, name: str, chosen: int | None = None) -> Any:
-    """Return a matrix that `scipy.sparse.save_npz` wrote, as the SciPy class that is expected.
-
-    `chosen`: the most bytes that the file may unpack to; see `max_unpacked`.
-    """
-    cls = {kind.__name__: kind for kind in _FORMATS}[name]
-    keys = ("data", "indices", "indptr", "shape", "format")
-    arrays = read_npz(raw, keys, chosen)
-    if missing := [key for key in keys if key not in arrays]:
-        raise ValueError(f"a sparse matrix has no {missing[0]}")
-    if arrays["format"].tobytes() != _FORMATS[cls].encode():
-        raise ValueError(f"a sparse matrix is not in the format of {name}")
-    shape = tuple(arrays["shape"].ravel().tolist())
-    parts = arrays["data"], arrays["indices"], arrays["indptr"]
-    check_compressed(*parts, shape, _FORMATS[cls])
-    return cls(parts, shape=shape)

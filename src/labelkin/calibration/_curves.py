@@ -7,7 +7,7 @@ from sklearn.utils import gen_batches
 
 from labelkin.base import Array
 from labelkin.calibration._logistic import expit
-from labelkin.rows import Labels, as_labels, astype, is_numpy, namespace
+from labelkin.rows import Labels, as_labels, astype, namespace
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
@@ -38,8 +38,8 @@ def to_log_odds_scale(scores: Any, share: Any) -> Any:
     """
     frequent = astype(share > 0.5, scores.dtype)
     side = 1 - 2 * frequent
-    xp = namespace(scores)
-    asinh = np.arcsinh if is_numpy(xp) else xp.asinh  # NumPy's name before version 2
+    # NumPy's name before version 2
+    asinh = np.arcsinh if isinstance(scores, np.ndarray) else namespace(scores).asinh
     return side * asinh((frequent + side * scores) / (2 * (frequent + side * share)))
 
 

@@ -33,7 +33,7 @@ labelkin evaluate movies.csv --labels drama,comedy,crime
 
 labelkin fit movies.csv --labels drama,comedy,crime
 
-labelkin predict model.skops new.csv --out predictions.csv
+labelkin predict model.labelkin new.csv --out predictions.csv
 
 The method is kin, an ensemble, unless --model names another.
 

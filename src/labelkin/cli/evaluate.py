@@ -38,11 +38,11 @@ labelkin evaluate posts.csv --labels tags --model auto
 
 labelkin evaluate digit-scenes --model mlknn,br --folds 3
 
-labelkin evaluate model.skops new.csv
+labelkin evaluate model.labelkin new.csv
 
 labelkin evaluate movies.csv -l drama,comedy,crime -m logistic --report r.html
 
-labelkin evaluate model.skops new.csv --metrics paper --json"""
+labelkin evaluate model.labelkin new.csv --metrics paper --json"""
 
 # What has an effect on a model that is already fitted.
 _FOR_FITTED_MODELS = {
@@ -128,7 +128,7 @@ def command(
     check_device(choice.device)
     if report is not None:
         _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
-    if data is None and source.suffix.lower() == ".skops":
+    if data is None and source.suffix.lower() == ".labelkin":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:

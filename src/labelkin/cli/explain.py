@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-labelkin explain model.skops new.csv --row 3
+labelkin explain model.labelkin new.csv --row 3
 
-labelkin explain model.skops new.csv --row 3 --out why.html
+labelkin explain model.labelkin new.csv --row 3 --out why.html
 
-labelkin explain model.skops new.csv --training movies.csv"""
+labelkin explain model.labelkin new.csv --training movies.csv"""
 
 
 @options.expand_groups

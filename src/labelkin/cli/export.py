@@ -14,9 +14,9 @@ from labelkin.cli._output import check_output, file_size, print_json
 
 EXAMPLES = """Examples:
 
-labelkin export model.skops model.onnx
+labelkin export model.labelkin model.onnx
 
-labelkin export model.skops small.onnx --float32 --json"""
+labelkin export model.labelkin small.onnx --float32 --json"""
 
 
 def command(

@@ -25,11 +25,11 @@ EXAMPLES = """Examples:
 
 labelkin fit movies.csv --text plot --ignore id --labels drama,comedy,crime
 
-labelkin fit posts.csv --labels tags --out tags.skops
+labelkin fit posts.csv --labels tags --out tags.labelkin
 
 labelkin fit posts.csv --labels tags --model auto --time 5
 
-labelkin fit digit-scenes -m vpcme --set n_estimators=10 --out scenes.skops"""
+labelkin fit digit-scenes -m vpcme --set n_estimators=10 --out scenes.labelkin"""
 
 ModelOut = Annotated[Path, options.output_option("--out", "-o", help="Model file to write.")]
 
@@ -42,7 +42,7 @@ def command(
     reading: options.ReadingOptions,
     choice: options.MethodOptions,
     deciding: options.DecisionOptions,
-    out: ModelOut = Path("model.skops"),
+    out: ModelOut = Path("model.labelkin"),
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

@@ -25,15 +25,15 @@ _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": 
 
 EXAMPLES = """Examples:
 
-labelkin predict model.skops new.csv --out predictions.csv
+labelkin predict model.labelkin new.csv --out predictions.csv
 
-labelkin predict model.skops new.csv --id id --proba --out proba.parquet
+labelkin predict model.labelkin new.csv --id id --proba --out proba.parquet
 
-labelkin predict model.skops new.csv --keep id,plot --top 2
+labelkin predict model.labelkin new.csv --keep id,plot --top 2
 
-labelkin predict model.skops new.csv --decide cost:FN=5 --out careful.csv
+labelkin predict model.labelkin new.csv --decide cost:FN=5 --out careful.csv
 
-labelkin predict model.skops new.csv --json"""
+labelkin predict model.labelkin new.csv --json"""
 
 
 @options.expand_groups

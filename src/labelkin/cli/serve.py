@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """Examples:
 
-labelkin serve model.skops
+labelkin serve model.labelkin
 
-labelkin serve model.skops --port 9000 --sha256 DIGEST
+labelkin serve model.labelkin --port 9000 --sha256 DIGEST
 
 curl -H content-type:text/csv --data-binary @new.csv localhost:8000/predict"""
 

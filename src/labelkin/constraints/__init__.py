@@ -1,11 +1,12 @@
 """Which pairs of samples are linked: similarity, must-link and cannot-link, the weighted draw."""
 
-from labelkin.constraints._label_sets import LabelSets, label_similarity
 from labelkin.constraints._sampler import (
     BagSampler,
     ConstraintSampler,
+    LabelSets,
     draw_bag,
     draw_constraints,
+    label_similarity,
 )
 
 __all__ = [

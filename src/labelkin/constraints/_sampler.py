@@ -6,15 +6,17 @@ work is on the distinct label sets: their similarities are a small table, from w
 either kind are drawn exactly, however rare the kind is.
 """
 
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils import check_random_state
 
-from labelkin.base import Array
-from labelkin.constraints._label_sets import LabelSets
-from labelkin.rows import to_device_of, to_numpy
+from labelkin._utils.labels import check_labels
+from labelkin.base import Array, check_weight
+from labelkin.rows import DaskBlocks, is_dask, to_device_of, to_numpy
 
 # Up to this many distinct label sets, all their similarities are kept (72 MB).
 _TABLE_SETS = 3_000
@@ -24,6 +26,33 @@ _REJECTION_ROUNDS = 8
 _MOST_COMPARED = 2**26
 # ... all those between two lists of this many samples at a time.
 _BLOCK = 1_024
+
+
+def label_similarity(Y_left: Any, Y_right: Any) -> Array:
+    """Similarity of label sets, row by row: shared labels over the mean size (Eq. 1–2).
+
+    Parameters
+    ----------
+    Y_left, Y_right : {array-like, sparse matrix} of shape (n_pairs, n_labels)
+        0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+        2 |A ∩ B| / (|A| + |B|), from 0 (disjoint) to 1 (equal; two empty sets are equal).
+
+    Examples
+    --------
+    >>> label_similarity([[1, 1, 0], [0, 0, 0]], [[0, 1, 1], [0, 0, 0]])
+    array([0.5, 1. ])
+    """
+    left, right = label_rows(Y_left), label_rows(Y_right)
+    if left.shape != right.shape:
+        raise ValueError(
+            f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
+        )
+    sizes = np.diff(left.indptr) + np.diff(right.indptr)
+    return to_device_of(dice(shared_labels(left, right), sizes), Y_left)
 
 
 def draw_constraints(
@@ -52,6 +81,112 @@ def draw_constraints(
         threshold, n_must_link, n_cannot_link, sample_weight, random_state
     )
     return to_device_of(pairs[0], Y), to_device_of(pairs[1], Y)
+
+
+class LabelSets:
+    """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's."""
+
+    def __init__(self, distinct: sparse.csr_array, set_of_sample: Array) -> None:
+        self.distinct = distinct
+        self.set_of_sample = set_of_sample
+        self.shape = len(set_of_sample), distinct.shape[1]
+        self.n_sets = distinct.shape[0]
+        self.sizes = np.diff(distinct.indptr)
+        """Number of labels of each distinct set."""
+
+    @classmethod
+    def from_matrix(cls, Y: Any) -> "LabelSets":
+        """Find the distinct rows of an (n, q) matrix of 0 and 1, of a Dask array block by block."""
+        if isinstance(Y, LabelSets):
+            return Y
+        if not is_dask(Y):
+            return cls(*distinct_rows(label_rows(Y)))
+        blocks = DaskBlocks(Y.rechunk({1: -1}).to_delayed().ravel()).collect(_distinct_in_block)
+        distinct, of_set = distinct_rows(sparse.vstack([sets for sets, _ in blocks], format="csr"))
+        first = np.cumsum([0] + [sets.shape[0] for sets, _ in blocks])
+        of_row = [which + start for (_, which), start in zip(blocks, first, strict=False)]
+        return cls(distinct, of_set[np.concatenate(of_row)])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @cached_property
+    def similarity_table(self) -> Array:
+        """Similarities of all pairs of distinct sets, (n_sets, n_sets)."""
+        shared = (self.distinct @ self.distinct.T).toarray()
+        return dice(shared, np.add.outer(self.sizes, self.sizes))
+
+    def are_must_links(self, left: Array, right: Array, threshold: float) -> Array:
+        """Return which pairs of distinct sets have a similarity of at least the threshold."""
+        shared = shared_labels(self.distinct[left], self.distinct[right])
+        return dice(shared, self.sizes[left] + self.sizes[right]) >= threshold
+
+    def matrix(self, rows: Any = slice(None)) -> Array:
+        """Return the labels of some rows, or of all, as a matrix."""
+        return labels_of_sets(self.set_of_sample[rows], self.distinct)
+
+    def find_pairs(
+        self, left: Array, right: Array, must_link: bool, threshold: float
+    ) -> tuple[Array, Array]:
+        """Find all pairs of one kind between two lists of distinct sets; return their positions.
+
+        Pairs of equal sets are left out. Other must-links have a common label, if Θ > 0.
+        """
+        shared = (self.distinct[left] @ self.distinct[right].T).tocoo()
+        row, column = shared.row, shared.col
+        similar = dice(shared.data, self.sizes[left[row]] + self.sizes[right[column]]) >= threshold
+        if must_link:
+            similar &= left[row] != right[column]
+            return row[similar], column[similar]
+        cannot_link = left[:, None] != right
+        cannot_link[row[similar], column[similar]] = False
+        row, column = np.nonzero(cannot_link)
+        return row, column
+
+
+def labels_of_sets(sets: Array, distinct: sparse.csr_array) -> Array:
+    """Return the (n, q) label matrix of rows from the numbers of their label sets."""
+    return distinct[sets].toarray().astype(np.uint8)
+
+
+def label_rows(Y: Any) -> sparse.csr_array:
+    """Validate an (n, q) matrix of 0 and 1; return it as CSR, every stored entry 1."""
+    return sparse.csr_array(check_labels(to_numpy(Y), "y"), dtype=np.int64)
+
+
+def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
+    """Return the distinct rows of Y, and for each row which of them it is.
+
+    Rows are grouped by random 64-bit sums, and every row is compared with the first of its
+    group: a collision of the sums only costs another round.
+    """
+    rng = np.random.default_rng(0)
+    sizes = np.diff(Y.indptr)
+    while True:
+        codes = rng.integers(1, 2**63, size=(Y.shape[1], 2), dtype=np.uint64)[:, 0]
+        sums = Y.astype(np.uint64) @ codes
+        _, first, which = np.unique(sums, return_index=True, return_inverse=True)
+        which = which.ravel()
+        if (sizes[first[which]] != sizes).any():
+            continue
+        if (Y[first[which]].indices == Y.indices).all():
+            return Y[first], which
+
+
+def shared_labels(left: sparse.csr_array, right: sparse.csr_array) -> Array:
+    """Count the common labels of two lists of label sets, row by row."""
+    return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+
+
+def dice(shared: Array, sizes: Array) -> Array:
+    """Return 2 · shared / sizes, and 1 for two empty sets."""
+    return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))
+
+
+def _distinct_in_block(Y: Any) -> tuple[sparse.csr_array, Array]:
+    if not Y.shape[0]:
+        return sparse.csr_array((0, Y.shape[1]), dtype=np.int64), np.empty(0, dtype=np.intp)
+    return distinct_rows(label_rows(Y))
 
 
 class WeightedGroups:
@@ -173,7 +308,8 @@ class ConstraintSampler:
             Row indices. A kind of which no pair exists is empty.
         """
         rng = check_random_state(random_state)
-        weights = self.check_weights(sample_weight)
+        weights = check_weight(sample_weight, self.n_samples)
+        weights = np.ones(self.n_samples) if weights is None else weights / weights.max()
         if self.n_samples < 2:
             return no_pairs(), no_pairs()
         n_must_link = self.n_samples if n_must_link is None else n_must_link
@@ -185,31 +321,14 @@ class ConstraintSampler:
                 self._draw_from_table(is_must_link, n_must_link, groups, rng),
                 self._draw_from_table(~is_must_link, n_cannot_link, groups, rng),
             )
-        drawn = self._draw_by_rejection(threshold, n_must_link, n_cannot_link, weights, rng)
-        must_link, cannot_link = drawn
-        if n := n_must_link - len(must_link):
-            found = self._draw_by_search(True, threshold, n, weights, groups, rng)
-            must_link = np.concatenate([must_link, found])
-        if n := n_cannot_link - len(cannot_link):
-            found = self._draw_by_search(False, threshold, n, weights, groups, rng)
-            cannot_link = np.concatenate([cannot_link, found])
-        return must_link, cannot_link
-
-    def check_weights(self, sample_weight: ArrayLike | None) -> Array:
-        """Return valid weights, the largest of them 1; None: all equal."""
-        if sample_weight is None:
-            return np.full(self.n_samples, 1 / self.n_samples)
-        weights = np.asarray(to_numpy(sample_weight), dtype=np.float64)
-        if weights.shape != (self.n_samples,):
-            raise ValueError(
-                f"sample_weight must have one entry per sample, shape ({self.n_samples},), "
-                f"got shape {weights.shape}."
-            )
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-            raise ValueError(
-                "sample_weight must hold finite numbers of at least 0, and not only zeros."
-            )
-        return weights / weights.max()
+        must_link, cannot_link = self._draw_by_rejection(
+            threshold, n_must_link, n_cannot_link, weights, rng
+        )
+        rare = partial(self._draw_by_search, threshold, weights, groups, rng)
+        return (
+            np.concatenate([must_link, rare(True, n_must_link - len(must_link))]),
+            np.concatenate([cannot_link, rare(False, n_cannot_link - len(cannot_link))]),
+        )
 
     def _draw_from_table(self, linked: Array, size: int, groups: WeightedGroups, rng: Any) -> Array:
         """Draw pairs of linked label sets by their mass, then a sample of each set."""
@@ -245,12 +364,12 @@ class ConstraintSampler:
 
     def _draw_by_search(
         self,
-        must_link: bool,
         threshold: float,
-        size: int,
         weights: Array,
         groups: WeightedGroups,
         rng: Any,
+        must_link: bool,
+        size: int,
     ) -> Array:
         """Draw pairs of a rare kind from more label sets than a table can have.
 
@@ -258,6 +377,8 @@ class ConstraintSampler:
         pairs of the kind are found or the limit is reached; then pairs are repeated. Samples with
         the same label set need no search.
         """
+        if not size:
+            return no_pairs()
         parts, n_compared, n_found = [no_pairs()], 0, 0
         cumulated, set_of_sample = np.cumsum(weights), self.label_sets.set_of_sample
         between_sets = threshold < 1 if must_link else threshold > 0

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 
 from labelkin._utils.parallel import map_parallel, map_threads, parallel_batch_size
 from labelkin._utils.progress import FitProgress, warn_if_long
-from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier
+from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
@@ -29,7 +29,7 @@ from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import training_rows, warn_if_missing
-from labelkin.rows import Place, is_dask, to_device_of, to_numpy
+from labelkin.rows import is_dask, is_device_array, to_device_of, to_numpy
 
 AUTO_BAG = 0.6
 """The bag of the trials of Θ where the ensemble itself has none."""
@@ -125,7 +125,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             Y=sampler.label_sets if is_dask(X) else y,
             sampler=sampler,
             base=base,
-            sample_weight=None if sample_weight is None else sampler.check_weights(sample_weight),
+            sample_weight=check_weight(sample_weight, y.shape[0]),
             parameters=self.get_params(deep=False),
         )
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
@@ -221,7 +221,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             return proba_and_labels(estimator, project(projection))
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
-        n_jobs = self.n_jobs if Place.of(X).on_host else 1
+        n_jobs = 1 if is_device_array(X) else self.n_jobs
         # In batches, so that the outputs of one batch are held at a time.
         for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
             yield from map_parallel(output, members[batch], n_jobs)
@@ -322,7 +322,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""
         base = MLkNNClassifier() if self.estimator is None else clone(self.estimator)
-        if not Place.of(X).on_host and not get_tags(base).array_api_support:
+        if is_device_array(X) and not get_tags(base).array_api_support:
             raise ValueError(
                 f"estimator={type(base).__name__} works on the host only: give X and y as "
                 "NumPy arrays, or use a base with array API support."

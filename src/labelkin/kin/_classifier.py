@@ -18,10 +18,8 @@ from labelkin.explain._occlusion import typical_values
 from labelkin.kin._combination import fit_combination
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._learners import Member, mean_scores
-from labelkin.kin._limits import EFFORTS, Limits, Shape, limits_of
-from labelkin.kin._plan import Planner
-from labelkin.kin._sample_weight import repeat_rows
-from labelkin.kin._views import View, apply_view, as_float_rows, learn_views
+from labelkin.kin._plan import EFFORTS, Limits, Planner, limits_of
+from labelkin.kin._views import View, as_float_rows, learn_views
 from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
@@ -242,7 +240,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
         # Views: the same rows on several scales, learned without labels
         self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
-        viewed = {name: apply_view(view, rows) for name, view in self.views_.items()}
+        viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
         fold_of = draw_folds(len(rows), limits, rng)
@@ -272,7 +270,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
-        is_large = limits.is_large(Shape(n, k, labels.shape[1]))
+        is_large = limits.is_large(n, labels.shape[1])
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
         self._row_weight = None if is_large else labels.weight
@@ -309,8 +307,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         )
         members, self.left_out_ = planner.plan()
         if self.verbose:
-            n, k, q = planner.shape
-            lines = [f"Plan for {n:,} rows, {k:,} features and {q:,} labels:"]
+            n, k = planner.n, planner.k
+            lines = [f"Plan for {n:,} rows, {k:,} features and {planner.n_labels:,} labels:"]
             lines += [f"{member.name}: {member.reason}." for member in members]
             lines += [f"{name}: left out, {reason}." for name, reason in self.left_out_.items()]
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
@@ -403,3 +401,20 @@ def draw_folds(n_samples: int, limits: Limits, rng: np.random.RandomState) -> Ar
     fold_of = np.full(n_samples, -1, dtype=np.intp)
     fold_of[rng.permutation(n_samples)[:n_scored]] = np.arange(n_scored) % limits.n_folds
     return fold_of
+
+
+def repeat_rows(labels: Labels) -> Array | slice:
+    """Return row indices in which each row occurs in proportion to its weight.
+
+    For metrics and decisions, which do not take weights. As often as its weight says, if these are
+    integers with a mean of at most 10. Others are scaled to a mean of 10, and their cumulated sums
+    rounded: sums over many rows are right.
+    """
+    weight = labels.weight
+    if weight is None:
+        return slice(None)
+    most = 10 * len(weight)
+    if weight.sum() > most or (weight != np.rint(weight)).any():
+        ends = np.rint(np.cumsum(weight) * (most / weight.sum()))
+        weight = np.diff(ends, prepend=0)
+    return np.repeat(np.arange(len(weight)), weight.astype(np.intp))

@@ -18,7 +18,7 @@ from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
 from labelkin.calibration._curves import SlopeCalibration, restore_means
 from labelkin.calibration._logistic import fit_logistic, log_loss
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
 

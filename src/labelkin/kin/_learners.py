@@ -97,9 +97,7 @@ class PartLearner:
     def __init__(self, part: Array, learner: KernelRidge) -> None:
         self.part, self.learner = part, learner
 
-    def fit_scores(
-        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
-    ) -> Array:
+    def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores; NaN for rows without a fold."""
         scores, part = np.full(labels.shape, np.nan), self.part
         scores[part] = self.learner.fit_scores(
@@ -139,9 +137,7 @@ class ProjectionLearner:
         self.bag, self.threshold, self.dropped = bag, threshold, dropped
         self.regression = regression
 
-    def fit_scores(
-        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
-    ) -> Array:
+    def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(labels), np.random.RandomState(random_state)
         pairs = BagSampler(labels.Y, self.bag).draw(self.threshold, n, n, labels.weight, rng)
@@ -206,9 +202,7 @@ class TreesLearner:
     def __init__(self, forest: Any, bag: float) -> None:
         self.forest, self.bag = forest, bag
 
-    def fit_scores(
-        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
-    ) -> Array:
+    def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         X, (n, q), weight = rows.gather(), labels.shape, labels.weight
         target = labels.Y.astype(np.float64)
@@ -249,9 +243,7 @@ class LabelTreesLearner:
     def __init__(self, forest: Any, bag: float) -> None:
         self.forest, self.bag = forest, bag
 
-    def fit_scores(
-        self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array, counted: Any = None
-    ) -> Array:
+    def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         self.learners_, scores = [], []
         for label in range(labels.shape[1]):  # with the same seed, so that all have the same groups

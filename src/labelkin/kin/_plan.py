@@ -1,9 +1,12 @@
 """The plan: which members an ensemble has, on which views, by the kind and the size of the data.
 
 The candidates are listed in the order of their worth. One that does not fit into the time that is
-left, by the cost model of `Limits`, is left out, and the plan says so.
+left, by the cost model of `Limits`, is left out, and the plan says so. `Limits` has the constants
+of the Kin ensemble, each with its reason. The guide's page on Kin has the measurements:
+`benchmarks/ablation.py` makes them.
 """
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +22,10 @@ from labelkin.kin._learners import (
     TreesLearner,
     draw_bags,
 )
-from labelkin.kin._limits import Limits, Shape, features_tried
 from labelkin.linear._learner import LogisticLearner
 from labelkin.rows import Rows
 
+EFFORTS = ("low", "medium", "high")
 _KERNELS = {
     "rbf": "a Gaussian kernel",
     "laplacian": "a Laplacian kernel",
@@ -30,53 +33,171 @@ _KERNELS = {
 }
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Sizes, costs and ridges of the ensemble; ``Limits(seconds=600)`` changes one of them."""
+
+    # What training may cost. Members are planned in the order of their worth, and one that does
+    # not fit into the time that is left is left out; the first is always planned.
+    seconds: float = 70.0
+    """Seconds of one processor for all members together."""
+    fit_memory: float = 1.4e9
+    """Bytes that the learners fitted at the same time may take. Also of the leaves of trees, of
+    which a quarter of it is allowed, and of the kernel values of landmarks."""
+    flops: float = 2.5e10
+    """Operations per second of the members' products and factorisations, on one core."""
+    tree_tests: float = 1e7
+    """Rows times features tried times trees per second, on the same core."""
+
+    # How kernels are solved: exactly, in parts, from landmarks.
+    exact_rows: int = 1_000
+    """Rows up to which a label may have a ridge of its own, by eigenvectors. Beyond, one ridge for
+    all labels is as good, by a factorisation that takes a twentieth of the time."""
+    part_work: float = 1.2e12
+    """At most n · m² for parts of m rows, each with a kernel of its own, so that the time does not
+    grow with the number of parts: all rows are one part up to 10,626. A part has a fold at least;
+    beyond about 49,000 rows, with more parts than folds, each would learn too little: landmarks."""
+    landmark_work: float = 8e10
+    """At most n · m² for m landmarks of n rows, so that the time does not grow with n."""
+
+    # Views.
+    dense_entries: int = 2**22
+    """Sparse rows up to this size become dense: 32 MB, and faster."""
+    text_columns: float = 0.05
+    """Rows are texts if fewer of their columns are measurements: mostly not zero, or negative."""
+    topics: int = 300
+    """Directions of the view "topics", but at most a fifth of the rows and of the words."""
+
+    # Members.
+    bag: float = 0.6
+    """Share of the folds in which the pairs of a projection are drawn, or trees are grown. The
+    other folds are scored: of fewer, out-of-sample scores would be noisier."""
+    thresholds: tuple[float, ...] = (0.3, 0.5, 0.6, 0.9)
+    """Θ of the projections in turn: their mean depends little on each of them."""
+    dropped: float = 0.3
+    """Share of the directions of a projection, those of the smallest ratio, that are dropped."""
+    linear_rows: int = 3_000
+    """Rows from which on texts have a logistic regression: with fewer it adds nothing to kernels.
+    Tables always have one."""
+    n_trees: int = 100
+    """Trees of a forest of all labels together."""
+    label_trees: int = 200
+    """Trees of a forest of one label alone, on tables for which that takes a tenth of `seconds`."""
+    leaf: int = 3
+    """Rows in a leaf, at least: single rows take three times the space, for no gain."""
+
+    # Out-of-sample scores.
+    n_folds: int = 10
+    """Folds of the training rows, the same for all members. The second stage is fitted again
+    without two of them at a time."""
+    sample_rows: int = 10_000
+    """Rows that have out-of-sample scores, and from which ranks are learned, at most."""
+    large_entries: float = 1e8
+    """Rows times labels beyond which there is logistic regression alone."""
+
+    # The second stage.
+    slope_precision: tuple[float, float] = (30.0, 3.0)
+    """Weight of the distance of a label's slope to the slope that all labels share, for scores
+    and for scores on the scale of log odds: it takes some thirty positives to leave it."""
+    pseudo_count: float = 0.3
+    """By which the targets of a label's positives are smoothed: slopes are shared, so that less is
+    needed than Platt's count of 1."""
+    least_proba: float = 1e-4
+    """Probabilities of a member are bounded here before they are averaged, so that one
+    overconfident member does not outweigh the others."""
+    member_ridge: float = 0.003
+    """Of the differences of the members' weights from equal ones, per prediction."""
+    label_ridge: float = 0.03
+    """Of the differences of a label's weights from those of all labels, per row."""
+    few_rows: int = 100
+    """With this many rows, half of these differences is applied; with twice as many, 80 %."""
+    stage_entries: int = 400_000
+    """Rows times labels from which weights are learned; more change them by less than their
+    standard error. With more, curves are fitted to means of rows with nearly equal scores..."""
+    edge_points: int = 400
+    """... but for this many rows with the highest and the lowest scores of each label."""
+
+    def is_large(self, n_samples: int, n_labels: int) -> bool:
+        """Return whether there is logistic regression alone."""
+        return n_samples * n_labels > self.large_entries
+
+    def n_parts(self, n_samples: int) -> int:
+        """Return in how many parts the rows have a kernel each; 0: landmarks."""
+        part_rows = max(1, int((self.part_work / n_samples) ** 0.5))
+        least = -(-n_samples // part_rows)
+        # Parts of equal numbers of folds.
+        found = [k for k in range(least, self.n_folds + 1) if self.n_folds % k == 0]
+        return found[0] if found else 0
+
+    def n_landmarks(self, n_samples: int) -> int:
+        """Return how many landmarks a kernel has; a fourth of the rows would be as dear as all."""
+        in_time = int((self.landmark_work / n_samples) ** 0.5)
+        in_memory = int(self.fit_memory / (8 * n_samples))
+        return max(1, min(in_time, in_memory, n_samples // 4))
+
+    def kernel_seconds(self, n: int, q: int, columns: float) -> float:
+        """Return the time of a kernel of n rows and q labels.
+
+        `columns` is the mean number of values of a row that are not zero.
+        """
+        if n <= self.exact_rows:  # eigenvectors take 8 n³ operations, ridges ten products
+            return n * n * (8.0 * n + 20.0 * q + 2.0 * columns) / self.flops
+        n_parts = self.n_parts(n)
+        if n_parts:  # half of the operations are saved by symmetry or by single precision
+            return n * (n / n_parts) * (n / n_parts / 2 + q + 2.0 * columns) / self.flops
+        m = self.n_landmarks(n)  # four products of (n, m) and (m, m), ridges and distances
+        return n * m * (8.0 * m + 20.0 * q + 2.0 * columns) / self.flops
+
+    def kernel_bytes(self, n_samples: int) -> float:
+        """Return the memory of a kernel while it is fitted: some arrays of its size."""
+        n_parts = self.n_parts(n_samples)
+        if n_samples <= self.exact_rows:
+            return 7 * 8.0 * n_samples**2
+        return 6.0 * (n_samples / n_parts) ** 2 if n_parts else 4 * self.fit_memory
+
+
+def limits_of(effort: str | Limits) -> Limits:
+    """Return the limits of an effort: a tenth, once or ten times the time; or those given."""
+    if isinstance(effort, Limits):
+        return effort
+    factor = {"low": 0.1, "medium": 1.0, "high": 10.0}[effort]
+    limits = Limits()
+    return replace(
+        limits,
+        seconds=factor * limits.seconds,
+        part_work=factor * limits.part_work,
+        fit_memory=max(1.0, factor / 2.5) * limits.fit_memory,
+    )
+
+
+@dataclass
 class Planner:
-    """Plans the members of one ensemble.
+    """Plans the members of one ensemble; see `KinEnsembleClassifier`."""
 
-    Parameters
-    ----------
-    rows : dict of str to Rows
-        The rows in each view.
-    n_labels : int
-        Number of labels.
-    fold_of : ndarray of int of shape (n_samples,)
-        The fold of each row.
-    limits : Limits
-        Sizes and costs.
-    n_projections, n_trees : int, int or None
-        As in `KinEnsembleClassifier`.
-    n_jobs : int
-        Threads of learners that use all threads by themselves.
-    rng : numpy.random.RandomState
-        Draws bags and parts.
-    """
+    rows: dict[str, Rows]
+    """The rows in each view."""
+    n_labels: int
+    fold_of: Array
+    """The fold of each row."""
+    limits: Limits
+    n_projections: int
+    n_trees: int | None
+    n_jobs: int
+    """Threads of learners that use all threads by themselves."""
+    rng: np.random.RandomState
+    """Draws the bags of projections."""
 
-    def __init__(
-        self,
-        rows: dict[str, Rows],
-        n_labels: int,
-        fold_of: Array,
-        limits: Limits,
-        *,
-        n_projections: int = 4,
-        n_trees: int | None = None,
-        n_jobs: int = 1,
-        rng: np.random.RandomState,
-    ) -> None:
-        self.rows, self.fold_of, self.limits = rows, fold_of, limits
-        self.n_projections, self.n_trees = n_projections, n_trees
-        self.n_jobs, self.rng = n_jobs, rng
-        self.shape = Shape(*rows["raw"].shape, n_labels)
-        self.in_blocks = rows["raw"].lazy
+    def __post_init__(self) -> None:
+        (self.n, self.k), self.in_blocks = self.rows["raw"].shape, self.rows["raw"].lazy
 
     def plan(self) -> tuple[list[Member], dict[str, str]]:
         """Return the members to fit, and the names and reasons of those left out."""
         members: list[Member] = []
         left_out: dict[str, str] = {}
         left = self.limits.seconds
-        if self.limits.is_large(self.shape):
+        if self.limits.is_large(self.n, self.n_labels):
             left_out["others"] = "rows times labels are too many for other members"
-            return [self._linear()[0]], left_out
+            return [self._linear(n_groups=1)[0]], left_out
         for member, seconds in self._candidates():
             if self.in_blocks and getattr(member.learners[0], "in_memory", False):
                 left_out[member.name] = "it needs the rows in memory"
@@ -95,7 +216,7 @@ class Planner:
         if "root" in self.rows:  # texts
             kernels = [("topics", "rbf"), ("raw", "laplacian"), ("root", "laplacian")]
             found = [self._kernel(*one) for one in kernels if one[0] in self.rows]
-            if self.shape.n_samples >= self.limits.linear_rows or self.in_blocks:
+            if self.n >= self.limits.linear_rows or self.in_blocks:
                 found.insert(0, self._linear())
             found += self._projections("topics") + self._trees()
             return found
@@ -103,40 +224,32 @@ class Planner:
         smooth = self._kernel("raw" if ranks else "linear", "rbf")
         return [smooth, *ranks, self._linear(), *self._trees(), *self._projections("ranks")]
 
-    def _linear(self) -> tuple[Member, float]:
-        q = self.shape.n_labels
-        learner = LogisticLearner(1 if self.limits.is_large(self.shape) else 5, self.n_jobs)
+    def _linear(self, n_groups: int = 5) -> tuple[Member, float]:
+        learner = LogisticLearner(n_groups, self.n_jobs)
         member = Member("linear", "linear", "a logistic regression", [learner], log_odds=True)
         # Seven fits of about a hundred products with the rows.
-        seconds = 7 * 100 * 4.0 * self.rows["linear"].n_stored() * q / self.limits.flops
-        return member, seconds
+        flops = 7 * 100 * 4.0 * self.rows["linear"].n_stored() * self.n_labels
+        return member, flops / self.limits.flops
 
     def _kernel(self, view: str, kernel: str) -> tuple[Member, float]:
-        learners, how = self._kernel_learners(kernel)
+        """Return the kernel of a view, exact, the mean of parts, or from landmarks."""
+        n, limits = self.n, self.limits
+        n_parts = 0 if self.in_blocks else limits.n_parts(n)
+        learners, how = [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
+        if n_parts > 1:
+            # Rows without a fold are in the part of their number.
+            group = np.where(self.fold_of >= 0, self.fold_of, np.arange(n)) % n_parts
+            parts = [np.flatnonzero(group == part) for part in range(n_parts)]
+            learners = [PartLearner(part, self._regression(kernel, len(part))) for part in parts]
+            how = f"the mean of {n_parts} parts of {len(parts[0]):,} rows"
         name = f"{view}_{'rbf' if kernel == 'rbf' else 'laplacian'}"
         reason = f"{_KERNELS[kernel]} of the view {view!r}, {how}"
-        seconds = self.limits.kernel_seconds(self.shape, self._columns(view))
+        seconds = limits.kernel_seconds(n, self.n_labels, self.rows[view].n_stored() / n)
         return Member(name, view, reason, learners), seconds
-
-    def _columns(self, view: str) -> float:
-        """Return the mean number of values of a row that are not zero."""
-        return self.rows[view].n_stored() / self.shape.n_samples
-
-    def _kernel_learners(self, kernel: str) -> tuple[list[Any], str]:
-        """Return the learners of a kernel, by the number of rows, and how they compute it."""
-        n, limits = self.shape.n_samples, self.limits
-        n_parts = 0 if self.in_blocks else limits.n_parts(n)
-        if n_parts < 2:
-            return [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
-        # Rows without a fold are in the part of their number.
-        group = np.where(self.fold_of >= 0, self.fold_of, np.arange(n)) % n_parts
-        parts = [np.flatnonzero(group == part) for part in range(n_parts)]
-        learners = [PartLearner(part, self._regression(kernel, len(part))) for part in parts]
-        return learners, f"the mean of {n_parts} parts of {len(parts[0]):,} rows"
 
     def _regression(self, kernel: str, n_samples: int | None = None, search: int = 600) -> Any:
         """Return the kernel regression that suits a number of rows."""
-        n, limits = n_samples or self.shape.n_samples, self.limits
+        n, limits = n_samples or self.n, self.limits
         if n <= limits.exact_rows and not self.in_blocks:
             return KernelRidge(kernel, clear_ridges=True, search_rows=search, refine_rows=0)
         if n_samples or (limits.n_parts(n) == 1 and not self.in_blocks):
@@ -160,7 +273,10 @@ class Planner:
             for i, bag in enumerate(bags)
         ]
         reason = f"Gaussian kernels on projections of the view {view!r} that separate label sets"
-        one = limits.projection_seconds(self.shape, self.rows[view].shape[1])
+        # The scatters of two kinds of pairs, their common eigenvectors, and the kernel.
+        k, n, kept = self.rows[view].shape[1], self.n, 1 - limits.dropped
+        one = (4.0 * n + 8.0 * k) * k**2 / limits.flops
+        one += limits.kernel_seconds(n, self.n_labels, kept * k)
         return [(Member("projections", view, reason, learners), len(learners) * one)]
 
     def _trees(self) -> list[tuple[Member, float]]:
@@ -169,11 +285,11 @@ class Planner:
             return []
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-        _, k, q = self.shape
-        limits, tried = self.limits, features_tried(k)
+        n, q, limits = self.n, self.n_labels, self.limits
+        tried = max(1, int(self.k**0.75))  # features at a node, between all and the usual root
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
-        seconds = q * limits.trees_seconds(self.shape, n_trees)
+        seconds = q * n_trees * n * tried / limits.tree_tests
         if "root" not in self.rows and seconds <= limits.seconds / 10:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.
@@ -181,9 +297,10 @@ class Planner:
             learner: Any = LabelTreesLearner(forest, limits.bag)
             return [(Member("trees", "raw", "a forest of each label alone", [learner]), seconds)]
         n_trees = self.n_trees or limits.n_trees
-        if not limits.holds_leaves(self.shape, n_trees):
+        nodes = 2 * limits.bag * n / limits.leaf
+        if 8.0 * n_trees * nodes * q > limits.fit_memory / 4:
             return []
         forest = ExtraTreesRegressor(n_trees, n_jobs=self.n_jobs, **parameters)
         learner = TreesLearner(forest, limits.bag)
-        seconds = limits.trees_seconds(self.shape, n_trees)
+        seconds = n_trees * n * tried / limits.tree_tests
         return [(Member("trees", "raw", "trees of all labels together", [learner]), seconds)]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
-from labelkin.kin._limits import Limits
+from labelkin.kin._plan import Limits
 from labelkin.rows import Place, Rows, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
@@ -151,12 +151,7 @@ def as_float_rows(rows: Rows, dense: bool) -> Rows:
 
     They are C-ordered arrays if `dense`, else CSR matrices, or blocks of either on Dask.
     """
-    return rows.apply(_as_floats, [dense]).to_compute_at(rows.place)
-
-
-def apply_view(view: View, rows: Rows) -> Rows:
-    """Return a view of rows, to be computed in the same place."""
-    return rows.apply(view).to_compute_at(rows.place)
+    return rows.apply(_as_floats, [dense])
 
 
 # Functions of a block of rows.

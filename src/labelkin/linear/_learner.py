@@ -111,6 +111,8 @@ class LabelFitter:
                 coef, known = (take(part, batch, axis=-1) for part in start[:2])
                 fixed = rows.array(constant[batch]) > 0
                 intercept = namespace(known).where(fixed, intercept, known)
+            if constant[batch].all():  # perhaps because there is no row
+                return coef, intercept, np.zeros(len(batch), dtype=np.intp)
             return minimise(
                 weighted,
                 rows.split(labels.columns(numbers[batch])),
@@ -263,8 +265,7 @@ class LogisticLearner:
         prepared = rows.apply(_prepare, [centre, is_sparse], dtype=dtype)
         size = squared_spread(prepared.moments(labels.weight))
         self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
-        prepared = prepared.apply(_divide, [self.unit_], dtype=dtype)
-        prepared = prepared.to_compute_at(rows.place).placed()
+        prepared = prepared.apply(_divide, [self.unit_], dtype=dtype).placed()
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.constraints import LabelSets
-from labelkin.constraints._label_sets import labels_of_sets
+from labelkin.constraints._sampler import labels_of_sets
 from labelkin.neighbors._counts import NeighborCounts, label_histogram, look_up, sum_labels
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import DaskBlocks, DaskRows, as_dense, constant

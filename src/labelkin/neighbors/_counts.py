@@ -134,12 +134,10 @@ def look_up(table: Array, counts: Matrix) -> Array:
 
 
 def likely_labels(posterior: Array, counts: Matrix) -> Matrix:
-    """Return where P(label | count) is above one half: booleans; sparse counts: a CSR array of 1.
+    """Return where P(label | count) is above one half, for sparse counts: a CSR array of 1.
 
     `posterior` has the shape (q, k + 1).
     """
-    if not sparse.issparse(counts):
-        return look_up(posterior > 0.5, counts)
     likely = posterior[counts.indices, counts.data] > 0.5
     rows, columns = [_row_of_entry(counts)[likely]], [counts.indices[likely]]
     # A label can be likely though no neighbour has it.

@@ -15,7 +15,6 @@ from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.parallel import map_parallel, map_threads
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
@@ -23,6 +22,7 @@ from labelkin.rows import (
     astype,
     concatenate,
     convert_arrays,
+    first_of_equals,
     is_device_array,
     itemsize,
     namespace_and_device,
@@ -92,9 +92,16 @@ class ExactSearch:
         small = m * n <= min(_ONE_PRODUCT, 2**17 * get_config()["working_memory"])
         products = self._products(queries) if small and not sparse.issparse(self.X) else None
 
+        first: Any = np.arange(n) if self.first_equal is None else self.first_equal
+        copies = np.flatnonzero(first != np.arange(n))
+
         def nearest(rows: slice) -> Array:
             block = self._products(queries[rows, :]) if products is None else products[rows, :]
-            distances = self._distances(block)
+            # Half the squared distances, less half of each query's own squared norm.
+            distances = astype(0.5 * self.squared_norms - block, self.squared_norms.dtype)
+            if len(copies):
+                # A product can round equal columns differently, depending on their position.
+                distances[:, copies] = distances[:, first[copies]]
             if Q is None:
                 own = distances[:, rows]
                 itself = xp.eye(own.shape[0], dtype=xp.bool, device=device)
@@ -102,10 +109,10 @@ class ExactSearch:
             return k_smallest(distances, k)
 
         blocks = gen_batches(m, rows_per_block(n, itemsize(self.squared_norms), device))
-        if is_device_array(self.squared_norms):
+        if is_device_array(self.squared_norms) or m * n <= _ONE_THREAD:
             found = list(map(nearest, blocks))
         elif small:
-            found = map_threads(nearest, blocks, 1 if m * n <= _ONE_THREAD else n_jobs)
+            found = map_threads(nearest, blocks, n_jobs)
         else:
             found = map_parallel(nearest, blocks, n_jobs)
         return concatenate(found)
@@ -128,15 +135,6 @@ class ExactSearch:
         if sparse.issparse(self.X):
             return (Q @ self.X.T).toarray() if sparse.issparse(Q) else (self.X @ Q.T).T
         return as_dense(Q) @ self.X.T
-
-    def _distances(self, products: Array) -> Array:
-        """Return half the squared distances less half of each query's own squared norm."""
-        distances = astype(0.5 * self.squared_norms - products, self.squared_norms.dtype)
-        if self.first_equal is not None:
-            # A product can round equal columns differently, depending on their position.
-            copies = np.flatnonzero(self.first_equal != np.arange(len(self.first_equal)))
-            distances[:, copies] = distances[:, self.first_equal[copies]]
-        return distances
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "ExactSearch":
         rows = self.rows()

@@ -225,10 +225,11 @@ def _posterior_of(counts: Matrix, labels: Array, posterior: Array) -> Array:
 
 
 def _misclassified(counts: Matrix, labels: Matrix, posterior: Array) -> Array:
-    likely = likely_labels(posterior, counts)
-    if sparse.issparse(likely):
-        return np.diff(sparse.csr_array(likely != labels).indptr) > 0
-    return to_numpy(namespace(likely).any(likely != astype(labels, "bool"), axis=1))
+    if sparse.issparse(counts):
+        wrong = likely_labels(posterior, counts) != labels
+        return np.diff(sparse.csr_array(wrong).indptr) > 0
+    wrong = look_up(posterior > 0.5, counts) != astype(labels, "bool")
+    return to_numpy(namespace(wrong).any(wrong, axis=1))
 
 
 def _strict_posterior(

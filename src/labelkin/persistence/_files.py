@@ -5,29 +5,29 @@ import hmac
 import io
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import sklearn
+
 import labelkin
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, read_bytes, reason
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.limits import check_archive, max_unpacked
-from labelkin._utils.optional import import_optional
+from labelkin._utils.names import join_names
 from labelkin._utils.untrusted import check_json
-from labelkin.persistence._build import build
-from labelkin.persistence._invariants import check_model
-from labelkin.persistence._names import to_file_names
-from labelkin.persistence._packing import pack_model, unpack_model
-from labelkin.persistence._schema import check_schema
+from labelkin.persistence._coding import Decoder, Encoder, UnknownTypeError
+from labelkin.persistence._types import check_label_names
 
-FORMAT = 2
-"""Number of the format that is written. Number 1, before the first release, is not read."""
+FORMAT = 3
+"""Number of the format that is written. Earlier ones, before the first release, are not read."""
 
-_HEAD, _SCHEMA = "labelkin.json", "schema.json"
+_HEAD, _MODEL, _NUMBERS = "labelkin.json", "model.json", "numbers.bin"
 _HEAD_FORM = {
     "format": int,
     "labelkin": str,
@@ -36,10 +36,10 @@ _HEAD_FORM = {
     "details": {str: object},
     str: object,
 }
-# A schema of JSON takes up to 40 times its size in memory.
-_SCHEMA_SHARE = 40
-# A forest takes 14 kB of schema per tree, whatever its size: this much is always accepted.
-_SCHEMA_FLOOR = 2**24
+# JSON takes up to 40 times its size in memory.
+_JSON_SHARE = 40
+# A tree of a forest takes 1 kB of JSON, whatever its size: this much is always accepted.
+_JSON_FLOOR = 2**24
 _MAX_DEPTH = 100
 
 
@@ -69,14 +69,14 @@ def save_model(
     details: dict[str, Any] | None = None,
     trusted: Iterable[str] = (),
 ) -> str:
-    """Write a fitted model to a file, whole or not at all; needs the ``persist`` extra.
+    """Write a fitted model to a file, whole or not at all.
 
     Parameters
     ----------
     model : estimator
         One of labelkin's or scikit-learn's, or a pipeline of such.
     path : path-like
-        The file, customarily ``.skops``. An existing one is replaced once the new one is
+        The file, customarily ``.labelkin``. An existing one is replaced once the new one is
         complete.
     label_names : iterable of str, optional
         Names of the labels; by default those the model learned from a DataFrame.
@@ -97,13 +97,10 @@ def save_model(
     --------
     >>> from labelkin import MLkNNClassifier
     >>> model = MLkNNClassifier(n_neighbors=1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
-    >>> save_model(model, "model.skops", label_names=["low", "high"])  # doctest: +SKIP
-    >>> load_model("model.skops").predict([[0.2]])  # doctest: +SKIP
+    >>> save_model(model, "model.labelkin", label_names=["low", "high"])  # doctest: +SKIP
+    >>> load_model("model.labelkin").predict([[0.2]])  # doctest: +SKIP
     array([[1, 0]])
     """
-    import sklearn
-
-    skops = import_optional("skops.io", "persist")
     names = label_names_of(model) if label_names is None else [str(name) for name in label_names]
     head = {
         "format": FORMAT,
@@ -112,20 +109,28 @@ def save_model(
         "label_names": names,
         "details": details or {},
     }
+    encoder, trusted = Encoder(trusted), set(trusted)
     try:
-        parts = _read_parts(skops.dumps(pack_model(model)), 2**63)
-        parts[_SCHEMA] = to_file_names(parts[_SCHEMA])
-        unknown, *_ = _check_parts(parts, trusted, 2**63, _MAX_DEPTH)
-    except Exception as error:  # skops has its own kinds, and lets those of __reduce__ pass
+        check_label_names(names or ())
+        content = encoder.encode(model)
+        numbers = b"".join(encoder.blocks)
+        if not encoder.unknown:
+            Decoder(numbers, trusted).decode_all(content)
+    except Exception as error:  # of the model's own types
         raise ValueError(
             f"this {type(model).__name__} cannot be saved ({reason(error)})."
         ) from error
-    if unknown:
+    if encoder.unknown:
         raise ValueError(
-            f"this {type(model).__name__} holds {unknown}, which load_model would refuse; "
-            "if you trust it, name it with trusted= in save_model and load_model."
+            f"this {type(model).__name__} holds {join_names(sorted(encoder.unknown))}, which "
+            "load_model would refuse; if you trust it, name it with trusted= in save_model and "
+            "load_model."
         )
-    parts[_HEAD] = json.dumps(head, ensure_ascii=False).encode()
+    parts = {
+        _HEAD: json.dumps(head, ensure_ascii=False).encode(),
+        _MODEL: json.dumps(content, separators=(",", ":")).encode(),
+        _NUMBERS: numbers,
+    }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -183,24 +188,27 @@ def load_model(
     if expected_sha256 is not None:
         _check_digest(raw, expected_sha256, path)
     limit = max_unpacked(len(raw), max_bytes)
-    _read_head(raw, path, limit)
-    try:
-        parts = _read_parts(raw, limit)
-        unknown, schema, arrays = _check_parts(parts, trusted, limit, max_depth)
-    except Exception as error:  # JSON, zip, arrays, schema: each has its own kinds
-        raise _damaged(path, error) from error
-    if unknown:
-        raise FormatError(
-            path,
-            f"it names {unknown}, which labelkin {labelkin.__version__} does not load; nothing "
-            "was loaded. If you trust the file, name it with trusted=",
+    info = _read_head(raw, path, limit)
+    if info.sklearn_version != sklearn.__version__:
+        warnings.warn(
+            f"{path} was saved with scikit-learn {info.sklearn_version}, and {sklearn.__version__} "
+            "is installed: its predictions may differ. Install that version, or fit the model "
+            "again.",
+            stacklevel=2,
         )
     try:
-        del parts
-        model = build(schema, arrays)
-        check_model(model, trusted)
-        unpack_model(model)
-    except Exception as error:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            if archive.getinfo(_MODEL).file_size > max(limit // _JSON_SHARE, _JSON_FLOOR):
+                raise ValueError(f"its {_MODEL} is too large; if you trust it, raise max_bytes=")
+            content, numbers = json.loads(archive.read(_MODEL)), archive.read(_NUMBERS)
+        model = Decoder(numbers, trusted, max_depth).decode_all(content)
+    except UnknownTypeError as error:
+        raise FormatError(
+            path,
+            f"it names {error}, which labelkin {labelkin.__version__} does not load; nothing was "
+            "loaded. If you trust the file, name it with trusted=",
+        ) from None
+    except Exception as error:  # JSON, zip, arrays, checks: each has its own kinds
         raise _damaged(path, error) from error
     if not (hasattr(model, "predict") or hasattr(model, "transform")):
         raise FormatError(path, f"it holds {type(model).__name__}, which is no model")
@@ -226,19 +234,20 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             check_archive(archive, len(raw), limit)
             members = set(archive.namelist())
-            large = _HEAD in members and archive.getinfo(_HEAD).file_size > limit // _SCHEMA_SHARE
+            large = _HEAD in members and archive.getinfo(_HEAD).file_size > limit // _JSON_SHARE
             text = archive.read(_HEAD) if _HEAD in members and not large else None
     except ValueError as error:
         raise _damaged(path, error) from error
     except Exception as error:  # zipfile and zlib have kinds of their own
         raise FormatError(path, "not a labelkin model, or one that was cut short") from error
-    if text is None or _SCHEMA not in members:
+    if text is None:
         raise FormatError(path, "not a labelkin model (it is a zip archive of something else)")
     try:
         head = json.loads(text)
         check_json(head, _HEAD_FORM)
         json.dumps(head, ensure_ascii=False).encode()  # fails for lone surrogates
         number, version = head["format"], head["labelkin"]
+        check_label_names(head.get("label_names") or ())
     except (ValueError, KeyError, RecursionError) as error:
         raise FormatError(path, f"the model's {_HEAD} is damaged") from error
     if number != FORMAT:
@@ -248,6 +257,8 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
             f"written by labelkin {version} in a format that labelkin {labelkin.__version__} does "
             f"not read; {cure}",
         )
+    if not {_MODEL, _NUMBERS} <= members:
+        raise _damaged(path, ValueError("a part is missing"))
     digest = hashlib.sha256(raw).hexdigest()
     return ModelInfo(
         number,
@@ -257,28 +268,6 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
         head.get("details", {}),
         digest,
     )
-
-
-def _read_parts(raw: bytes, limit: int) -> dict[str, bytes]:
-    """Return the content of an archive by name."""
-    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        check_archive(archive, len(raw), limit)
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _check_parts(
-    parts: dict[str, bytes], trusted: Iterable[str], limit: int, max_depth: int
-) -> tuple[str, Any, dict[str, Any]]:
-    """Return, as words, the types that are not trusted; the schema; and the arrays by file."""
-    if len(parts[_SCHEMA]) > max(limit // _SCHEMA_SHARE, _SCHEMA_FLOOR):
-        raise ValueError(
-            "its schema is too large for its arrays; if you trust it, raise max_bytes="
-        )
-    schema = json.loads(parts[_SCHEMA])
-    listed, arrays = check_schema(
-        schema, parts, trusted=set(trusted), max_bytes=limit, max_depth=max_depth
-    )
-    return ", ".join(listed[:8]) + (", …" if len(listed) > 8 else ""), schema, arrays
 
 
 def _check_digest(raw: bytes, expected: str, path: Path) -> None:

@@ -12,7 +12,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import Tags, gen_batches
 from sklearn.utils._param_validation import Interval
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin.base import Array, Matrix, validate_rows
 from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
@@ -21,6 +20,7 @@ from labelkin.rows import (
     as_dense,
     ascontiguousarray,
     astype,
+    first_of_equals,
     is_dask,
     is_device_array,
     namespace_and_device,

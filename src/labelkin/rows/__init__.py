@@ -5,7 +5,7 @@ only these, and never ask which kind of rows they have. `as_rows` makes rows of 
 
 - `MemoryRows` of a NumPy array, a SciPy CSR matrix, or an array of torch, CuPy or another library
   of the array API on its device. What is written differently for these three is in
-  `labelkin.rows._matrix`, `labelkin.rows._place` and `labelkin.rows._linalg`.
+  `labelkin.rows._arrays`.
 - `DaskRows` of a Dask array: blocks of rows on workers. What is lost with a worker is computed
   again by the scheduler, with the same result.
 
@@ -15,26 +15,47 @@ The class `Rows` documents what both have. Rows lie in blocks: one in memory, ma
 `Labels` are the (n, q) label matrix, dense or sparse, with the weights of the samples.
 """
 
-from typing import Any
+# ruff: noqa: F401
 
-from labelkin.rows._dask import DaskBlocks, DaskRows, compute, constant, is_dask, with_known_length
-from labelkin.rows._labels import Labels, as_labels
-from labelkin.rows._linalg import (
+from labelkin.rows._arrays import (
+    HOST,
+    ColumnMoments,
+    Place,
     add_to_diagonal,
+    as_dense,
+    ascontiguousarray,
+    astype,
     column_dots,
     column_sums,
+    concatenate,
     diagonal,
     eigh_positive,
+    first_of_equals,
     inverse_cholesky,
-    solve_positive,
-)
-from labelkin.rows._matrix import (
-    ColumnMoments,
-    as_dense,
+    is_accelerator,
+    is_device_array,
+    itemsize,
+    match,
+    namespace,
+    namespace_and_device,
     products,
+    rows_per_block,
     scale_columns,
+    solve_positive,
     squared_norms,
+    take,
+    to_device_of,
+    to_numpy,
     unit_rows,
+)
+from labelkin.rows._dask import (
+    DaskBlocks,
+    DaskRows,
+    as_rows,
+    compute,
+    constant,
+    is_dask,
+    with_known_length,
 )
 from labelkin.rows._moving import (
     array_api_dispatch,
@@ -43,84 +64,4 @@ from labelkin.rows._moving import (
     move_to_device,
     to_host,
 )
-from labelkin.rows._place import (
-    HOST,
-    Place,
-    ascontiguousarray,
-    astype,
-    concatenate,
-    from_numpy,
-    is_accelerator,
-    is_device_array,
-    is_numpy,
-    itemsize,
-    match,
-    namespace,
-    namespace_and_device,
-    rows_per_block,
-    take,
-    to_device_of,
-    to_numpy,
-)
-from labelkin.rows._rows import Blocks, MemoryRows, Rows
-
-
-def as_rows(X: Any, place: Place | None = None) -> Rows:
-    """Return a matrix as rows; rows as they are.
-
-    `place` is where they are to be computed, if not where they lie.
-    """
-    if isinstance(X, Rows):
-        return X if place is None else X.to_compute_at(place)
-    return DaskRows.from_dask(X) if is_dask(X) else MemoryRows([X], place)
-
-
-__all__ = [
-    "HOST",
-    "Blocks",
-    "ColumnMoments",
-    "DaskBlocks",
-    "DaskRows",
-    "Labels",
-    "MemoryRows",
-    "Place",
-    "Rows",
-    "add_to_diagonal",
-    "array_api_dispatch",
-    "as_dense",
-    "as_labels",
-    "as_rows",
-    "ascontiguousarray",
-    "astype",
-    "column_dots",
-    "column_sums",
-    "compute",
-    "concatenate",
-    "constant",
-    "convert_arrays",
-    "diagonal",
-    "eigh_positive",
-    "ensure_on_host",
-    "from_numpy",
-    "inverse_cholesky",
-    "is_accelerator",
-    "is_dask",
-    "is_device_array",
-    "is_numpy",
-    "itemsize",
-    "match",
-    "move_to_device",
-    "namespace",
-    "namespace_and_device",
-    "products",
-    "rows_per_block",
-    "scale_columns",
-    "solve_positive",
-    "squared_norms",
-    "take",
-    "to_device_of",
-    "to_host",
-    "to_numpy",
-    "unit_rows",
-    "with_known_length",
-]
+from labelkin.rows._rows import Blocks, Labels, MemoryRows, Rows, as_labels

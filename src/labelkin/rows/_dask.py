@@ -14,9 +14,8 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
-from labelkin.rows._matrix import stack
-from labelkin.rows._place import HOST
-from labelkin.rows._rows import Blocks, Rows, add
+from labelkin.rows._arrays import HOST, Place, stack
+from labelkin.rows._rows import Blocks, MemoryRows, Rows, add
 
 # Rows of one task when the queries are in memory.
 _QUERY_ROWS = 2**14
@@ -29,14 +28,22 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") or isinstance(X, DaskRows)
 
 
+def as_rows(X: Any, place: Place | None = None) -> Rows:
+    """Return a matrix as rows; rows as they are.
+
+    `place` is where they are to be computed, if not where they lie.
+    """
+    if isinstance(X, Rows):
+        return X
+    return DaskRows.from_dask(X) if is_dask(X) else MemoryRows([X], place)
+
+
 class DaskBlocks(Blocks):
     """One object per block of rows, on Dask workers: each is a lazy Dask object."""
 
     lazy = True
 
-    def combine(
-        self, function: Callable, merge: Callable, parts: Sequence[Sequence], shared: Sequence[Any]
-    ) -> Any:
+    def combine(self, function: Callable, merge: Callable, parts: Any, shared: Any) -> Any:
         """Return the results of a function of a block, merged a few at a time, as a lazy object.
 
         ``merge`` takes a list of results.
@@ -49,23 +56,21 @@ class DaskBlocks(Blocks):
         """Return the results as one lazy Dask array, of `sizes` rows each and such as `meta`."""
         return _as_dask_array(self._call(function, parts, shared), sizes, meta)
 
-    def _call(
-        self, function: Callable, parts: Sequence[Sequence], shared: Sequence[Any]
-    ) -> list[Any]:
+    def collect(self, function: Callable, parts: Any = (), shared: Any = ()) -> list[Any]:
+        return compute(self._call(function, parts, shared))
+
+    def map(self, function: Callable, parts: Any = (), shared: Any = ()) -> "DaskBlocks":
+        return DaskBlocks(_persist(self._call(function, parts, shared)))
+
+    def total(self, function: Callable, parts: Any = (), shared: Any = ()) -> Any:
+        return compute([self.combine(function, add, parts, shared)])[0]
+
+    def _call(self, function: Callable, parts: Any, shared: Any) -> list[Any]:
         call, common = _task(function), [constant(value) for value in shared]
         return [call(*own, *common) for own in zip(self._inputs(), *parts, strict=True)]
 
     def _inputs(self) -> list[Any]:
         return self.blocks
-
-    def _compute(self, results: Any) -> list[Any]:
-        return compute(results)
-
-    def _keep(self, results: Any) -> "DaskBlocks":
-        return DaskBlocks(_persist(results))
-
-    def _add_up(self, results: Any) -> Any:
-        return compute([_merge_in_tree(add, results)])[0]
 
 
 class DaskRows(DaskBlocks, Rows):
@@ -73,20 +78,7 @@ class DaskRows(DaskBlocks, Rows):
 
     A block is an ndarray or a CSR matrix of floats. The projection, (n_features, d), is applied
     inside the tasks that need it, so that any number of projections of the same blocks take no
-    memory.
-
-    Parameters
-    ----------
-    blocks : sequence of lazy Dask objects
-        The rows, in their order.
-    sizes : array of int
-        Rows of each block.
-    n_features : int
-        Columns of a block.
-    dtype : dtype
-        Of the blocks.
-    W : ndarray, optional
-        The projection.
+    memory. `blocks` are lazy Dask objects, of `sizes` rows and `n_features` columns each.
     """
 
     place = HOST
@@ -132,7 +124,6 @@ class DaskRows(DaskBlocks, Rows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return int(self.sizes.sum()), self.n_features if self.W is None else self.W.shape[1]
 
     def __matmul__(self, W: Any) -> "DaskRows":
@@ -140,7 +131,6 @@ class DaskRows(DaskBlocks, Rows):
         return DaskRows(self.blocks, self.sizes, self.n_features, self.dtype, W)
 
     def persist(self) -> "DaskRows":
-        """Return the same rows, kept in the workers' memory."""
         return DaskRows(_persist(self.blocks), self.sizes, self.n_features, self.dtype, self.W)
 
     def projected(self) -> "DaskRows":
@@ -153,28 +143,20 @@ class DaskRows(DaskBlocks, Rows):
         return DaskBlocks(self.blocks)._call(matmul, (), [self.W])
 
     def array(self, values: Any) -> Any:
-        """Return an array in the dtype of the rows, on the host."""
         return np.asarray(values, dtype=self.dtype)
 
     def split(self, values: Any) -> list[Any]:
-        """Place an array with one entry or row per sample beside the blocks; None: nothing."""
         if values is None:
             return [None] * len(self.blocks)
         return _persist([constant(values[a:b]) for a, b in pairwise(self.starts)])
 
     def apply(
-        self,
-        function: Callable,
-        shared: Sequence[Any] = (),
-        n_columns: int | None = None,
-        dtype: Any = np.float64,
+        self, function: Callable, shared: Any = (), n_columns: Any = None, dtype: Any = np.float64
     ) -> "DaskRows":
-        """Return the rows that a function makes of each block, lazily."""
         n_columns = self.shape[1] if n_columns is None else n_columns
         return DaskRows(self._call(function, (), shared), self.sizes, n_columns, dtype)
 
     def batches(self, width: int) -> "DaskRows":
-        """Return the rows in the blocks that they have."""
         return self
 
     def filled(self) -> "DaskRows":
@@ -191,7 +173,6 @@ class DaskRows(DaskBlocks, Rows):
         return DaskRows(blocks, np.diff(cuts), self.shape[1], self.dtype).filled()
 
     def gather(self) -> Any:
-        """Return all rows in memory."""
         return stack(compute(self._inputs()))
 
     def stacked(self) -> Any:

@@ -7,11 +7,10 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn import config_context
 
 from labelkin._utils.optional import import_optional
-from labelkin.rows._place import is_device_array, to_numpy
+from labelkin.rows._arrays import as_dense, is_device_array, to_numpy
 
 
 def convert_arrays(thing: Any, converter: Callable[[Any], Any]) -> Any:
@@ -77,13 +76,6 @@ def move_to_device(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
     """
     if device == "cpu":
         return X, Y
-    move = _mover(device)
-    dense = [a.toarray() if sparse.issparse(a) else a for a in (X, Y)]
-    return tuple(None if a is None else move(np.ascontiguousarray(a)) for a in dense)  # type: ignore[return-value]
-
-
-def _mover(device: str) -> Callable[[Any], Any]:
-    """Return the function that moves a NumPy array to a device."""
     kind, _, number = device.partition(":")
     if kind != "cuda" or (number and not number.isdigit()):
         raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:N', got {device!r}.")
@@ -91,11 +83,11 @@ def _mover(device: str) -> Callable[[Any], Any]:
     torch, cupy = _import_or_none("torch"), _import_or_none("cupy")
     if torch is not None:
         n_devices = torch.cuda.device_count()
+    elif cupy is None:
+        raise ValueError(
+            f"device={device!r} needs torch or CuPy: install one of them with CUDA support."
+        )
     else:
-        if cupy is None:
-            raise ValueError(
-                f"device={device!r} needs torch or CuPy: install one of them with CUDA support."
-            )
         try:
             n_devices = cupy.cuda.runtime.getDeviceCount()
         except cupy.cuda.runtime.CUDARuntimeError:
@@ -105,14 +97,12 @@ def _mover(device: str) -> Callable[[Any], Any]:
             f"device={device!r} does not exist: {'torch' if torch else 'CuPy'} finds "
             f"{n_devices or 'no'} CUDA device{'s' * (n_devices != 1)}."
         )
+    dense = [a if a is None else np.ascontiguousarray(as_dense(a)) for a in (X, Y)]
     if torch is not None:
-        return lambda a: torch.asarray(a, device=f"cuda:{index}", copy=True)
-
-    def by_cupy(a: Any) -> Any:
-        with cupy.cuda.Device(index):
-            return cupy.asarray(a)
-
-    return by_cupy
+        where = {"device": f"cuda:{index}", "copy": True}
+        return tuple(a if a is None else torch.asarray(a, **where) for a in dense)  # type: ignore[return-value]
+    with cupy.cuda.Device(index):
+        return tuple(a if a is None else cupy.asarray(a) for a in dense)  # type: ignore[return-value]
 
 
 def _import_or_none(module: str) -> Any:

@@ -1,8 +1,9 @@
-"""Rows: the protocol, and the rows in memory."""
+"""Rows: the protocol, and the rows in memory. Labels, with the weights of the samples."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -10,8 +11,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin.rows._matrix import Array, ColumnMoments, Matrix, count_stored, stack
-from labelkin.rows._place import Place, concatenate, is_device_array, match, take
+from labelkin.rows._arrays import (
+    Array,
+    ColumnMoments,
+    Matrix,
+    Place,
+    concatenate,
+    count_stored,
+    is_device_array,
+    match,
+    stack,
+    take,
+)
 
 # Numbers of an array that is computed for some rows at a time: 8 MB in double precision. Larger
 # arrays take fresh memory from the system each time, which takes a third longer.
@@ -21,13 +32,9 @@ _BATCH_VALUES = 2**20
 class Blocks:
     """One object per block of rows, in memory.
 
-    The functions get the object of a block, its entry in each of the `parts`, and what all blocks
-    share. In memory they are called at once; on Dask each call is a task.
-
-    Parameters
-    ----------
-    blocks : sequence of objects
-        In the order of the rows.
+    The functions get the object of a block, its entry in each of the `parts` (sequences of one
+    entry per block), and what all blocks share. In memory they are called at once; on Dask each
+    call is a task.
     """
 
     lazy: ClassVar[bool] = False
@@ -36,36 +43,17 @@ class Blocks:
     def __init__(self, blocks: Sequence[Any]) -> None:
         self.blocks = list(blocks)
 
-    def collect(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
-    ) -> list[Any]:
+    def collect(self, function: Callable, parts: Any = (), shared: Any = ()) -> list[Any]:
         """Return the results for each block, in memory."""
-        return self._compute(self._call(function, parts, shared))
+        return [function(*own, *shared) for own in zip(self.blocks, *parts, strict=True)]
 
-    def map(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
-    ) -> "Blocks":
+    def map(self, function: Callable, parts: Any = (), shared: Any = ()) -> "Blocks":
         """Do the same; the results stay where they are computed."""
-        return self._keep(self._call(function, parts, shared))
+        return Blocks(self.collect(function, parts, shared))
 
-    def total(
-        self, function: Callable, parts: Sequence[Sequence] = (), shared: Sequence[Any] = ()
-    ) -> Any:
+    def total(self, function: Callable, parts: Any = (), shared: Any = ()) -> Any:
         """Return the sum of the results over the blocks, in memory; of tuples, by entry."""
-        return self._add_up(self._call(function, parts, shared))
-
-    def _call(
-        self, function: Callable, parts: Sequence[Sequence], shared: Sequence[Any]
-    ) -> Iterable[Any]:
-        return (function(*own, *shared) for own in zip(self.blocks, *parts, strict=True))
-
-    def _compute(self, results: Iterable[Any]) -> list[Any]:
-        return list(results)
-
-    def _keep(self, results: Iterable[Any]) -> "Blocks":
-        return Blocks(list(results))
-
-    def _add_up(self, results: Iterable[Any]) -> Any:
+        results = (function(*own, *shared) for own in zip(self.blocks, *parts, strict=True))
         return reduce(lambda a, b: add([a, b]), results)
 
 
@@ -116,11 +104,7 @@ class Rows(Blocks, ABC):
 
     @abstractmethod
     def apply(
-        self,
-        function: Callable,
-        shared: Sequence[Any] = (),
-        n_columns: int | None = None,
-        dtype: Any = np.float64,
+        self, function: Callable, shared: Any = (), n_columns: Any = None, dtype: Any = np.float64
     ) -> "Rows":
         """Return the rows that a function makes of each block.
 
@@ -135,21 +119,13 @@ class Rows(Blocks, ABC):
         """Return the rows, computed once and kept."""
         return self
 
-    def to_compute_at(self, place: Place) -> "Rows":
-        """Return the rows with another place in which they are to be computed."""
-        return self
-
-    def placed(self, dtype: str | None = None) -> "Rows":
-        """Return the rows where they are to be computed, dense on a device, in a dtype."""
+    def placed(self) -> "Rows":
+        """Return the rows where they are to be computed, dense on a device."""
         return self
 
     def dot(self, W: Array) -> Array:
         """Return X W in memory, or on the device."""
         return concatenate(self.collect(_dot, shared=[W]))
-
-    def cross(self, E: Array) -> Array:
-        """Return Xᵀ E for an array of one row per sample."""
-        return self.total(_cross, [self.split(E)])
 
     def n_stored(self) -> int:
         """Return how many values are not zero."""
@@ -171,12 +147,7 @@ class Rows(Blocks, ABC):
 class MemoryRows(Rows):
     """Rows in memory, most often in one block: a NumPy array, a CSR matrix or a device array.
 
-    Parameters
-    ----------
-    blocks : list of matrices
-        The rows, in their order.
-    place : Place, optional
-        Where they are to be computed; None: where they lie.
+    `place` is where they are to be computed; None: where they lie.
     """
 
     def __init__(self, blocks: Sequence[Matrix], place: Place | None = None) -> None:
@@ -188,24 +159,19 @@ class MemoryRows(Rows):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
         return int(self.sizes.sum()), self.blocks[0].shape[1]
 
     def array(self, values: Array) -> Array:
-        """Return an ndarray in the dtype of the rows, and where they are."""
         return match(values, self.blocks[0])
 
     def gather(self) -> Matrix:
-        """Return all rows as one matrix."""
         return stack(self.blocks)
 
     def take(self, indices: Array) -> "MemoryRows":
-        """Return some rows, given by their numbers in any order."""
         X = self.gather()
         return MemoryRows([X[indices] if self.in_threads else take(X, indices)], self.place)
 
     def split(self, values: Array | None) -> Sequence[Any]:
-        """Cut an array with one entry or row per sample into the parts of the blocks."""
         if values is None:
             return [None] * len(self.blocks)
         if values.shape[0] != len(self):
@@ -213,27 +179,91 @@ class MemoryRows(Rows):
         return [values[a:b] for a, b in pairwise(self.starts)] if len(self.sizes) > 1 else [values]
 
     def apply(
-        self,
-        function: Callable,
-        shared: Sequence[Any] = (),
-        n_columns: int | None = None,
-        dtype: Any = None,
+        self, function: Callable, shared: Any = (), n_columns: Any = None, dtype: Any = None
     ) -> Rows:
-        """Return the rows that a function makes of each block; `n_columns` has no effect."""
-        return MemoryRows(self.collect(function, shared=shared))
+        return MemoryRows(self.collect(function, shared=shared), self.place)
 
     def batches(self, width: int) -> "MemoryRows":
-        """Return the rows in blocks for which arrays of `width` columns take 8 MB."""
         X, size = self.gather(), max(1, _BATCH_VALUES // max(1, width))
         return MemoryRows([X[batch, :] for batch in gen_batches(len(self), size)], self.place)
 
-    def to_compute_at(self, place: Place) -> "MemoryRows":
-        """Return the rows with another place in which they are to be computed."""
-        return MemoryRows(self.blocks, place)
+    def placed(self) -> "MemoryRows":
+        return MemoryRows([self.place.put(self.gather())])
 
-    def placed(self, dtype: str | None = None) -> "MemoryRows":
-        """Return the rows where they are to be computed, dense on a device, in a dtype."""
-        return MemoryRows([self.place.put(self.gather(), dtype)])
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of n samples, and their weights, on the host.
+
+    Parameters
+    ----------
+    Y : ndarray or sparse array of shape (n, q)
+        0 and 1.
+    weight : ndarray of shape (n,), optional
+        Weights of the samples; None: all are 1.
+    """
+
+    Y: Matrix
+    weight: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and labels."""
+        return self.Y.shape
+
+    def __len__(self) -> int:
+        return self.Y.shape[0]
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights of the samples, ones where none were given."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(len(self) if self.weight is None else self.weight.sum())
+
+    @cached_property
+    def positives(self) -> Array:
+        """Weight of the samples that have each label, (q,)."""
+        if sparse.issparse(self.Y):
+            return self.weights @ self.Y
+        # Without the copy in double precision that a product makes.
+        return np.einsum("i,ij", self.weights, self.Y)
+
+    @property
+    def means(self) -> Array:
+        """Share of the samples that have each label, by weight, (q,)."""
+        return self.positives / self.total
+
+    @property
+    def varies(self) -> Array:
+        """Whether some samples have a label and some do not, (q,)."""
+        return (self.positives > 0) & (self.positives < self.total)
+
+    def take(self, rows: Array) -> "Labels":
+        """Return some of the samples."""
+        return Labels(self.Y[rows], None if self.weight is None else self.weight[rows])
+
+    def columns(self, labels: Array) -> Array:
+        """Return some of the labels as a dense C-ordered ndarray."""
+        if sparse.issparse(self.Y):
+            return self._by_column[:, labels].toarray(order="C")
+        return np.take(self.Y, labels, axis=1)
+
+    def dense(self) -> "Labels":
+        """Return the same with a dense matrix."""
+        return replace(self, Y=self.Y.toarray()) if sparse.issparse(self.Y) else self
+
+    @cached_property
+    def _by_column(self) -> Matrix:
+        return self.Y.tocsc()
+
+
+def as_labels(Y: Any, weight: Array | None = None) -> Labels:
+    """Return a label matrix and weights as labels; labels as they are."""
+    return Y if isinstance(Y, Labels) else Labels(Y, weight)
 
 
 # Functions of a block.
@@ -241,7 +271,3 @@ class MemoryRows(Rows):
 
 def _dot(X: Matrix, W: Array) -> Array:
     return X @ W
-
-
-def _cross(X: Matrix, E: Array) -> Array:
-    return X.T @ E

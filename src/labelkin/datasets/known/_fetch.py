@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from labelkin._utils.equal_rows import first_of_equals
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
@@ -19,6 +18,7 @@ from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
 from labelkin.datasets.formats._raw_table import bunch_of_table
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
+from labelkin.rows import first_of_equals
 
 _PARTS = ("train", "test")
 

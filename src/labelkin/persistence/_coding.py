@@ -1,0 +1,281 @@
+"""A fitted model as JSON and one block of numbers, and back.
+
+None, booleans, numbers, strings and lists stand for themselves. Everything else is a JSON object
+with one key, which is one of `_TAGS`. The numbers of all arrays follow each other in the block, in
+the order in which the JSON mentions them, so that no array can be read twice or beyond its end.
+An object, array or tree that occurs again is the number of its first occurrence, counted from 0:
+there are no cycles.
+"""
+
+import math
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.tree._tree import NODE_DTYPE, Tree
+
+from labelkin._utils.untrusted import array_of, check_compressed
+from labelkin.persistence._types import (
+    VALUES,
+    check_nodes,
+    check_object,
+    check_vector,
+    names_by_path,
+    object_path,
+    public_name,
+)
+
+_PLAIN = frozenset({type(None), bool, int, float, str})
+_SPARSE = {
+    kind.__name__: kind
+    for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
+}
+# What can be shared by several parts of a model.
+_SHARED = frozenset({"array", "tree", "random_state", "object", *_SPARSE})
+# A small file could make a model of 2^60 parts by mentioning each part twice in the next.
+_MAX_PARTS = 10**7
+_MT19937_WORDS = 624
+
+
+class Encoder:
+    """Encodes one model; `unknown` are the names of types that would not be loaded."""
+
+    def __init__(self, trusted: Iterable[str] = ()) -> None:
+        self.unknown: set[str] = set()
+        self._trusted, self._names = set(trusted), names_by_path()
+        self.blocks: list[bytes] = []
+        self._shared: list[Any] = []  # held, so that no id is used twice
+        self._numbers: dict[int, int] = {}
+
+    def encode(self, value: Any) -> Any:
+        """Return a value as JSON."""
+        if type(value) in _PLAIN:
+            return value
+        if type(value) is list:
+            return [self.encode(item) for item in value]
+        if id(value) in self._numbers:
+            return {"again": self._numbers[id(value)]}
+        tag, content = self._encode(value, type(value))
+        if tag in _SHARED:
+            self._numbers[id(value)] = len(self._shared)
+            self._shared.append(value)
+        return {tag: content}
+
+    def _encode(self, value: Any, kind: Any) -> tuple[str, Any]:
+        """Return tag and content."""
+        if kind is dict:
+            return "dict", [self.encode([*value]), self.encode([*value.values()])]
+        if kind is tuple:
+            return "tuple", self.encode([*value])
+        if kind is set:  # sorted, so that equal models give equal files
+            return "set", self.encode(sorted(value, key=repr))
+        if kind is slice:
+            return "slice", self.encode([value.start, value.stop, value.step])
+        if isinstance(value, np.generic):
+            return "scalar", [value.dtype.str, value.item()]
+        if isinstance(value, np.dtype):
+            return "dtype", value.str
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            return "objects", [list(value.shape), self.encode(value.ravel().tolist())]
+        if isinstance(value, np.ndarray):
+            return "array", self._encode_array(value)
+        if kind.__name__ in _SPARSE and sparse.issparse(value):
+            parts = value.data, value.indices, value.indptr
+            return kind.__name__, [list(map(int, value.shape)), *map(self.encode, parts)]
+        if kind is np.random.RandomState:
+            state: Any = value.get_state(legacy=False)
+            words = state["state"]["key"], int(state["state"]["pos"])
+            return "random_state", self.encode([*words, state["has_gauss"], state["gauss"]])
+        if kind is Tree:
+            state = value.__getstate__()
+            return "tree", self.encode(
+                [int(value.n_features), value.n_classes, state["nodes"], state["values"]]
+            )
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+            return "name", self._name(value)
+        state = value.__getstate__() or {}
+        if not isinstance(state, dict):
+            raise ValueError(f"{kind.__name__} has a state that is not a dictionary")
+        state = {key: self.encode(part) for key, part in state.items() if key != "_sklearn_version"}
+        return "object", [self._name(kind), state]
+
+    def _encode_array(self, array: np.ndarray) -> list[Any]:
+        spec: Any = array.dtype.str
+        if array.dtype.names is not None:  # without the gaps between fields
+            spec = [(name, array.dtype[name].str) for name in array.dtype.names]
+            array = array.astype(np.dtype(spec))
+        order: Any = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        self.blocks.append(array.tobytes(order))
+        return [spec, list(array.shape), order]
+
+    def _name(self, kind: Any) -> str:
+        path = f"{kind.__module__}.{kind.__qualname__}"
+        name = self._names.get(path) or public_name(path)
+        if name is None and path not in self._trusted:
+            self.unknown.add(path)
+        return name or path
+
+
+class Decoder:
+    """Builds one model, part by part; each part is checked as soon as it is complete.
+
+    Nothing is imported or called that `labelkin.persistence._types` or `trusted` does not name.
+    """
+
+    def __init__(self, block: bytes, trusted: Iterable[str] = (), max_depth: int = 100) -> None:
+        self._trusted, self._max_depth = set(trusted), max_depth
+        self._block, self._at = memoryview(block), 0
+        self._n_parts = 0
+        self._shared: list[tuple[Any, int]] = []  # with the number of parts
+
+    def decode_all(self, value: Any) -> Any:
+        """Return the model; the whole block must be used."""
+        model = self.decode(value)
+        if self._at != len(self._block):
+            raise ValueError("the block of numbers is longer than the arrays")
+        return model
+
+    def decode(self, value: Any, depth: int = 0) -> Any:
+        """Return what a value of JSON stands for."""
+        if depth > self._max_depth:
+            raise ValueError(
+                f"it is nested more than {self._max_depth} deep; if you trust it, raise max_depth="
+            )
+        self._count(1)
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, list):
+            return [self.decode(item, depth + 1) for item in value]
+        ((tag, content),) = value.items()
+        if tag == "again":
+            found, size = self._shared[_index(content)]
+            self._count(size)
+            return found
+        before = self._n_parts
+        found = _TAGS[tag](self, content, depth + 1)
+        if tag in _SHARED:
+            self._shared.append((found, self._n_parts - before))
+        return found
+
+    def _count(self, number: int) -> None:
+        self._n_parts += number
+        if self._n_parts > _MAX_PARTS:
+            raise ValueError(f"it has more than {_MAX_PARTS:,} parts")
+
+    def _items(self, content: Any, depth: int) -> list[Any]:
+        if not isinstance(content, list):
+            raise ValueError("a part of the model is not a list")
+        return self.decode(content, depth)
+
+    def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
+        keys, values = self._items(content, depth)
+        return dict(zip(keys, values, strict=True))
+
+    def _slice(self, content: Any, depth: int) -> slice:
+        start, stop, step = content
+        if not all(bound is None or type(bound) is int for bound in content):
+            raise ValueError("a slice is not one of whole numbers")
+        return slice(start, stop, step)
+
+    def _scalar(self, content: Any, depth: int) -> Any:
+        spec, value = content
+        if type(value) not in _PLAIN:
+            raise ValueError("a number is not a plain one")
+        return _dtype(spec).type(value)
+
+    def _objects(self, content: Any, depth: int) -> np.ndarray:
+        shape, items = content
+        found = np.empty(len(items), dtype=object)
+        found[:] = self._items(items, depth)
+        return found.reshape([_index(length) for length in shape])
+
+    def _array(self, content: Any, depth: int) -> np.ndarray:
+        spec, shape, order = content
+        dtype, shape = _dtype(spec), [_index(length) for length in shape]
+        start, self._at = self._at, self._at + math.prod(shape) * dtype.itemsize
+        if order not in ("C", "F"):
+            raise ValueError("an array has an unknown order")
+        return array_of(self._block[start : self._at], dtype, shape, order)
+
+    def _sparse(self, content: Any, depth: int, kind: Any) -> Any:
+        shape, *parts = content
+        data, indices, indptr = (self.decode(part, depth) for part in parts)
+        check_compressed(data, indices, indptr, shape, kind.__name__[:3])
+        return kind((data, indices, indptr), shape=tuple(shape))
+
+    def _random_state(self, content: Any, depth: int) -> np.random.RandomState:
+        words, position, has_gauss, gauss = self._items(content, depth)
+        check_vector(words, "u", _MT19937_WORDS)
+        if _index(position) > _MT19937_WORDS:  # NumPy follows it without a check
+            raise ValueError("a random state has an invalid position")
+        found = np.random.RandomState(0)  # a seed of its own, which is faster than the system's
+        found.set_state(("MT19937", words, position, int(has_gauss), float(gauss)))
+        return found
+
+    def _tree(self, content: Any, depth: int) -> Tree:
+        width, n_classes, nodes, values = self._items(content, depth)
+        n_nodes, max_depth = check_nodes(nodes, n_classes, values, _index(width))
+        tree = Tree(width, n_classes.astype(np.intp), len(n_classes))
+        nodes = np.ascontiguousarray(nodes.astype(NODE_DTYPE))
+        values = np.ascontiguousarray(values)
+        state = {"max_depth": max_depth, "node_count": n_nodes, "nodes": nodes, "values": values}
+        tree.__setstate__(state)
+        return tree
+
+    def _value(self, name: Any, depth: int) -> Any:
+        return self._find(name, VALUES.get(name))
+
+    def _object(self, content: Any, depth: int) -> Any:
+        name, state = content
+        kind = self._find(name, object_path(name))
+        found = kind.__new__(kind)
+        found.__dict__.update({key: self.decode(part, depth) for key, part in state.items()})
+        if name not in self._trusted:
+            check_object(found, name)
+        return found
+
+    def _find(self, name: str, path: str | None) -> Any:
+        if path is None and name not in self._trusted:
+            raise UnknownTypeError(name)
+        module, _, attribute = (path or name).rpartition(".")
+        return getattr(import_module(module), attribute)
+
+
+class UnknownTypeError(ValueError):
+    """A file names a type that is not on the list; the message is the name."""
+
+
+def _index(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("a number of the model is not a size or a place")
+    return value
+
+
+def _dtype(spec: Any) -> np.dtype:
+    """Return a dtype of plain values, or a record of such."""
+    dtype = np.dtype(spec if isinstance(spec, str) else [(name, form) for name, form in spec])
+    parts = [dtype] if isinstance(spec, str) else [dtype[name] for name in dtype.names or ()]
+    if any(part.kind not in "biufUS" for part in parts):
+        raise ValueError(f"{dtype} is not a type of numbers or strings")
+    return dtype
+
+
+_TAGS: dict[str, Any] = {
+    "array": Decoder._array,
+    "dict": Decoder._dict,
+    "dtype": lambda _, spec, depth: _dtype(spec),
+    "name": Decoder._value,
+    "object": Decoder._object,
+    "objects": Decoder._objects,
+    "random_state": Decoder._random_state,
+    "scalar": Decoder._scalar,
+    "set": lambda decoder, content, depth: set(decoder._items(content, depth)),
+    "slice": Decoder._slice,
+    "tree": Decoder._tree,
+    "tuple": lambda decoder, content, depth: tuple(decoder._items(content, depth)),
+} | {
+    name: lambda decoder, content, depth, kind=kind: decoder._sparse(content, depth, kind)
+    for name, kind in _SPARSE.items()
+}

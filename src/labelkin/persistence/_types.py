@@ -1,0 +1,321 @@
+"""The types that a model file may contain, and the invariants that compiled code relies on.
+
+NumPy checks every index and SciPy every shape that it is given. These do not:
+
+- SciPy's and scikit-learn's sparse matrices follow ``indptr`` and ``indices``: checked wherever one
+  is built (`labelkin._utils.untrusted.check_compressed`). Of the transformers that make sparse
+  matrices from fitted state, `OneHotEncoder` and `TfidfVectorizer` must have as many columns as
+  they claim.
+- Decision trees, ours and scikit-learn's, follow the children and features of their nodes, and
+  `decision_path` reserves memory by the depth.
+- NumPy's `RandomState` follows its position.
+- Neighbours that are found become the indices of a sparse matrix.
+
+`OBJECTS` lists each type with the check of its objects. A type whose invariants are not known here
+is not listed, and a file cannot contain it. Names in a file are stable: when a class is moved or
+renamed, its path changes in this table and its name stays, so that old files can still be read.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+
+import labelkin
+from labelkin._utils.untrusted import check_json
+
+
+def check_object(part: Any, name: str) -> None:
+    """Raise ValueError for an object that could not have been saved; its parts were checked.
+
+    A number of jobs becomes at most that of the cores, since joblib starts as many processes.
+    """
+    kind: Any = type(part)
+    state = vars(part)
+    for attribute in state:
+        _check_attribute(kind, attribute)
+    n_jobs = state.get("n_jobs")
+    if n_jobs is not None:
+        if not isinstance(n_jobs, (int, np.integer)):
+            raise ValueError(f"{kind.__name__} has an invalid n_jobs")
+        state["n_jobs"] = min(n_jobs, cpu_count())
+    _, check = OBJECTS.get(name, ("", _check_estimator))
+    check(part)
+
+
+@cache
+def _check_attribute(kind: type, name: str) -> None:
+    """Refuse a name in the state of an object that hides a method or a property of its class."""
+    if name.startswith("__"):
+        raise ValueError(f"{kind.__name__} has a state named {name}")
+    found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, property) and found.fset is not None:
+        return  # it keeps its value in the state, which cannot hide it
+    if callable(found) or hasattr(found, "__get__"):
+        raise ValueError(f"{kind.__name__} has a state that hides its {name}")
+
+
+# ----------------------------------------------------------------------------------- checks
+
+
+def check_vector(values: Any, kinds: str, length: int | None = None) -> None:
+    """Raise ValueError unless values are an array of one dimension with a dtype of some kinds."""
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind not in kinds:
+        raise ValueError("an array of the model is not a vector of the expected type")
+    if length is not None and len(values) != length:
+        raise ValueError(f"an array of the model has {len(values)} entries, not {length}")
+
+
+def check_nodes(nodes: Any, n_classes: Any, values: Any, width: int) -> tuple[int, int]:
+    """Check the state of a tree of scikit-learn; return the number of its nodes and its depth."""
+    check_vector(nodes, "V")
+    check_vector(n_classes, "iu")
+    depth = _check_links(nodes["feature"], nodes["left_child"], nodes["right_child"], width)
+    if len(n_classes) == 0 or n_classes.min() < 1:
+        raise ValueError("a decision tree has no classes")
+    shape = len(nodes), len(n_classes), int(n_classes.max())
+    if not isinstance(values, np.ndarray) or (values.shape, values.dtype.kind) != (shape, "f"):
+        raise ValueError("a decision tree has invalid values")
+    return len(nodes), depth
+
+
+def _check_links(feature: Any, left: Any, right: Any, width: int) -> int:
+    """Check that the nodes are a tree which tests columns of rows of a width; return its depth.
+
+    Every node but the root, the first one, is the child of one node before it, so that every walk
+    ends.
+    """
+    for array in (feature, left, right):
+        check_vector(array, "iu", len(left))
+    inner = np.flatnonzero(left != -1)
+    children = np.concatenate([left[inner], right[inner]])
+    valid = (
+        np.array_equal(np.sort(children), np.arange(1, len(left)))
+        and bool((children > np.tile(inner, 2)).all())
+        and bool(((feature[inner] >= 0) & (feature[inner] < width)).all())
+    )
+    if not valid or len(left) == 0:
+        raise ValueError("a decision tree has invalid nodes")
+    depth, level = 0, np.zeros(1, dtype=np.intp)
+    while len(level := level[left[level] != -1]):
+        depth, level = depth + 1, np.concatenate([left[level], right[level]])
+    return depth
+
+
+def _check_c45(tree: Any) -> None:
+    """Check one of our trees; rows of another width are refused when they come."""
+    n_nodes = len(tree.children_left)
+    width = np.iinfo(np.int32).max
+    _check_links(tree.feature, tree.children_left, tree.children_right, width)
+    check_vector(tree.threshold, "f", n_nodes)
+    _check_equal(tree, (np.ndim(tree.value), len(tree.value)), (2, n_nodes))
+
+
+def _check_tree_estimator(estimator: Any) -> None:
+    """Check that rows of the estimator's width are what its tree was grown on."""
+    if "tree_" in vars(estimator):
+        _check_equal(estimator, type(estimator.tree_).__name__, "Tree")
+        _check_equal(estimator, _width(estimator), estimator.tree_.n_features)
+
+
+def _check_forest(forest: Any) -> None:
+    """Check that all trees are of the forest's width: it hands its rows to them unchecked."""
+    for tree in vars(forest).get("estimators_", ()):
+        if not type(tree).__module__.startswith("sklearn.tree.") or "tree_" not in vars(tree):
+            raise ValueError(f"{type(forest).__name__} holds a {type(tree).__name__}")
+        _check_equal(forest, _width(forest), _width(tree))
+
+
+def _check_words(vectorizer: Any) -> None:
+    """Check that words have the numbers of columns: they become indices of a sparse matrix."""
+    if vectorizer.input != "content":
+        raise ValueError("a text vectoriser is set to read files")
+    words = vars(vectorizer).get("vocabulary_", {})
+    _check_equal(vectorizer, sorted(words.values(), key=int), list(range(len(words))))
+
+
+def _check_categories(encoder: Any) -> None:
+    """Check that codes are columns: they become indices of a sparse matrix.
+
+    Codes of numbers are found by bisection, so that numbers must be sorted; those of strings are
+    found in a dictionary.
+    """
+    if "categories_" not in vars(encoder):
+        return
+    merges = getattr(encoder, "_infrequent_enabled", False) or encoder.drop_idx_ is not None
+    if merges or hasattr(encoder, "_default_to_infrequent_mappings"):
+        raise ValueError("an encoder of categories merges or drops some")
+    for values in encoder.categories_:
+        check_vector(values, "OUSbiuf")
+        known = values[:-1] if values.dtype.kind == "f" and np.isnan(values[-1:]).any() else values
+        if values.dtype.kind in "biuf" and not (known[1:] > known[:-1]).all():
+            raise ValueError("the categories of an encoder are not sorted")
+    sizes = [len(values) for values in encoder.categories_]
+    _check_equal(encoder, sizes, list(getattr(encoder, "_n_features_outs", sizes)))
+    _check_equal(encoder, len(sizes), _width(encoder))
+
+
+def _check_counts(counts: Any) -> None:
+    """Check that there are labels of every row that a search can find."""
+    search, n_rows = counts.search, counts.Y.shape[0]
+    check_vector(search.squared_norms, "f", n_rows)
+    _check_equal(counts, search.X.shape[0], n_rows)
+    if not 0 <= search.n_neighbors <= n_rows:
+        raise ValueError("a neighbour search has more neighbours than rows")
+
+
+# What the state of a table's schema and of its labels may hold, tuples as lists.
+_SCHEMA = {
+    "columns": (None, {str: {"number", "category", "text", "date", "day_first_date", "raw"}}),
+    "names": (None, [str]),
+    "n_features": int,
+    "missing": {"impute", "refuse"},
+    "scale": {"auto", "none", "robust", "standard", "minmax"},
+    "max_words": int,
+    "gaps": bool,
+    "ignored": [str],
+    "decimal": {".", ","},
+}
+_LABELS = {"names": [str], "column": (None, str), "separator": str}
+
+
+def _check_schema(schema: Any) -> None:
+    _check_state(schema, _SCHEMA)
+
+
+def _check_label_columns(labels: Any) -> None:
+    _check_state(labels, _LABELS)
+    check_label_names(labels.names)
+
+
+def _check_state(part: Any, form: dict[str, Any]) -> None:
+    """Check the types of an object's attributes."""
+    state = vars(part).items()
+    check_json({name: list(x) if isinstance(x, tuple) else x for name, x in state}, form)
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Check one of our estimators: no label has the name of another."""
+    check_label_names(vars(estimator).get("label_names_", ()))
+
+
+def check_label_names(names: Any) -> None:
+    """Raise ValueError where two labels have the same name."""
+    if len({str(name) for name in names}) < len(names):
+        raise ValueError("two labels have the same name")
+
+
+def _width(estimator: Any) -> int:
+    width = vars(estimator).get("n_features_in_")
+    if not isinstance(width, (int, np.integer)) or isinstance(width, bool):
+        raise ValueError(f"{type(estimator).__name__} has no number of features")
+    return int(width)
+
+
+def _check_equal(part: Any, found: Any, expected: Any) -> None:
+    if found != expected:
+        raise ValueError(f"the parts of {type(part).__name__} do not fit together")
+
+
+def _none(part: Any) -> None:
+    """Check nothing: NumPy and SciPy check all that such an object gives to them."""
+
+
+# ------------------------------------------------------------------------------------ tables
+
+Check = Callable[[Any], None]
+
+OBJECTS: dict[str, tuple[str, Check]] = {
+    "calibration.SlopeCalibration": ("labelkin.calibration._curves.SlopeCalibration", _none),
+    "decisions.LabelDecision": ("labelkin.decisions._label_decision.LabelDecision", _none),
+    "ensemble.RowSpaceProjection": ("labelkin.ensemble._row_space.RowSpaceProjection", _none),
+    "kernel.DirectKernelRidge": ("labelkin.kernel._direct.DirectKernelRidge", _none),
+    "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
+    "kin.Combination": ("labelkin.kin._combination.Combination", _none),
+    "kin.LabelTreesLearner": ("labelkin.kin._learners.LabelTreesLearner", _none),
+    "kin.Limits": ("labelkin.kin._plan.Limits", _none),
+    "kin.LogisticLearner": ("labelkin.linear._learner.LogisticLearner", _none),
+    "kin.Member": ("labelkin.kin._learners.Member", _none),
+    "kin.PartLearner": ("labelkin.kin._learners.PartLearner", _none),
+    "kin.ProjectionLearner": ("labelkin.kin._learners.ProjectionLearner", _none),
+    "kin.Ranks": ("labelkin.kin._views.Ranks", _none),
+    "kin.Raw": ("labelkin.kin._views.Raw", _none),
+    "kin.Standard": ("labelkin.kin._views.Standard", _none),
+    "kin.Topics": ("labelkin.kin._views.Topics", _none),
+    "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
+    "kin.Words": ("labelkin.kin._views.Words", _none),
+    "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
+    "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
+    "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
+    "tabular.LabelColumns": ("labelkin.tabular._labels.LabelColumns", _check_label_columns),
+    "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _none),
+    "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),
+    "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
+    "transformation.LabelSetModel": ("labelkin.transformation._powerset.LabelSetModel", _none),
+    "transformation.LabelSetTree": ("labelkin.transformation._powerset.LabelSetTree", _none),
+    "tree.C45Tree": ("labelkin.tree._tree.C45Tree", _check_c45),
+} | {
+    "sklearn." + path.rpartition(".")[2]: ("sklearn." + path, check)
+    for path, check in (
+        ("compose._column_transformer.ColumnTransformer", _none),
+        ("dummy.DummyClassifier", _none),
+        ("ensemble._forest.ExtraTreesClassifier", _check_forest),
+        ("ensemble._forest.ExtraTreesRegressor", _check_forest),
+        ("ensemble._forest.RandomForestClassifier", _check_forest),
+        ("ensemble._forest.RandomForestRegressor", _check_forest),
+        ("feature_extraction.text.TfidfTransformer", _none),
+        ("feature_extraction.text.TfidfVectorizer", _check_words),
+        ("impute._base.SimpleImputer", _none),
+        ("linear_model._logistic.LogisticRegression", _none),
+        ("pipeline.Pipeline", _none),
+        ("preprocessing._data.MaxAbsScaler", _none),
+        ("preprocessing._data.MinMaxScaler", _none),
+        ("preprocessing._data.StandardScaler", _none),
+        ("preprocessing._encoders.OneHotEncoder", _check_categories),
+        ("preprocessing._function_transformer.FunctionTransformer", _none),
+        ("tree._classes.DecisionTreeClassifier", _check_tree_estimator),
+        ("tree._classes.DecisionTreeRegressor", _check_tree_estimator),
+        ("tree._classes.ExtraTreeClassifier", _check_tree_estimator),
+        ("tree._classes.ExtraTreeRegressor", _check_tree_estimator),
+    )
+}
+"""Name in a file → where the type is now, and the check of its objects.
+
+labelkin's public estimators are permitted besides, under the names by which they are imported.
+"""
+
+VALUES: dict[str, str] = {
+    "methods.to_dense": "labelkin.methods.to_dense",
+    **{f"builtins.{name}": f"builtins.{name}" for name in ("bool", "float", "int", "str")},
+    **{
+        f"numpy.{kind.__name__}": f"numpy.{kind.__name__}"
+        for kind in (np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8)
+    },
+}
+"""Types and functions that are values of parameters."""
+
+
+def object_path(name: str) -> str | None:
+    """Return where the type of an object is now, by its name in a file; None for other names."""
+    return OBJECTS[name][0] if name in OBJECTS else _public_path(name)
+
+
+def names_by_path() -> dict[str, str]:
+    """Return the names in a file of all types and values but public estimators."""
+    return {path: name for name, (path, _) in OBJECTS.items()} | {
+        path: name for name, path in VALUES.items()
+    }
+
+
+def public_name(path: str) -> str | None:
+    """Return the name of a public estimator; None for any other path."""
+    name = path.rpartition(".")[2]
+    return name if path == _public_path(name) else None
+
+
+def _public_path(name: str) -> str | None:
+    found = getattr(labelkin, name) if name in labelkin.__all__ else None
+    return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None
