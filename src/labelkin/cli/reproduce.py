@@ -213,7 +213,7 @@ def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
 
 def _check_revision(plan: "Plan", path: Path) -> None:
     """Refuse to compute new cells beside those of other code."""
-    from labelkin.experiments.run.environment import source_revision
+    from labelkin.experiments.run.runner import source_revision
 
     rows = _read_stored(path)
     if rows.keys() >= set(plan.cells()):

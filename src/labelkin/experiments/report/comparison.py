@@ -70,15 +70,6 @@ def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
     return known + [name for name in names if name not in known]
 
 
-def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
-    """Return methods in the paper's order, the reference after them, then all others."""
-    names = in_order(names, COMPARED)
-    paper = [name for name in names if column(name) in COLUMNS or name in COMPONENTS]
-    paper.sort(key=lambda name: COLUMNS.index(column(name)) if column(name) in COLUMNS else -1)
-    first = [name for name in paper if name != reference]
-    return in_order(names, first + [name for name in names if name == reference])
-
-
 # ------------------------------------------------------------------------- folds and runs
 
 
@@ -194,7 +185,7 @@ class Comparison:
         frame = plain[chosen]
         if reference not in set(frame["method"]):
             reference = None
-        methods = _methods_in_order(frame["method"], reference)
+        methods = in_order(frame["method"], COMPARED)
         return Comparison(frame, methods, in_order(frame["dataset"], PAPER_DATASETS), reference)
 
     def __bool__(self) -> bool:
