@@ -90,7 +90,7 @@ def _write_samples():
         "damaged.npz": b"PK\x03\x04nothing",
         "damaged.arff": b"@relation r\n@attribute x numeric\n@data\n1,2,3\n",
         "nolabels.arff": b"@relation r\n@attribute x numeric\n@attribute y {0,1}\n@data\n1,0\n",
-        "string.arff": b"@relation r\n@attribute x string\n@attribute y {0,1}\n@data\nw,0\n",
+        "nested.arff": b"@relation r\n@attribute x relational\n@attribute y {0,1}\n@data\nw,0\n",
         "multi.arff": b"@relation r\n@attribute x numeric\n@attribute y {p,q,r}\n@data\n1,p\n2,q\n",
         "damaged.svm": b"0 1:x\n",
         "noformat.dat": NUMBERS.encode(),
@@ -231,7 +231,7 @@ fit damaged.npz                                     # not a readable .npz file
 fit damaged.arff --labels x                         # damaged.arff, line 4
 fit nolabels.arff                                   # the label columns are unknown
 fit nolabels.arff --labels z                        # no column 'z'
-fit string.arff --labels y                          # of type string
+fit nested.arff --labels y                          # unknown attribute type
 fit multi.arff --labels x                           # label 'x' holds
 fit damaged.svm                                     # not a LibSVM row
 fit n.labelkin --labels a,b                            # the format is unknown

@@ -675,14 +675,14 @@ def test_another_device(here, monkeypatch):
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
     from labelkin import rows
-    from labelkin.tabular import _device
+    from labelkin.tabular import _pipeline
 
     def move(X, Y, device):
         assert device == "cuda"
         parts = (part.toarray() if hasattr(part, "toarray") else part for part in (X, Y))
         return tuple(None if part is None else strict.asarray(part) for part in parts)
 
-    for module in (rows, _device):
+    for module in (rows, _pipeline):
         monkeypatch.setattr(module, "move_to_device", move)
     cuda = ["--device", "cuda"]
     for name, where in (("here", []), ("there", cuda)):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 
-import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -202,40 +201,6 @@ def test_pickled_it_needs_no_cluster(client, tmp_path):
         "sys.exit('dask' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[2]], ids=by_name)
-def test_every_joblib_backend_gives_the_same(model, backend, request):
-    X, Y = make_data(300, 6, 4)
-    Q, _ = make_data(40, 6, 4, seed=1)
-    expected = type(model)(**model.get_params()).fit(X, Y)
-    client = request.getfixturevalue("client") if backend == "dask" else None
-    with joblib.parallel_config(backend, n_jobs=-1 if client else 2):
-        found = type(model)(**model.get_params()).fit(X, Y)
-        proba = found.predict_proba(Q)
-    assert_same_model(expected, found)
-    np.testing.assert_array_equal(proba, expected.predict_proba(Q))
-
-
-def test_members_really_go_to_the_backend(client):
-    """The worker that fits is another process, and progress is told here."""
-    seen = []
-    X, Y = make_data(80, 4, 3)
-    model = BaggingVPCPClassifier(Where(), n_estimators=3, random_state=0)
-    model._callback = lambda number, error: seen.append((number, os.getpid()))
-    with joblib.parallel_config("dask"):
-        model.fit(X, Y)
-    assert seen == [(i, os.getpid()) for i in (1, 2, 3)]
-    assert os.getpid() not in {member.pid for member in model.estimators_}
-
-
-class Where(MLkNNClassifier):
-    """ML-kNN that knows in which process it was fitted."""
-
-    def fit_loo_proba(self, X, Y):
-        self.pid = os.getpid()
-        return super().fit_loo_proba(X, Y)
 
 
 @pytest.mark.parametrize("sizes", [(13,), (1, 12), (1,) * 13, (6, 0, 7), (3, 4, 6)])

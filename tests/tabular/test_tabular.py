@@ -319,7 +319,7 @@ def test_labels_of_minus_one_and_one():
 
 def test_separators_in_doubt():
     data = table(t=["a|b,c", "b,d|a", "c"], x=[1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match=r"'\|' \(in 2 of 3 rows: 4 labels\) or ','"):
+    with pytest.raises(ValueError, match=r"'\|' \(in 2 of 3 rows\) or ','"):
         LabelColumns.find(data, label_column="t")
     assert LabelColumns.find(data, label_column="t", separator=",").names == (
         "a|b",
@@ -327,10 +327,6 @@ def test_separators_in_doubt():
         "c",
         "d|a",
     )
-    data = table(t=["a|b", "b", "c"], x=[1.0, 2.0, 3.0])
-    with pytest.warns(UserWarning, match=r"';' is in no row of t, but '\|' is in 1 of 3, and each"):
-        found = LabelColumns.find(data, label_column="t", separator=";")
-    assert found.names == ("a|b", "b", "c")
 
 
 def test_marks_are_labels():

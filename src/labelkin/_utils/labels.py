@@ -101,27 +101,19 @@ def check_labels(Y: Any, name: str) -> Any:
     return array.astype(np.int8)
 
 
-# Words that say that a label applies, in lower case.
-_YES = frozenset({"yes", "y", "true", "t", "on", "x", "1", "ja", "oui", "si", "sí", "present"})
-
-
 def _not_binary(values: Any, wrong: Any, name: str) -> str:
     """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
+    found, cure = str(wrong), "turn scores into labels with a threshold"
     if isinstance(wrong, str):
         words = sorted({str(value) for value in np.ravel(values)})
+        cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
         if len(words) <= 2:
-            yes = next((word for word in words if word.strip().lower() in _YES), words[-1])
-            found, cure = " and ".join(words), f"use ({name} == {yes!r}).astype(int)"
-        else:
-            found = str(wrong)
-            cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
+            found, yes = " and ".join(words), repr(words[-1])
+            cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
     elif wrong != wrong:
-        found = "nan"
         cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
-    else:
-        found, cure = str(wrong), "turn scores into labels with a threshold"
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
 
 

@@ -220,7 +220,7 @@ def _level(positives: Array, total: Any, log_odds: bool) -> Array:
 def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
     """Return the slope that all columns share, their intercepts free, from given intercepts."""
     slope, value = 0.0, np.inf
-    step, steps, reach = 0.0, np.zeros(S.shape[1]), _reach(S)
+    step, steps, reach = 0.0, np.zeros(S.shape[1]), np.abs(S).max(axis=0)
     for _ in range(_STEPS):
         losses, derivatives = _evaluate(S, T, weight, slope - step, intercept - steps)
         new = losses.sum() + _SHARED_PRECISION * (slope - step) ** 2 / 2
@@ -258,7 +258,7 @@ def _own_slopes(
     raise its loss halves the step; a column that has converged leaves the batch.
     """
     slope, intercept, value = slope.copy(), intercept.copy(), np.full(len(slope), np.inf)
-    columns, reach = np.arange(len(slope)), _reach(S)
+    columns, reach = np.arange(len(slope)), np.abs(S).max(axis=0)
     step, steps = np.zeros(len(slope)), np.zeros(len(slope))
     for _ in range(_STEPS):
         a, b = slope[columns] - step, intercept[columns] - steps
@@ -306,52 +306,39 @@ def _evaluate(
     """Return the negative log likelihood of each column, and its derivatives.
 
     These are the first ones by slope and intercept, then the second ones: by the slope, by both,
-    by the intercept. They are added up over blocks of rows that stay in the cache.
+    by the intercept. They are added up over blocks of rows that stay in the cache; one exponential
+    per entry serves all of them.
     """
     total = np.zeros((6, S.shape[1]))
     for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
-        weight = None if sample_weight is None else sample_weight[rows, None]
-        total += _evaluate_rows(S[rows], T[rows], weight, slope, intercept)
-    loss, g_slope, g_intercept, h_slope, h_cross, h_intercept = total
-    return loss, (g_slope, g_intercept, h_slope, h_cross, h_intercept + 1e-12)
-
-
-def _evaluate_rows(
-    S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
-) -> Array:
-    """Return loss and derivatives; one exponential per entry serves all of them."""
-    odds = slope * S
-    odds += intercept
-    size = np.abs(odds)
-    small = np.exp(-size)
-    sum_of_both = 1 + small
-    loss = np.log(sum_of_both)
-    size += odds
-    size *= 0.5  # the log odds, or 0 if they are negative
-    loss += size
-    loss -= T * odds
-    rarer = small
-    rarer /= sum_of_both  # probability of the less probable class
-    weight = rarer * (1 - rarer)
-    excess = np.copysign(0.5 - rarer, odds)
-    excess += 0.5  # P(label = 1)
-    excess -= T
-    if sample_weight is not None:
-        for array in (loss, excess, weight):
-            array *= sample_weight
-    weighted = weight * S
-    return np.stack(
-        [
+        s, t = S[rows], T[rows]
+        odds = slope * s
+        odds += intercept
+        size = np.abs(odds)
+        small = np.exp(-size)
+        sum_of_both = 1 + small
+        loss = np.log(sum_of_both)
+        size += odds
+        size *= 0.5  # the log odds, or 0 if they are negative
+        loss += size
+        loss -= t * odds
+        rarer = small
+        rarer /= sum_of_both  # probability of the less probable class
+        weight = rarer * (1 - rarer)
+        excess = np.copysign(0.5 - rarer, odds)
+        excess += 0.5  # P(label = 1)
+        excess -= t
+        if sample_weight is not None:
+            for array in (loss, excess, weight):
+                array *= sample_weight[rows, None]
+        weighted = weight * s
+        total += [
             loss.sum(axis=0),
-            np.einsum("ij,ij->j", excess, S),
+            np.einsum("ij,ij->j", excess, s),
             excess.sum(axis=0),
-            np.einsum("ij,ij->j", weighted, S),
+            np.einsum("ij,ij->j", weighted, s),
             weighted.sum(axis=0),
             weight.sum(axis=0),
         ]
-    )
-
-
-def _reach(S: Array) -> Array:
-    """Return the largest absolute value of each column."""
-    return np.abs(S).max(axis=0)
+    loss, g_slope, g_intercept, h_slope, h_cross, h_intercept = total
+    return loss, (g_slope, g_intercept, h_slope, h_cross, h_intercept + 1e-12)

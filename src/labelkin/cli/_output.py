@@ -6,17 +6,18 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from labelkin._utils.names import plural as plural
 
-if TYPE_CHECKING:
-    from rich.table import Table
+
+class Interrupted(Exception):
+    """The user interrupted a command that has a line of its own to print."""
 
 
 class Notes:
@@ -51,10 +52,18 @@ def print_json(value: object, indent: int | None = None) -> None:
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
-def print_table(table: "Table") -> None:
-    """Print a table as wide as the terminal."""
+def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
+    """Print rows of cells in columns; those numbered in `right` are aligned to the right."""
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        while len(table.columns) < len(row):
+            number = len(table.columns)
+            table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
+        table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
 
 

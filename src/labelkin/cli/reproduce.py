@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin._utils.names import plural
-from labelkin.cli._data import print_guesses
-from labelkin.cli._errors import Interrupted
-from labelkin.cli._output import Notes, shell_line, split_names
+from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
@@ -177,10 +175,8 @@ def command(
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
     """Print what was guessed about a user's table; no option of this command overrides it."""
-    from labelkin.datasets.formats._raw_table import Guess
-
-    guesses = [Guess(text, ()) for text in data.guesses]
-    print_guesses(str(source.path), guesses, Notes(quiet=False))
+    if data.guesses:
+        Notes(quiet=False).print(f"reading {source.path}: {', '.join(data.guesses)}")
 
 
 def _parse_repeats(text: str | None) -> tuple[int, int] | None:

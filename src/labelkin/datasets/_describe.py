@@ -150,7 +150,6 @@ def describe(
     >>> figures.cardinality, figures.distinct, figures.irlbl
     (1.0, 3, (1.0, 3.0))
     """
-    names = _names(y, label_names)
     labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
     labels.eliminate_zeros()
     labels.sort_indices()
@@ -159,7 +158,8 @@ def describe(
         raise ValueError(
             f"X has {np.shape(X)[0]} rows and y has {n}; they must have the same number."
         )
-    names = tuple(str(j) for j in range(q)) if names is None else names
+    given = getattr(y, "columns", None) if label_names is None else label_names
+    names = tuple(str(name) for name in (range(q) if given is None else np.asarray(given)))
     if len(names) != q:
         raise ValueError(f"label_names has {len(names)} names and y has {q} columns.")
 
@@ -201,8 +201,3 @@ def _scumble(labels: sp.csr_array, sizes: np.ndarray, irlbl: np.ndarray) -> floa
     geometric = np.exp(rows @ np.log(ratios) / sizes[several])
     arithmetic = rows @ ratios / sizes[several]
     return float(np.sum(1 - geometric / arithmetic) / len(sizes))
-
-
-def _names(y: ArrayLike, label_names: ArrayLike | None) -> tuple[str, ...] | None:
-    chosen = getattr(y, "columns", None) if label_names is None else label_names
-    return None if chosen is None else tuple(str(name) for name in np.asarray(chosen).tolist())

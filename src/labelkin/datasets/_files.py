@@ -152,21 +152,13 @@ def _read(
     *,
     labels: Labels | None = None,
     n_features: int | None = None,
-    delimiter: str | None = None,
     encoding: str | None = None,
-    decimal: str | None = None,
-    as_strings: Iterable[str] = (),
+    **options: Any,
 ) -> RawTable | Bunch:
-    """Return a file by the reader of its format."""
+    """Return a file by the reader of its format; `options` are those of a CSV file."""
     match format:
         case "csv":
-            return read_csv(
-                path,
-                delimiter=delimiter,
-                encoding=encoding,
-                decimal=decimal,
-                as_strings=as_strings,
-            )
+            return read_csv(path, encoding=encoding, **options)
         case "parquet":
             return read_parquet(path)
         case "arff":

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.parallel import map_parallel, map_threads, parallel_batch_size
+from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
@@ -223,8 +223,8 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         members = list(zip(self.projections_, self.estimators_, strict=True))
         n_jobs = 1 if is_device_array(X) else self.n_jobs
         # In batches, so that the outputs of one batch are held at a time.
-        for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
-            yield from map_parallel(output, members[batch], n_jobs)
+        for batch in gen_batches(len(members), effective_n_threads(n_jobs)):
+            yield from map_threads(output, members[batch], n_jobs)
 
     def _stages(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes with one member, with two, and so on."""

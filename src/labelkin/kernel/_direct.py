@@ -39,7 +39,6 @@ from labelkin.rows import (
     match,
     namespace,
     namespace_and_device,
-    solve_positive,
     take,
     to_device_of,
     to_numpy,
@@ -263,7 +262,8 @@ def solve_ridge(
             left = left - to_device_of(np.outer(weight[rows], share[rows]), coef)
             # The shift, far below any ridge, is for a fold of all rows.
             left = add_to_diagonal(left, 1e-6)
-            errors.append(solve_positive(left, astype(ridge * take(coef, rows), "float64")))
+            error = astype(ridge * take(coef, rows), "float64")
+            errors.append(namespace(left).linalg.solve(left, error))
         error = take(concatenate(errors), np.argsort(np.concatenate(folds)))
     return to_device_of(Y.astype(np.float64), coef) - error, coef, intercept
 

@@ -256,7 +256,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
     "transformation.LabelSetModel": ("labelkin.transformation._powerset.LabelSetModel", _none),
     "transformation.LabelSetTree": ("labelkin.transformation._powerset.LabelSetTree", _none),
-    "tree.C45Tree": ("labelkin.tree._tree.C45Tree", _check_c45),
+    "tree.C45Tree": ("labelkin.tree._classifier.C45Tree", _check_c45),
 } | {
     "sklearn." + path.rpartition(".")[2]: ("sklearn." + path, check)
     for path, check in (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
@@ -18,10 +18,9 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
-from labelkin.tabular._device import fit_pipeline, predict_on_device
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._pipeline import make_pipeline
+from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -181,11 +180,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         table, target = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator())
-        weights = {}
-        if sample_weight is not None:
-            if not has_fit_parameter(pipeline[-1], "sample_weight"):
-                raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
-            weights["sample_weight"] = sample_weight
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
+            raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
         try:
             self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, **weights)
         except ValueError as error:
@@ -200,12 +197,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options: dict[str, Any] = {
-            "missing": self.missing,
-            "scale": self.scale,
-            "max_words": self.max_words,
-        }
-        table = RawTable.of(_validated(X))
+        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
+        table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
                 check_target_given(self, y)
@@ -227,8 +220,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
-        if hasattr(self, "label_names_"):
-            del self.label_names_
+        self.__dict__.pop("label_names_", None)
         if found is not None:
             self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
@@ -257,10 +249,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
-        if columns is not None:
-            found.schema_ = Schema(dict.fromkeys(map(str, columns), "raw"))
-        else:
-            found.schema_ = Schema(None, n_features=int(model.n_features_in_))
+        kinds: Any = None if columns is None else dict.fromkeys(map(str, columns), "raw")
+        found.schema_ = Schema(kinds, n_features=int(model.n_features_in_) if kinds is None else 0)
         found.pipeline_, found.guesses_ = model, []
         found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
         if names is not None:
@@ -296,11 +286,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> np.ndarray:
-        """The score above which each label is predicted.
-
-        It is 0 for a classifier without probabilities, and NaN where label sets are not decided
-        by a threshold.
-        """
+        """The score above which each label is predicted; NaN where none decides label sets."""
         return label_thresholds(self, len(self.label_columns_.names))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -320,42 +306,21 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each label.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            P(label = 1), in the order of `label_names_`.
-        """
+        """Return P(label = 1), in the order of `label_names_`; X as in `predict`."""
         return self._predict("predict_proba", X)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of each label, for a classifier without probabilities.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-        """
+        """Return the scores of a classifier without probabilities; X as in `predict`."""
         return self._predict("decision_function", X)
 
     def _read(self, X: Any) -> Any:
         """Return new rows as the pipeline takes them."""
         check_is_fitted(self)
-        X = _validated(X)
-        if not hasattr(X, "columns") and not isinstance(X, RawTable):
-            _check_n_features(self, X, reset=False)
-        return self.schema_.read(X)
+        table = RawTable.of(X)
+        if table.is_matrix and table is not X:
+            _check_n_features(self, table.data, reset=False)
+        return self.schema_.read(table)
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
@@ -365,20 +330,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return labels if method == "predict" else scores
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return predicted labels and scores, both of shape (n, q), computed once.
+        """Return predicted labels and scores of the same shape, computed once; X as in `predict`.
 
         The scores are probabilities or, of a classifier without any, those of its decision
         function.
-
-        Parameters
-        ----------
-        X : DataFrame, RawTable, array-like or sparse matrix
-            Rows as in `predict`.
-
-        Returns
-        -------
-        labels : ndarray of int of shape (n_samples, n_labels)
-        scores : ndarray of shape (n_samples, n_labels)
         """
         features = self._read(X)
         if self.device not in (None, "cpu"):
@@ -386,31 +341,24 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
 
-    def explain(
-        self, x: Any, *, background: Any = None, training: Any = None, max_features: int = 400
-    ) -> Explanation:
+    def explain(self, x: Any, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
-        background : array-like, default=None
-            Rows whose medians take the place of the values of `x`, after a dense matrix.
-        training : DataFrame or array-like, default=None
-            The training rows, to show them in words and not by their numbers.
-        max_features : int, default=400
-            Words and values that are tried, at most.
+        **options
+            ``background``, ``training`` and ``max_features`` of `labelkin.explain.explain`.
 
         Returns
         -------
         Explanation
-            What speaks for and against each label. See `labelkin.explain.explain`.
+            What speaks for and against each label.
         """
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
-        options = {"background": background, "training": training, "max_features": max_features}
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -432,13 +380,6 @@ def _names_of(model: Any) -> tuple[str, ...]:
     if hasattr(model, "label_names_") or getattr(model, "_one_target", False):
         return tuple(label_names(model))
     return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
-
-
-def _validated(X: Any) -> Any:
-    """Return a table as it is, and anything else as an array or a CSR matrix of numbers."""
-    if isinstance(X, RawTable) or hasattr(X, "columns"):
-        return X
-    return check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
 
 
 def _read_target(y: Any, separator: str | None) -> tuple[Any, LabelColumns | None]:

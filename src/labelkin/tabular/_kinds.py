@@ -1,14 +1,11 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import did_you_mean
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
 from labelkin.datasets.formats._raw_table import Guess
@@ -28,17 +25,6 @@ _MIN_IDENTIFIERS = 20
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
 )
-
-
-def check_kinds(columns: Mapping[str, str]) -> None:
-    """Refuse kinds that do not exist."""
-    known = [*get_args(Kind), "ignore"]
-    for name, kind in columns.items():
-        if kind not in known:
-            raise ArgumentError(
-                f"columns={{{name!r}: {kind!r}}}: no such kind.{did_you_mean(str(kind), known)} "
-                f"The kinds are {', '.join(known)}."
-            )
 
 
 def _cure(name: str, kind: str) -> str:

@@ -1,11 +1,11 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 import re
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
@@ -95,8 +95,6 @@ class LabelColumns:
             separator = separator or ";"  # of predictions
         elif separator is None:
             separator = _guess_separator(table, column)
-        else:
-            _doubt_separator(table, column, separator)
         listed = sorted({tag for row in _tags(table, column, separator) for tag in row})
         if not listed:
             raise FormatError(table.source, f"column {shorten(column)} lists no label at all")
@@ -128,26 +126,17 @@ class LabelColumns:
         for names, remark in ((unknown, "unknown to the model: left out"), (absent, "not in it")):
             if names:
                 notes.append(f"{table.source}: labels {remark}: {join_names(names)}")
-        found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
-        for i, name in enumerate(self.names):
-            if name in own:
-                found[:, i] = target[:, own.index(name)]
-        return found
+        columns = dict(zip(own, target.T, strict=True))
+        none = np.zeros(table.n_rows, dtype=np.uint8)
+        return np.column_stack([columns.get(name, none) for name in self.names])
 
     def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> np.ndarray:
-        position = {name: i for i, name in enumerate(self.names)}
-        found = np.zeros((table.n_rows, len(self.names)), dtype=np.uint8)
-        unknown: set[str] = set()
-        for row, tags in enumerate(_tags(table, column, self.separator)):
-            for tag in tags:
-                if tag in position:
-                    found[row, position[tag]] = 1
-                else:
-                    unknown.add(tag)
-        if unknown:
+        rows = _tags(table, column, self.separator)
+        if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
-        return found
+        known = [[tag for tag in tags if tag not in unknown] for tags in rows]
+        return MultiLabelBinarizer(classes=self.names).fit_transform(known).astype(np.uint8)
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
@@ -194,48 +183,25 @@ def _read_label(table: RawTable, name: str) -> np.ndarray:
 
 def _guess_separator(table: RawTable, column: str) -> str:
     """Return the mark between tags that occurs in most rows; refuse to choose among equals."""
-    cells, counts, best = _count_marks(table, column)
+    cells = [cell for cell in table.strings(column) if cell]
     if any(_list_items(cell) is not None for cell in cells):
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
         return ";"
-    if not counts[best]:
-        return ";"
-    for mark, count in counts.items():
-        # A mark in nearly as many rows may be the separator too, or part of the tags.
-        if mark != best and 2 * count > counts[best]:
-            evidence = " or ".join(
-                f"{one!r} (in {counts[one]:,} of {len(cells):,} rows: "
-                f"{len({tag for tags in _split(cells, one) for tag in tags}):,} labels)"
-                for one in (best, mark)
-            )
-            raise FormatError(
-                table.source,
-                f"column {shorten(column)} may be split at {evidence}; choose with "
-                f"separator={best!r} or separator={mark!r}",
-                None,
-                "separator",
-            )
-    table.guesses.append(Guess(f"{column} split at {best!r}", ("separator",)))
-    return best
-
-
-def _doubt_separator(table: RawTable, column: str, separator: str) -> None:
-    """Warn if no row holds the separator, but some hold another mark."""
-    cells, counts, best = _count_marks(table, column)
-    if counts[best] and not any(separator in cell for cell in cells):
-        warnings.warn(
-            f"{table.source}: {separator!r} is in no row of {column}, but {best!r} is in "
-            f"{counts[best]:,} of {len(cells):,}, and each such value counts as one label.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _count_marks(table: RawTable, column: str) -> tuple[list[str], dict[str, int], str]:
-    """Return the cells of a column, in how many of them each mark is, and the most frequent."""
-    cells = [cell for cell in table.strings(column) if cell]
     counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
-    return cells, counts, max(counts, key=lambda mark: counts[mark])
+    best, second = sorted(counts, key=lambda mark: -counts[mark])[:2]
+    # A mark in nearly as many rows may be the separator too, or part of the tags.
+    if 2 * counts[second] > counts[best]:
+        raise FormatError(
+            table.source,
+            f"column {shorten(column)} may be split at {best!r} (in {counts[best]:,} of "
+            f"{len(cells):,} rows) or {second!r} (in {counts[second]:,}); choose with "
+            f"separator={best!r} or separator={second!r}",
+            None,
+            "separator",
+        )
+    if counts[best]:
+        table.guesses.append(Guess(f"{column} split at {best!r}", ("separator",)))
+    return best
 
 
 def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:

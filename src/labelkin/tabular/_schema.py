@@ -1,20 +1,24 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Real
+from typing import Any, get_args
 
 import numpy as np
 from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names, plural
+from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._kinds import Kind, Missing, Scale, check_kinds, find_kind
+from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind
+
+_MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
+_MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,39 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
-        notes: list[str] | None = None,
     ) -> "Schema":
-        """Find the kind of each column but the labels; remarks are added to `notes`.
+        """Find the kind of each column but the labels.
 
         `columns` are kinds that the user chose, by name; a schema is returned as it is.
         """
         if isinstance(columns, Schema):
             return columns
         columns = columns or {}
-        check_kinds(columns)
+        known = [*get_args(Kind), "ignore"]
+        for name, chosen in columns.items():
+            if chosen not in known:
+                raise ArgumentError(
+                    f"columns={{{name!r}: {chosen!r}}}: no such kind."
+                    f"{did_you_mean(str(chosen), known)} The kinds are {', '.join(known)}."
+                )
         names = _feature_names(table, set(label_columns), columns)
         if table.is_matrix and all(kind == "ignore" for kind in columns.values()):
-            return cls._find_matrix(table, names, missing, scale)
+            if scale == "robust":
+                raise ArgumentError(
+                    "scale=robust needs a table of columns, such as a CSV file; use scale=standard "
+                    "or scale=minmax for a matrix.",
+                    "scale",
+                )
+            matrix = table.data if names is None else table.select(names)
+            values = matrix.data if sparse.issparse(matrix) else matrix
+            return cls(
+                None,
+                None if names is None else tuple(names),
+                matrix.shape[1],
+                missing,
+                "none" if scale == "auto" else scale,
+                gaps=bool(np.isnan(values).any()),
+            )
         assert names is not None
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -97,40 +121,7 @@ class Schema:
             )
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
-            if scale == "none" and "number" in kinds.values() and notes is not None:
-                _note_scales(table, kinds, notes)
-        return cls(
-            kinds,
-            missing=missing,
-            scale=scale,
-            max_words=max_words,
-            decimal=table.decimal,
-        )
-
-    @classmethod
-    def _find_matrix(
-        cls,
-        table: RawTable,
-        names: list[str] | None,
-        missing: Missing,
-        scale: Scale,
-    ) -> "Schema":
-        matrix = table.data if names is None else table.select(names)
-        values = matrix.data if sparse.issparse(matrix) else matrix
-        if scale == "robust":
-            raise ArgumentError(
-                "scale=robust needs a table of columns, such as a CSV file; use scale=standard "
-                "or scale=minmax for a matrix.",
-                "scale",
-            )
-        return cls(
-            columns=None,
-            names=None if names is None else tuple(names),
-            n_features=matrix.shape[1],
-            missing=missing,
-            scale="none" if scale == "auto" else scale,
-            gaps=bool(np.isnan(values).any()),
-        )
+        return cls(kinds, missing=missing, scale=scale, max_words=max_words, decimal=table.decimal)
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -147,15 +138,13 @@ class Schema:
         _check_present(table, list(self.columns))
         found = {name: self._read_column(table, name, kind) for name, kind in self.columns.items()}
         gaps = {name: int(np.isnan(found[name]).sum()) for name in self.of_kind("number")}
-        _note_gaps(
-            table, sum(gaps.values()), [name for name, count in gaps.items() if count], notes
-        )
+        _note_gaps(table, sum(gaps.values()), [name for name in gaps if gaps[name]], notes)
         pandas = import_optional("pandas")
         return pandas.DataFrame({name: pandas.Series(cells) for name, cells in found.items()})
 
     def _read_column(self, table: RawTable, name: str, kind: Kind) -> Any:
         """Return the numbers of a column as an array, or its strings as a Series of objects."""
-        if kind == "number" or (kind == "raw" and _holds_numbers(table, name)):
+        if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
             numbers = table.numbers(name)
             infinite = np.flatnonzero(np.isinf(numbers))
             if infinite.size and kind == "number":
@@ -166,8 +155,15 @@ class Schema:
             self._check_complete(table, name, np.flatnonzero(np.isnan(numbers)))
             return numbers
         strings = table.strings(name)
-        if "date" in kind:
-            _check_dates(table, name, strings, kind == "day_first_date")
+        day_first = kind == "day_first_date"
+        for row, cell in enumerate(strings if "date" in kind else ()):
+            if cell is not None and parse_date(cell, day_first) is None:
+                order = "day before the month" if day_first else "month before the day"
+                raise FormatError(
+                    table.source,
+                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
+                    f"date with the {order}",
+                )
         self._check_complete(table, name, [row for row, cell in enumerate(strings) if cell is None])
         return import_optional("pandas").Series(strings, dtype=object)
 
@@ -181,7 +177,18 @@ class Schema:
             )
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
-        matrix = self._select_matrix(table)
+        matrix = table.data
+        if self.names is not None and table.names is not None:
+            _check_present(table, list(self.names))
+            matrix = table.select(self.names)
+            if not table.is_matrix:
+                matrix = np.column_stack([table.numbers(name) for name in self.names])
+        elif not table.is_matrix:
+            raise FormatError(
+                table.source,
+                "the model was fitted on features without names; give it a file of that kind "
+                "(LibSVM or .npz)",
+            )
         if matrix.shape[1] != self.n_features:
             raise FormatError(
                 table.source,
@@ -199,24 +206,6 @@ class Schema:
             raise FormatError(table.source, f"{missing:,} values are missing, {why}")
         _note_gaps(table, missing, [], notes)
         return matrix
-
-    def _select_matrix(self, table: RawTable) -> Any:
-        if table.is_matrix and (self.names is None or table.names is None):
-            return table.data
-        if self.names is None:
-            raise FormatError(
-                table.source,
-                "the model was fitted on features without names; give it a file of that kind "
-                "(LibSVM or .npz)",
-            )
-        _check_present(table, list(self.names))
-        if table.is_matrix:
-            return table.select(self.names)
-        return np.column_stack([table.numbers(name) for name in self.names])
-
-
-def _holds_numbers(table: RawTable, name: str) -> bool:
-    return table.kind(name) in ("number", "missing")
 
 
 def _feature_names(
@@ -240,18 +229,6 @@ def _feature_names(
     return names
 
 
-def _check_dates(table: RawTable, name: str, cells: np.ndarray, day_first: bool) -> None:
-    """Refuse a column of dates with a value that is not a date."""
-    for row, cell in enumerate(cells):
-        if cell is not None and parse_date(cell, day_first) is None:
-            raise FormatError(
-                table.source,
-                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a date "
-                f"with the {'day' if day_first else 'month'} before the "
-                f"{'month' if day_first else 'day'}",
-            )
-
-
 def _check_present(table: RawTable, names: list[str]) -> None:
     """Refuse a table that lacks a column the model was fitted on."""
     if table.names is None:
@@ -272,16 +249,58 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
         )
 
 
-def _note_scales(table: RawTable, names: Iterable[str], notes: list[str]) -> None:
-    """Add a note when one column dominates all distances."""
-    with np.errstate(all="ignore"):
-        spread = {name: float(np.nanstd(table.numbers(name))) for name in names}
-    spread = {name: s for name, s in spread.items() if np.isfinite(s) and s > 0}
-    if len(spread) < 2:
-        return
-    low, high = min(spread, key=lambda n: spread[n]), max(spread, key=lambda n: spread[n])
-    if spread[high] > 100 * spread[low]:
-        notes.append(
-            f"{table.source}: {high!r} varies {spread[high] / spread[low]:,.0f} times as much as "
-            f"{low!r} and dominates all distances; scale=robust makes columns comparable"
-        )
+def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
+    """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
+
+    A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
+    of a matrix, a row may also be a list of all its numbers. Errors call the rows `source`.
+    """
+    names, is_matrix = schema.feature_names, schema.columns is None
+    n = schema.n_features if names is None else len(names)
+    if len(rows) * n > _MAX_VALUES:
+        raise FormatError(source, f"{len(rows):,} rows of {n:,} values are too many")
+    cells: list[list[Any]] = []
+    for number, row in enumerate(rows, start=1):
+        if names is not None and isinstance(row, dict):
+            row = [row.get(name) for name in names]
+        elif not (is_matrix and isinstance(row, list) and len(row) == n):
+            form = f"a list of {n:,} numbers" if is_matrix else "an object of columns and values"
+            raise FormatError(source, f"row {number} is not {form}")
+        cells.append([])
+        for j, value in enumerate(row):
+            try:
+                cells[-1].append(_read_value(value, is_matrix))
+            except ValueError as error:
+                column = f"feature {j + 1}" if names is None else f"column {shorten(names[j])}"
+                raise FormatError(source, f"row {number}: {column} holds {error}") from None
+    if is_matrix:
+        return RawTable(source, np.array(cells, dtype=np.float64), names)
+    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
+    known = [name for name in names or () if name in present]
+    unknown = [name for name in present if name not in known][:_MAX_UNKNOWN]
+    frame = import_optional("pandas").DataFrame(cells, columns=names, dtype=object)
+    return RawTable(source, frame[known], [*known, *unknown], decimal=schema.decimal)
+
+
+def _read_value(value: Any, is_matrix: bool) -> float | str | None:
+    """Return a number, a text or None; the empty text is missing."""
+    if isinstance(value, Real):
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValueError("a number beyond the range of numbers") from None
+    if value is None or (value == "" and not is_matrix):
+        return None
+    if is_matrix:
+        raise ValueError("no number")
+    if not isinstance(value, str):
+        held = "a list" if isinstance(value, list) else "an object"
+        raise ValueError(f"{held}, not a number or text")
+    if not _is_unicode(value):
+        raise ValueError(f"{shorten(value)}, which is not valid Unicode text")
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded; JSON may hold unpaired surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -12,7 +12,6 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._kinds import Missing, Scale
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
 
@@ -79,25 +78,19 @@ def find_training_data(
     label_column: str | None = None,
     separator: str | None = None,
     columns: Mapping[str, str] | Schema | None = None,
-    missing: Missing = "impute",
-    scale: Scale = "auto",
-    max_words: int = 5000,
+    **options: Any,
 ) -> TrainingData:
-    """Find labels and features in a table that holds both; the arguments of `TableClassifier`."""
+    """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
+
+    `options` are ``missing``, ``scale`` and ``max_words``.
+    """
     table = RawTable.of(X)
     if not table.n_rows:
         raise FormatError(table.source, "it has no rows")
     notes: list[str] = []
     found = LabelColumns.find(table, labels, label_column, separator)
-    schema = Schema.find(
-        table,
-        () if table.target is not None else found.columns,
-        columns,
-        missing=missing,
-        scale=scale,
-        max_words=max_words,
-        notes=notes,
-    )
+    label_columns = () if table.target is not None else found.columns
+    schema = Schema.find(table, label_columns, columns, **options)
     y = found.read(table, notes)
     never = [name for name, count in zip(found.names, y.sum(axis=0), strict=True) if not count]
     if len(never) == len(found.names):

@@ -14,7 +14,7 @@ from scipy import sparse
 from labelkin._utils.files import FormatError, read_unpacked, shorten
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import find_labels
-from labelkin.datasets.formats._dialect import decode
+from labelkin.datasets.formats._dialect import decode, parse_plain_number
 from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml
 from labelkin.datasets.formats._raw_table import NO_YES, RawTable
 
@@ -96,7 +96,7 @@ class _Attribute:
             return math.nan
         try:
             if self.codes is None:
-                return _parse_number(text)
+                return parse_plain_number(text)
             if self.is_text:
                 return self.codes.setdefault(text, float(len(self.codes)))
             return self.codes[text] if text in self.codes else self._decode_number(text)
@@ -110,9 +110,9 @@ class _Attribute:
             self._by_number = {}
             for value, code in codes.items():
                 with suppress(ValueError):
-                    self._by_number.setdefault(_parse_number(value), code)
+                    self._by_number.setdefault(parse_plain_number(value), code)
         with suppress(ValueError, KeyError):
-            return self._by_number[_parse_number(text)]
+            return self._by_number[parse_plain_number(text)]
         declared = shorten(", ".join([*codes][:6]))
         raise ValueError(f"{shorten(text)} is not one of its declared values {declared}")
 
@@ -251,12 +251,3 @@ def _unquote(quoted: str) -> str:
     text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), inner)
     text.encode("utf-8")  # fails for half a surrogate pair
     return text
-
-
-def _parse_number(text: str) -> float:
-    try:
-        if not text.isascii() or "_" in text:  # Python's float takes both
-            raise ValueError
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{shorten(text)} is not a number") from None

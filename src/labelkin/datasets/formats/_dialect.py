@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError, reason
+from labelkin._utils.files import FormatError, reason, shorten
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 200  # from which the delimiter is guessed
@@ -108,6 +108,16 @@ _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
 _GROUPING = re.compile(r"['’\s]")
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
+
+
+def parse_plain_number(text: str) -> float:
+    """Return the number that a text is, with digits of ASCII and a decimal point."""
+    try:
+        if not text.isascii() or "_" in text:  # Python's float takes both
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{shorten(text)} is not a number") from None
 
 
 def is_number(text: str, decimal: str = ".") -> bool:

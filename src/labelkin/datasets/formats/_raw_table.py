@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, check_array
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
-from labelkin.datasets.formats._dialect import is_number, parse_number
+from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -72,7 +72,8 @@ class RawTable:
         if isinstance(X, RawTable):
             return X
         if not hasattr(X, "columns"):
-            return cls("X", X, None)
+            form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+            return cls("X", check_array(X, **form), None)
         names = [str(name) for name in X.columns]
         check_unique(names, "column", "X")
         return cls("X", X.set_axis(names, axis=1), names)
@@ -137,8 +138,11 @@ class RawTable:
             if cell is None:
                 continue
             try:
-                values[row] = _parse_number(cell, self.decimal)
+                values[row] = parse_plain_number(cell)
             except ValueError:
+                if is_number(cell, self.decimal):
+                    values[row] = parse_number(cell, self.decimal)
+                    continue
                 raise FormatError(
                     self.source,
                     f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
@@ -165,17 +169,6 @@ class RawTable:
             [str(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
             for cell in self.column(name)
         ]
-
-
-def _parse_number(cell: str, decimal: str) -> float:
-    if "_" not in cell and cell.isascii():  # Python's float takes both
-        try:
-            return float(cell)
-        except ValueError:
-            pass
-    if not is_number(cell, decimal):
-        raise ValueError(cell)
-    return parse_number(cell, decimal)
 
 
 def _as_string(cell: Any) -> str:

@@ -81,29 +81,19 @@ class DatasetInfo:
 @cache
 def _catalogue() -> dict[str, DatasetInfo]:
     text = files("labelkin.datasets.known").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return _parse(tomllib.loads(text))
-
-
-def _parse(table: dict[str, Any]) -> dict[str, DatasetInfo]:
-    def address(short: str) -> str:
-        mirror, path = short.split(":", 1)
-        return table["mirrors"][mirror] + path
+    table = tomllib.loads(text)
 
     def source_file(entry: dict[str, Any]) -> SourceFile:
-        urls = tuple(address(short) for short in entry["urls"])
+        pairs = (short.split(":", 1) for short in entry["urls"])
+        urls = tuple(table["mirrors"][mirror] + path for mirror, path in pairs)
         return SourceFile(entry["role"], urls, entry["sha256"])
 
-    return {
-        name: DatasetInfo(
-            name=name,
-            **{
-                **entry,
-                "files": tuple(source_file(file) for file in entry.get("files", ())),
-                "drop": tuple(entry.get("drop", ())),
-            },
-        )
-        for name, entry in table["datasets"].items()
-    }
+    found = {}
+    for name, entry in table["datasets"].items():
+        entry["files"] = tuple(source_file(file) for file in entry["files"])
+        entry["drop"] = tuple(entry.get("drop", ()))
+        found[name] = DatasetInfo(name, **entry)
+    return found
 
 
 def dataset_names(*, paper: bool | None = None) -> list[str]:

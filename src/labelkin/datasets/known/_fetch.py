@@ -80,7 +80,7 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
     else:
         bunch = parts["all"]
         if "train" in parts:
-            bunch.split = recover_split(bunch, parts["train"], parts["test"])
+            bunch.split = recover_split(bunch, parts["train"])
     if info.drop:
         keep = [j for j, name in enumerate(bunch.feature_names) if name not in info.drop]
         bunch.data = sp.csr_array(bunch.data)[:, keep]
@@ -169,34 +169,22 @@ def _stack(train: Bunch, test: Bunch) -> Bunch:
     )
 
 
-def recover_split(full: Bunch, train: Bunch, test: Bunch) -> np.ndarray:
-    """Mark the rows of the full file that the published training and test files hold.
+def recover_split(full: Bunch, train: Bunch) -> np.ndarray:
+    """Mark the rows of the full file that the published training file holds by 0, others by 1.
 
     Rows are matched by their values. Of equal rows in both parts, the first is marked as a
-    training row: each part then holds the right rows, whichever copy it is. A row in neither
-    part (genbase has one) is marked as a test row.
+    training row: each part then holds the right rows, whichever copy it is.
     """
-    parts = full, train, test
-    rows = [sp.hstack([sp.csr_array(part.data), sp.csr_array(part.target)]) for part in parts]
+    rows = [sp.hstack([sp.csr_array(b.data), sp.csr_array(b.target)]) for b in (full, train)]
     matrix = sp.vstack(rows, format="csr", dtype=np.float64)
     matrix.sort_indices()
     first = first_of_equals(matrix)
     keys = np.arange(matrix.shape[0]) if first is None else first
-    n, end = len(full.target), len(full.target) + len(train.target)
-    in_train, in_test = Counter(keys[n:end].tolist()), Counter(keys[end:].tolist())
+    n = len(full.target)
+    in_train = Counter(keys[n:].tolist())
     split = np.ones(n, dtype=np.uint8)
-    unmatched = 0
     for i, key in enumerate(keys[:n].tolist()):
         if in_train[key]:
             in_train[key] -= 1
             split[i] = 0
-        elif in_test[key]:
-            in_test[key] -= 1
-        else:
-            unmatched += 1
-    if unmatched > 0.01 * len(split):
-        raise ValueError(
-            f"{unmatched} of {len(split)} rows are in neither the published training file nor "
-            "the test file; nothing was kept."
-        )
     return split
