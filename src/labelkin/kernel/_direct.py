@@ -20,10 +20,15 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration
-from labelkin.calibration._logistic import log_loss
-from labelkin.kernel._distances import distances, kernel_values, radial, sample_rows
-from labelkin.kernel._regression import KernelRidge, descend
+from labelkin.calibration._curves import SlopeCalibration, log_loss
+from labelkin.kernel._regression import (
+    KernelRidge,
+    descend,
+    distances,
+    kernel_values,
+    radial,
+    sample_rows,
+)
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
 from labelkin.rows import (
     Labels,

@@ -341,11 +341,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _keep_members(self, members: list[Member]) -> None:
         """Keep the members that have a weight, and the views that they use."""
-        dropped = np.abs(self.combination_.label_weights_).max(axis=1) < 0.01
-        self.combination_.without(dropped)
-        kept = [member for member, gone in zip(members, dropped, strict=True) if not gone]
-        self.members_ = [(member.name, member) for member in kept]
-        used = {member.view for member in kept}
+        kept = np.flatnonzero(np.abs(self.combination_.label_weights_).max(axis=1) >= 0.01)
+        self.combination_.keep(kept)
+        self.members_ = [(members[i].name, members[i]) for i in kept]
+        used = {member.view for _, member in self.members_}
         self.views_ = {name: view for name, view in self.views_.items() if name in used}
         self.weights_ = self.combination_.weights_
         self.label_weights_ = self.combination_.label_weights_

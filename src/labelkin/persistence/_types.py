@@ -231,7 +231,6 @@ Check = Callable[[Any], None]
 OBJECTS: dict[str, tuple[str, Check]] = {
     "calibration.SlopeCalibration": ("labelkin.calibration._curves.SlopeCalibration", _none),
     "decisions.LabelDecision": ("labelkin.decisions._label_decision.LabelDecision", _none),
-    "ensemble.RowSpaceProjection": ("labelkin.ensemble._row_space.RowSpaceProjection", _none),
     "kernel.DirectKernelRidge": ("labelkin.kernel._direct.DirectKernelRidge", _none),
     "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
     "kin.Combination": ("labelkin.kin._combination.Combination", _none),
