@@ -114,7 +114,7 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
         return
     low = float(info.smallest_normal) ** 0.5 * _ROOM
     # Most often two rows show that a column varies enough; all are compared where they do not.
-    for rows in (X[:2, :], X):
+    for rows in (X[: min(2, X.shape[0]), :], X):
         if sparse.issparse(rows):
             spread = float((rows.max(axis=0) - rows.min(axis=0)).max())
         else:

@@ -132,7 +132,7 @@ FORMATS = ["%m/%d/%Y", "%Y-%m-%d %H:%M", "%d.%m.%y %H:%M:%S"]
 def test_dates(form):
     from datetime import datetime, timedelta
 
-    from labelkin.onnx._convert import convert
+    from labelkin.onnx._transformers import convert
     from labelkin.tabular._dates import DateEncoder, find_day_first
 
     start = datetime(1972, 1, 1, 9, 5)

@@ -249,15 +249,12 @@ def _evaluate_model(
         title=path.name,
         predictions=saved.predict(X, decision),
     )
-    info = saved.info
     card = [
         ("model", path.name),
-        ("SHA-256 of the model", info.sha256),
-        ("fitted with", f"labelkin {info.version}, scikit-learn {info.sklearn_version}"),
+        ("SHA-256 of the model", saved.info.sha256),
+        ("training rows", str(saved.info.details.get("rows", "unknown"))),
         ("rows also in training", f"{seen:,}"),
     ]
-    for title, key in (("training rows", "rows"), ("seed of the model", "seed")):
-        card += [(title, str(info.details[key]))] if key in info.details else []
     facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen}
     page = {"source": data, "schema": saved.classifier.schema_, "card": card, "notes": remarks}
     return found, facts, page
