@@ -14,8 +14,8 @@ from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.runner import RunView
     from labelkin.experiments.run.sources import Dataset, Source
-    from labelkin.experiments.run.view import RunView
 
 
 def command(
@@ -125,9 +125,8 @@ def command(
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
-    from labelkin.experiments.run.runner import run
+    from labelkin.experiments.run.runner import RunView, run
     from labelkin.experiments.run.sources import find_sources
-    from labelkin.experiments.run.view import RunView
     from labelkin.methods import user_method
 
     chosen = find_group(group)
@@ -210,7 +209,7 @@ def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
 
 def _check_revision(plan: "Plan", path: Path) -> None:
     """Refuse to compute new cells beside those of other code."""
-    from labelkin.experiments.run.environment import source_revision
+    from labelkin.experiments.run.runner import source_revision
 
     rows = _read_stored(path)
     if rows.keys() >= set(plan.cells()):
@@ -229,7 +228,7 @@ def _check_revision(plan: "Plan", path: Path) -> None:
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
     from labelkin.experiments.run.protocol import Cell
-    from labelkin.experiments.run.view import print_means
+    from labelkin.experiments.run.runner import print_means
 
     console = view.console
     console.print()

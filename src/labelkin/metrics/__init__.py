@@ -35,6 +35,7 @@ from labelkin.metrics._label_sets import (
     subset_accuracy,
 )
 from labelkin.metrics._ranking import (
+    Ties,
     auc,
     average_precision,
     coverage,
@@ -54,7 +55,6 @@ from labelkin.metrics._table import (
     get_scorer,
     score_all,
 )
-from labelkin.metrics._ties import Ties
 
 __all__ = [
     "METRICS",

@@ -253,8 +253,6 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _none),
     "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),
     "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
-    "transformation.LabelSetModel": ("labelkin.transformation._powerset.LabelSetModel", _none),
-    "transformation.LabelSetTree": ("labelkin.transformation._powerset.LabelSetTree", _none),
     "tree.C45Tree": ("labelkin.tree._classifier.C45Tree", _check_c45),
 } | {
     "sklearn." + path.rpartition(".")[2]: ("sklearn." + path, check)
