@@ -101,6 +101,33 @@ def check_labels(Y: Any, name: str) -> Any:
     return array.astype(np.int8)
 
 
+def split_unknown(Y: Any, name: str) -> tuple[Any, np.ndarray | None]:
+    """Return labels as `check_labels` does, with 0 for unknown ones, and which are known.
+
+    Unknown labels are NaN, None or pandas' NA. The second result is a boolean array of shape
+    (n, q), or None where all labels are known. Of a sparse matrix with NaN both are dense.
+    """
+    array = as_matrix(Y, name)
+    if sparse.issparse(array):
+        if not (array.dtype.kind == "f" and np.isnan(array.data).any()):
+            return check_labels(array, name), None
+        array = array.toarray()
+    if array.dtype.kind == "f":
+        unknown = np.isnan(array)
+    elif array.dtype.kind == "O":
+        unknown = np.frompyfunc(_is_unknown, 1, 1)(array).astype(bool)
+    else:
+        return check_labels(array, name), None
+    if not unknown.any():
+        return check_labels(array, name), None
+    return check_labels(np.where(unknown, 0, array), name), ~unknown
+
+
+def _is_unknown(value: Any) -> bool:
+    # pandas.NA is neither equal to itself nor unequal.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def _not_binary(values: Any, wrong: Any, name: str) -> str:
     """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
     found, cure = str(wrong), "turn scores into labels with a threshold"
