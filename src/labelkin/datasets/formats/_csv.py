@@ -31,6 +31,7 @@ _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 # What Arrow takes for a column of any length, and for a cell besides its text.
@@ -113,10 +114,11 @@ def _read_cells(text: str, budget: Budget, delimiter: str) -> Any:
     path = budget.source
     pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
     content = text.encode("utf-8")
+    n_rows = max(content.count(b"\n"), content.count(b"\r"))
+    budget.take(_CELL_BYTES * (n_rows + content.count(delimiter.encode())))
     _check_quotes(content, path, delimiter)
     names = _read_header(text, path, delimiter)
     budget.take_columns(len(names), each=_COLUMN_BYTES)
-    budget.take(_CELL_BYTES * (content.count(delimiter.encode()) + content.count(b"\n")))
     check_unique(names, "column", path, 1)
     try:
         table = arrow_csv.read_csv(
@@ -148,7 +150,7 @@ def _read_cells(text: str, budget: Budget, delimiter: str) -> Any:
 
 
 def _read_header(text: str, path: str | Path, delimiter: str) -> list[str]:
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = csv.reader((line[0] for line in _LINE.finditer(text)), delimiter=delimiter)
     try:
         return next(row for row in rows if row)
     except (csv.Error, StopIteration) as error:
