@@ -19,6 +19,7 @@ renamed, its path changes in this table and its name stays, so that old files ca
 import inspect
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,8 +141,8 @@ def _check_words(vectorizer: Any) -> None:
 def _check_categories(encoder: Any) -> None:
     """Check that codes are columns: they become indices of a sparse matrix.
 
-    Codes of numbers are found by bisection, so that numbers must be sorted; those of strings are
-    found in a dictionary.
+    Codes are found by bisection, so that categories must be sorted; only those of strings among
+    objects are found in a dictionary. A missing value comes last.
     """
     if "categories_" not in vars(encoder):
         return
@@ -150,8 +151,11 @@ def _check_categories(encoder: Any) -> None:
         raise ValueError("an encoder of categories merges or drops some")
     for values in encoder.categories_:
         check_vector(values, "OUSbiuf")
-        known = values[:-1] if values.dtype.kind == "f" and np.isnan(values[-1:]).any() else values
-        if values.dtype.kind in "biuf" and not (known[1:] > known[:-1]).all():
+        known = [value for value in values.tolist() if value is not None and value == value]
+        if values.dtype == object:
+            known = [value for value in known if not isinstance(value, str)]
+        missing_last = len(values) < 2 or not (values[:-1] != values[:-1]).any()
+        if not missing_last or any(a >= b for a, b in pairwise(known)):
             raise ValueError("the categories of an encoder are not sorted")
     sizes = [len(values) for values in encoder.categories_]
     _check_equal(encoder, sizes, list(getattr(encoder, "_n_features_outs", sizes)))
