@@ -5,9 +5,9 @@ have the same interface and use iterative stratification (Sechidis, Tsoumakas an
 
 The labels ``y`` are an indicator matrix of shape (n, q), dense, sparse or a DataFrame. One
 dimension is read as one class per row, as in scikit-learn. Rows without labels are spread by the
-sizes of the parts. Unknown labels (NaN) are not stratified by: of each label the rows that are known
-to have it are spread evenly. A label with fewer rows than there are parts is missing in some of them,
-which no split can avoid, and no warning is given.
+sizes of the parts. Unknown labels (NaN) are not stratified by: of each label the rows that are
+known to have it are spread evenly. A label with fewer rows than there are parts is missing in
+some of them, which no split can avoid, and no warning is given.
 """
 
 from collections.abc import Iterator
