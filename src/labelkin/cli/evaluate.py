@@ -173,7 +173,7 @@ def command(
         facts |= found.to_dict() | ({"next": next_command} if next_command else {})
         print_json(facts | ({"report": str(report)} if report else {}))
         return
-    if remark := found.remark_on_empty_rows():
+    for remark in found.remarks():
         notes.print(f"note: {remark}")
     all_labels = per_label or (False if quiet else None)
     found.print(heading=heading, per_label=all_labels, meanings=not quiet)

@@ -189,7 +189,7 @@ class LabelDecision(BaseEstimator):
         if needs_scores(self.decision):
             # A label that is constant in training stays as it is; one of no known row is never
             # predicted.
-            always = Y.all(axis=0) if known is None else (Y >= known).all(axis=0)
+            always = Y.all(axis=0) if known is None else (known <= Y).all(axis=0)
             self.thresholds_[always] = -np.inf
             self.thresholds_[~Y.any(axis=0)] = np.inf
         return self
