@@ -139,6 +139,8 @@ def _not_binary(values: Any, wrong: Any, name: str) -> str:
             cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
+        if (values == 0).any():
+            cure += f", or numpy.where({name} < 0, numpy.nan, {name}) if -1 means unknown"
     elif wrong != wrong:
         cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
