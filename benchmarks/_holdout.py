@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.findings import leader_phrase, listing
-from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.table import Entry, Table, signed
 from labelkin.experiments.run.peers import PEERS

@@ -21,8 +21,7 @@ from _holdout import flattery_findings, flattery_table
 
 from labelkin.experiments.report import figures, findings
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.ranks import overall_table
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED

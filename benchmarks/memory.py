@@ -3,9 +3,9 @@
     python benchmarks/memory.py [--rows 50000] [--features 100] [--labels 10] [--members 30]
     python benchmarks/memory.py --texts [--float32] [--members 30]
 
-The aim of the first is less than 1.5 GB, the data and the interpreter included; of the second, for
-2,500 texts of debtags-dev (in ``LABELKIN_DATA``) with 5,000 words and 349 labels, a file of at most
-400 MB, half in float32.
+The aim of the first is less than 1.5 GB, the data and the interpreter included. The second prints
+the size of the model file for 2,500 texts of debtags-dev (in ``LABELKIN_DATA``) with 5,000 words
+and 349 labels.
 """
 
 import argparse

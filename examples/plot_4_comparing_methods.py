@@ -17,12 +17,12 @@ from sklearn.datasets import make_multilabel_classification
 from labelkin.datasets import load_digit_scenes
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.figures import draw_critical_difference
-from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.report.statistics import corrected_t_test, friedman, wilcoxon_holm
 from labelkin.experiments.run.results import check_results
+from labelkin.methods import METHODS
 from labelkin.metrics import evaluate
 from labelkin.model_selection import IterativeStratifiedKFold
-from labelkin.registry import METHODS
 
 datasets = {
     f"generated {seed}": make_multilabel_classification(

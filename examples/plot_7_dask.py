@@ -3,7 +3,7 @@ On a Dask cluster
 =================
 
 There are two ways to use a cluster: fit a model to rows that are on the workers, or let joblib run
-parallel work there, such as the members of an ensemble or the fits of a grid search. In this
+the fits of a grid search there. In this
 example the cluster consists of two local processes; for a real one, only the address changes. It
 needs ``labelkin[cluster]``; without it, everything runs in this process.
 """
@@ -72,8 +72,7 @@ def fit_on_workers():
 # %%
 # Parallel fits on the workers
 # ----------------------------
-# The data are in memory, and the fits of a search run on the cluster. (The members of an ensemble
-# would too, with the same ``parallel_config``.)
+# The data are in memory, and the fits of a search run on the cluster.
 search = GridSearchCV(
     MLkNNClassifier(),
     {"n_neighbors": [3, 10, 30]},

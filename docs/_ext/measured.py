@@ -27,8 +27,7 @@ from scipy.stats import rankdata
 
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.findings import count_repeats, listing
-from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.table import signed
 from labelkin.experiments.run.peers import PEERS

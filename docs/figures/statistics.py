@@ -6,7 +6,7 @@ import pandas as pd
 
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.figures import draw_critical_difference
-from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.run.results import check_results
 
 RESULTS = Path(__file__).parents[2] / "results" / "results.csv"

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from labelkin.calibration._logistic import fit_logistic
+from labelkin.calibration._curves import fit_logistic
 
 
 def regression_data(n=80, p=6, seed=0):

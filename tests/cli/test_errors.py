@@ -5,7 +5,7 @@ import pytest
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
 from labelkin.cli import main
-from labelkin.cli._errors import report_error
+from labelkin.cli._app import report_error
 
 pytest.importorskip("typer")
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
         ("predict {0}/m.labelkin {0}/films.csv --proba --keep all --quiet --out", "p.csv"),
         ("predict {0}/m.labelkin {0}/films.csv --proba --keep all --quiet --out", "p.parquet"),
         ("datasets convert {0}/d.npz", "c.arff"),
-        ("datasets convert {0}/d.npz", "c.parquet"),
+        ("datasets convert {0}/d.npz", "c.csv"),
         ("reproduce figure2 --quick --methods mlknn --jobs 1 --store", "r.db"),
     ],
 )

@@ -269,7 +269,7 @@ def test_bad_parts_are_refused(option, text, capsys):
 def test_changed_code_is_told_before_a_run_goes_on(capsys, monkeypatch):
     assert main([*QUICK, "--jobs", "1"]) == 0
     monkeypatch.setattr(
-        "labelkin.experiments.run.environment.source_revision", lambda: "another-revision"
+        "labelkin.experiments.run.runner.source_revision", lambda: "another-revision"
     )
     assert main([*QUICK, "--jobs", "1"]) == 0  # nothing is left to compute
     more = [*QUICK, "--jobs", "1", "--repeats", "2"]

@@ -11,7 +11,7 @@ import pytest
 STUCK = """
 import hashlib, pathlib, sys
 from labelkin._utils.files import open_for_writing
-from labelkin.cli._signals import terminable
+from labelkin.cli import terminable
 
 with terminable(), open_for_writing(sys.argv[1]) as file:
     file.write(b"half")

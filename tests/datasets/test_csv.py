@@ -1,5 +1,6 @@
 """CSV tables."""
 
+import gzip
 import sys
 
 import numpy as np
@@ -124,3 +125,13 @@ def test_a_short_header_of_many_columns(tmp_path, monkeypatch):
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "1000000")
     with pytest.raises(FormatError, match="a table of 2,001 columns unpacks to more than 1 MiB"):
         read(path, labels="c1")
+
+
+def test_a_small_file_of_many_cells(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,y\n" + b"1,0\n" * 500_000))
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "10000000")
+    with pytest.raises(FormatError, match="unpacks to more than 10 MiB"):
+        read(path, labels="y")
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
+    assert read(path, labels="y").data.shape == (500_000, 1)

@@ -5,8 +5,12 @@ import pytest
 from sklearn.metrics import precision_score, recall_score
 
 from labelkin.evaluation._figures import OutOfSample
-from labelkin.evaluation._growth import describe_growth
-from labelkin.evaluation._mistakes import find_suspects, odds_against, worst_rows
+from labelkin.evaluation._findings import (
+    describe_growth,
+    find_suspects,
+    odds_against,
+    worst_rows,
+)
 from labelkin.evaluation._page import label_curves, threshold_grid
 
 

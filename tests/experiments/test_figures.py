@@ -18,7 +18,7 @@ from labelkin.experiments.report.figures import (
     inline_svg,
     save,
 )
-from labelkin.experiments.report.measures import MEASURES
+from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.tables import published_parts
 from labelkin.experiments.run.results import check_results

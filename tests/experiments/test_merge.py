@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from labelkin.experiments.run.merge import merge
 from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.results import merge
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 
 
@@ -34,7 +34,7 @@ def test_shards_become_one_store(tmp_path):
     first = fill(tmp_path / "a.db", [row(0), row(1)])
     second = fill(tmp_path / "b.db", [row(2), row(3)], revision="second")
     [merged] = merge(first, [second])
-    assert (merged.added, merged.equal, merged.different) == (2, 0, 0)
+    assert merged == {"added": 2}
     with Store(first) as store:
         assert {cell.fold for cell in store.cells()} == {0, 1, 2, 3}
         assert [r["revision"] for r in store.rows()] == ["first", "first", "second", "second"]
@@ -45,7 +45,7 @@ def test_a_cell_that_both_hold_stays_unless_it_failed(tmp_path):
     first = fill(tmp_path / "a.db", [row(0, 0.5), row(1, 0.5), row(2, status="failed")])
     second = fill(tmp_path / "b.db", [row(0, 0.5 + 1e-13), row(1, 0.6), row(2, 0.7)])
     [merged] = merge(first, [second])
-    assert (merged.added, merged.equal, merged.different) == (1, 1, 1)
+    assert merged == {"added": 1, "equal": 1, "different": 1}
     with Store(first) as store:
         assert [r["f1"] for r in store.rows()] == [0.5, 0.5, 0.7]
 
@@ -57,7 +57,7 @@ def test_a_store_is_filled_from_a_csv_and_the_run_goes_on(tmp_path):
         writer.writeheader()
         writer.writerows({**row(fold, 0.1 + 0.2), "revision": "old"} for fold in range(5))
     [merged] = merge(tmp_path / "new.db", [path])
-    assert merged.added == 5
+    assert merged["added"] == 5
     with Store(tmp_path / "new.db", write=True) as store:
         assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
         assert {r["revision"] for r in store.rows()} == {"old"}
@@ -115,4 +115,4 @@ def test_a_store_with_a_column_of_an_earlier_version_is_merged(tmp_path):
     with sqlite3.connect(first) as database:
         database.execute("ALTER TABLE cells ADD COLUMN peak_mb REAL")
     [merged] = merge(tmp_path / "new.db", [first])
-    assert merged.added == 1
+    assert merged["added"] == 1

@@ -6,9 +6,9 @@ import pytest
 from labelkin.experiments.run import runner
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.runner import RunView
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
-from labelkin.experiments.run.view import RunView
 from labelkin.methods import METHODS, Method, user_method
 from support.data import make_data
 from support.experiments import figures, write_own_methods

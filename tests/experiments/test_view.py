@@ -3,7 +3,7 @@ import io
 import pytest
 
 from labelkin.experiments.run.protocol import Protocol
-from labelkin.experiments.run.view import RunView
+from labelkin.experiments.run.runner import RunView
 
 rich = pytest.importorskip("rich.console")
 

@@ -138,11 +138,11 @@ def test_effects_of_a_linear_model_are_its_weights():
     X = rng.normal(size=(60, 4)) + 3
     model = LogisticRegression().fit(X, X[:, 0] > 3)
     typical = typical_values(X)
-    features, effects = occlude_features(
-        lambda rows: model.decision_function(rows)[:, None], X[:1], typical, 4
+    found = occlude_features(lambda rows: model.decision_function(rows)[:, None], X[:1], typical, 4)
+    np.testing.assert_array_equal(found["features"], range(4))
+    np.testing.assert_allclose(
+        found["feature_effects"], model.coef_ * (X[:1] - np.median(X, axis=0))
     )
-    np.testing.assert_array_equal(features, range(4))
-    np.testing.assert_allclose(effects, model.coef_ * (X[:1] - np.median(X, axis=0)))
 
 
 def test_words_are_removed():
@@ -180,9 +180,9 @@ def test_forms_of_a_sample(data):
     for html in (why._repr_html_(), why.to_html()):
         assert "&lt;b&gt;&amp;" in html
         assert "<b>" not in html
-    for part, shape in {"labels": (4, 3), "members": (1, 4), "features": (5, 4)}.items():
-        assert why.to_frame(part).shape == shape
-    assert why.to_frame("rows").shape == (90, 5)
+    assert why.member_effects.shape == (1, 4)
+    assert why.feature_effects.shape == (4, 5)
+    assert why.row_labels.shape == (90, 4)
     with pytest.raises(ValueError, match="one name for each of the 5 features, got 2"):
         model.explain(frame.iloc[0], ["a", "b"])
     with pytest.raises(ValueError, match="x must be one sample, got 2"):

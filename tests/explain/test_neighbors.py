@@ -1,7 +1,5 @@
 """Explanations agree with the predictions, and a person can check them."""
 
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -132,30 +130,6 @@ def test_every_predicted_label_is_shown():
     Y[:2, :14], Y[2:4, 14:] = 0, 1
     text = str(MLkNNClassifier(3).fit(X, Y).explain([15.0]))
     assert text.count("✓") == 14
-
-
-def test_frames(scenes):
-    pytest.importorskip("pandas")
-    X, Y, test = scenes
-    found = VPCMEClassifier(n_estimators=3, random_state=0).fit(X, Y).explain(test[0])
-    labels = found.to_frame()
-    assert labels.index.name == "label"
-    assert labels["probability"].is_monotonic_decreasing
-    np.testing.assert_array_equal(labels.loc["3", "votes"], found.votes[3])
-    rows = found.to_frame("rows")
-    np.testing.assert_array_equal(rows.index, found.rows)
-    np.testing.assert_array_equal(rows[list("0123456789")], found.row_labels)
-    np.testing.assert_array_equal(rows["rank"], found.row_measures["rank"])
-    with pytest.raises(ValueError, match="part must be labels, features, members or rows"):
-        found.to_frame("votes")
-
-
-def test_frames_need_pandas(scenes, monkeypatch):
-    X, Y, test = scenes
-    found = MLkNNClassifier().fit(X, Y).explain(test[0])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
-        found.to_frame()
 
 
 def test_forms_of_a_sample(scenes):

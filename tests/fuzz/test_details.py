@@ -12,6 +12,7 @@ pytest.importorskip("pandas")
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.datasets import read_table
+from labelkin.evaluation._fingerprint import count_known_rows
 from support.damaged import cpu_limit
 from support.mutations import inputs, mutate_details, with_details
 
@@ -44,9 +45,9 @@ def test_details(tmp_path):
         try:
             with cpu_limit(20):
                 found = load_saved_model(path)
-                table = read_table(rows, as_strings=found.schema.string_columns)
-                json.dumps([found.method, found.info.label_names], ensure_ascii=False).encode()
-                found.count_training_rows(table.data)
+                table = read_table(rows, as_strings=found.classifier.schema_.string_columns)
+                json.dumps(found.info.label_names, ensure_ascii=False).encode()
+                count_known_rows(table.data, found.info.details.get("fingerprint"))
                 with contextlib.suppress(ValueError):  # the file may name other labels
                     found.predict(table)
         except ValueError as error:

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.kernel._direct import DirectKernelRidge, _half_precision, solve_ridge
-from labelkin.kernel._distances import kernel_values
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._regression import KernelRidge, kernel_values
 from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge
 from support.data import make_data
 

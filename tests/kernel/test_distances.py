@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from labelkin.kernel._distances import distances
+from labelkin.kernel._regression import distances
 
 
 @pytest.mark.parametrize("n_full", [0, 2, 9])

@@ -12,8 +12,7 @@ from sklearn.metrics.pairwise import cosine_similarity, linear_kernel, rbf_kerne
 
 from labelkin import KernelRidgeLOOClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.calibration._curves import SlopeCalibration, fit_better_curves, restore_means
-from labelkin.kernel._distances import radial, squared_distances
-from labelkin.kernel._regression import descend_width
+from labelkin.kernel._regression import descend_width, radial, squared_distances
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, choose_ridges, fit_ridge, loo_errors
 from labelkin.metrics import average_precision
 from labelkin.rows import Labels, MemoryRows, as_rows, namespace_and_device

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from labelkin.kernel._regression import KernelRidge, nearest_means
-from labelkin.kernel._ridge import RidgeSpectrum, fit_ridge
 from support.data import make_data
 
 
@@ -67,11 +66,6 @@ def test_means_have_no_labels_by_which_to_refine_the_width():
         learner.fit_scores(X, Y, 0)
         widths.append(learner.width_)
     assert widths[0] == widths[1]
-
-
-def test_targets_of_other_rows_are_refused():
-    with pytest.raises(ValueError, match="There are 20 rows, but 30 values"):
-        fit_ridge(RidgeSpectrum.of_kernel(np.eye(20)), np.ones((30, 2)), np.ones(2))
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 25])

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
-from labelkin.kernel._distances import distances
+from labelkin.kernel._regression import distances
 from labelkin.rows import Place, array_api_dispatch, as_rows
 
 
@@ -38,7 +38,7 @@ def test_a_device_gives_what_the_host_does(xp, data, folds, weighted):
 
 
 def test_sums_of_absolute_differences_on_a_device(xp, data, monkeypatch):
-    monkeypatch.setattr("labelkin.kernel._distances._DIFFERENCES", 2_500)  # some rows at a time
+    monkeypatch.setattr("labelkin.kernel._regression._DIFFERENCES", 2_500)  # some rows at a time
     X, _ = data
     Q = np.vstack([X[:20] * 0.7, np.zeros((1, 12))])
     found = distances("manhattan", xp.asarray(X), xp.asarray(Q))

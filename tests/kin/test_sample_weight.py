@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from labelkin import KinEnsembleClassifier
-from labelkin.calibration._logistic import fit_logistic
+from labelkin.calibration._curves import fit_logistic
 from labelkin.kin import Limits
 from labelkin.kin._classifier import repeat_rows
 from labelkin.kin._combination import Combination, smooth_targets

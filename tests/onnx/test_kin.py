@@ -132,7 +132,7 @@ FORMATS = ["%m/%d/%Y", "%Y-%m-%d %H:%M", "%d.%m.%y %H:%M:%S"]
 def test_dates(form):
     from datetime import datetime, timedelta
 
-    from labelkin.onnx._convert import convert
+    from labelkin.onnx._transformers import convert
     from labelkin.tabular._dates import DateEncoder, find_day_first
 
     start = datetime(1972, 1, 1, 9, 5)
@@ -201,14 +201,16 @@ def test_every_kind_of_column(kind, films, monkeypatch, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["columns"] == COLUMNS[kind]
     given = {}
-    for tensor in facts["inputs"]:
-        names = facts["columns"] if tensor["name"] == "X" else [tensor["name"]]
-        if tensor["type"] == "string":
-            given[tensor["name"]] = frame[names].fillna("").to_numpy(object)
+    session = open_session("m.onnx")
+    assert [tensor.name for tensor in session.get_inputs()] == facts["inputs"]
+    for tensor in session.get_inputs():
+        names = facts["columns"] if tensor.name == "X" else [tensor.name]
+        if tensor.type == "tensor(string)":
+            given[tensor.name] = frame[names].fillna("").to_numpy(object)
         else:  # true and false are 1 and 0
             numbers = frame[names].replace({"true": 1, "false": 0})
-            given[tensor["name"]] = numbers.to_numpy(float)
-    probabilities, labels = open_session("m.onnx").run(None, given)
+            given[tensor.name] = numbers.to_numpy(float)
+    probabilities, labels = session.run(None, given)
     written = [[row["probabilities"][name] for name in facts["labels"]] for row in expected]
     np.testing.assert_allclose(probabilities, written, rtol=0, atol=1e-5)
     marked = [[int(name in row["labels"]) for name in facts["labels"]] for row in expected]

@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
 from labelkin.projection import SelectByConstraints, feature_importances
-from labelkin.projection._features import draw_features, feature_shares, subset_size
 from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._selection import draw_features, feature_shares, subset_size
 from support.data import make_data
 
 

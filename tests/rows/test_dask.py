@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 
-import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -204,40 +203,6 @@ def test_pickled_it_needs_no_cluster(client, tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky", "dask"])
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[2]], ids=by_name)
-def test_every_joblib_backend_gives_the_same(model, backend, request):
-    X, Y = make_data(300, 6, 4)
-    Q, _ = make_data(40, 6, 4, seed=1)
-    expected = type(model)(**model.get_params()).fit(X, Y)
-    client = request.getfixturevalue("client") if backend == "dask" else None
-    with joblib.parallel_config(backend, n_jobs=-1 if client else 2):
-        found = type(model)(**model.get_params()).fit(X, Y)
-        proba = found.predict_proba(Q)
-    assert_same_model(expected, found)
-    np.testing.assert_array_equal(proba, expected.predict_proba(Q))
-
-
-def test_members_really_go_to_the_backend(client):
-    """The worker that fits is another process, and progress is told here."""
-    seen = []
-    X, Y = make_data(80, 4, 3)
-    model = BaggingVPCPClassifier(Where(), n_estimators=3, random_state=0)
-    model._callback = lambda number, error: seen.append((number, os.getpid()))
-    with joblib.parallel_config("dask"):
-        model.fit(X, Y)
-    assert seen == [(i, os.getpid()) for i in (1, 2, 3)]
-    assert os.getpid() not in {member.pid for member in model.estimators_}
-
-
-class Where(MLkNNClassifier):
-    """ML-kNN that knows in which process it was fitted."""
-
-    def fit_loo_proba(self, X, Y):
-        self.pid = os.getpid()
-        return super().fit_loo_proba(X, Y)
-
-
 @pytest.mark.parametrize("sizes", [(13,), (1, 12), (1,) * 13, (6, 0, 7), (3, 4, 6)])
 @pytest.mark.parametrize("k", [1, 4, 30])
 def test_ties_and_blocks_of_any_size(sizes, k, here):
@@ -368,15 +333,17 @@ def test_projection(here):
     np.testing.assert_allclose(projected.compute(), near.transform(X), atol=1e-8)
 
 
-def test_tasks_hold_a_bounded_number_of_rows(here):
+def test_tasks_hold_a_bounded_number_of_rows(here, monkeypatch):
     """All weight on one row: its block owns all pairs, and still takes them in pieces."""
     X, _ = make_data(100, 3, 2)
     rows = DaskRows.from_dask(da.from_array(X, chunks=(20, 3)))
     pairs = np.column_stack([np.zeros(99, dtype=int), np.arange(1, 100)])
-    assert [len(piece) for piece in BlockRows(rows)._pieces(pairs)] == [20, 20, 20, 20, 19]
+    take, taken = DaskRows.take, []
+    monkeypatch.setattr(DaskRows, "take", lambda *call: taken.append(len(call[1])) or take(*call))
     scatter, _ = BlockRows(rows).scatter_difference(pairs[:0], pairs)
     difference = X[:1] - X[1:]
     np.testing.assert_allclose(scatter, difference.T @ difference / (2 * 99))
+    assert taken == [21, 21, 21, 21, 20]
 
 
 def test_bad_input(here):

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from labelkin.experiments.report.comparison import PAPER_DATASETS
-from labelkin.experiments.report.measures import MEASURES
-from labelkin.experiments.report.published import published
+from labelkin.experiments.report.published import MEASURES, published
 
 PAPER_METHODS = ("rakel_k3", "iblr", "clr", "cchains", "mlknn", "vpcme")
 COMPONENTS = {"adaboost_pdt": -0.03, "bagging_vpcp": -0.006, "mddm": -0.02}

@@ -73,3 +73,23 @@ def test_flushed_to_disk_before_and_after_the_rename(tmp_path, monkeypatch):
     with open_for_writing(tmp_path / "out") as file:
         file.write(b"content")
     assert calls == ["flush", "rename", "flush"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of POSIX")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_replaced_file_keeps_its_permissions(mode, tmp_path):
+    path = tmp_path / "secret.csv"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 1234)
+    before = path.stat()
+    with open_for_writing(path) as file:
+        file.write(b"new")
+    after = path.stat()
+    assert path.read_bytes() == b"new"
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )

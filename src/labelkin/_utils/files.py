@@ -8,7 +8,7 @@ import stat
 import uuid
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -92,8 +92,8 @@ def _read_within_limit(stream: Any, raw: BinaryIO, path: str | Path) -> bytes:
 def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its place only when it is complete, compressed by its suffix.
 
-    A link is followed: the file it points to is replaced, not the link. A device or a pipe is
-    written directly.
+    A link is followed: the file it points to is replaced, not the link. A file that is replaced
+    keeps its permissions and its owner. A device or a pipe is written directly.
     """
     real = Path(os.path.realpath(path))
     if real.is_dir():
@@ -106,7 +106,9 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _unfinished.add(temporary)
     try:
         with _named_errors(path, temporary):
-            with open(temporary, "xb") as raw:
+            with open(temporary, "xb", opener=_open_private if real.exists() else None) as raw:
+                if real.exists():
+                    _copy_permissions(real, raw)
                 with _compressor(raw, Path(path).suffix.lower()) as file:
                     yield file
                 raw.flush()
@@ -118,6 +120,19 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
     finally:
         _unfinished.discard(temporary)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _copy_permissions(old: Path, new: BinaryIO) -> None:
+    """Give an open file the permissions of another one, and its owner and group where allowed."""
+    status = old.stat()
+    if hasattr(os, "fchown"):
+        with suppress(PermissionError):
+            os.fchown(new.fileno(), status.st_uid, status.st_gid)
+    os.chmod(new.name, stat.S_IMODE(status.st_mode))
 
 
 def remove_unfinished() -> None:

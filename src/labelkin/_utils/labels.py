@@ -101,27 +101,57 @@ def check_labels(Y: Any, name: str) -> Any:
     return array.astype(np.int8)
 
 
-# Words that say that a label applies, in lower case.
-_YES = frozenset({"yes", "y", "true", "t", "on", "x", "1", "ja", "oui", "si", "sí", "present"})
+def split_unknown(Y: Any, name: str) -> tuple[Any, np.ndarray | None]:
+    """Return labels as `check_labels` does, with 0 for unknown ones, and which are known.
+
+    Unknown labels are NaN, None or pandas' NA. The second result is a boolean array of shape
+    (n, q), or None where all labels are known. Of a sparse matrix with NaN both are dense.
+    """
+    array = as_matrix(Y, name)
+    if sparse.issparse(array):
+        if not (array.dtype.kind == "f" and np.isnan(array.data).any()):
+            return check_labels(array, name), None
+        array = array.toarray()
+    unknown = unknown_cells(array)
+    if unknown is None:
+        return check_labels(array, name), None
+    known, labels = ~unknown, np.zeros(array.shape, dtype=np.int8)
+    if known.any():
+        labels[known] = check_labels(array[known], name)[:, 0]
+    return labels, known
+
+
+def unknown_cells(array: np.ndarray) -> np.ndarray | None:
+    """Return which cells of an array hold NaN, None or pandas' NA; None where none does."""
+    if array.dtype.kind == "f":
+        unknown = np.isnan(array)
+    elif array.dtype.kind == "O":
+        unknown = np.frompyfunc(_is_unknown, 1, 1)(array).astype(bool)
+    else:
+        return None
+    return unknown if unknown.any() else None
+
+
+def _is_unknown(value: Any) -> bool:
+    # pandas.NA is neither equal to itself nor unequal.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _not_binary(values: Any, wrong: Any, name: str) -> str:
     """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
+    found, cure = str(wrong), "turn scores into labels with a threshold"
     if isinstance(wrong, str):
         words = sorted({str(value) for value in np.ravel(values)})
+        cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
         if len(words) <= 2:
-            yes = next((word for word in words if word.strip().lower() in _YES), words[-1])
-            found, cure = " and ".join(words), f"use ({name} == {yes!r}).astype(int)"
-        else:
-            found = str(wrong)
-            cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
+            found, yes = " and ".join(words), repr(words[-1])
+            cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
+        if (values == 0).any():
+            cure += f", or numpy.where({name} < 0, numpy.nan, {name}) if it means unknown"
     elif wrong != wrong:
-        found = "nan"
         cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
-    else:
-        found, cure = str(wrong), "turn scores into labels with a threshold"
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
 
 

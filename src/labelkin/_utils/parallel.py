@@ -1,9 +1,7 @@
 """Parallel maps whose results do not depend on the number of jobs.
 
 Items run in threads with one BLAS thread each: a loop and BLAS that are both parallel would
-compete for the cores. Where the user has chosen a joblib backend of other processes or machines,
-with ``joblib.parallel_config("loky")`` or ``joblib.parallel_config("dask")``, `map_parallel`
-sends the items there.
+compete for the cores.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,15 +12,11 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import get_config, set_config
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
-
-# Enough batches for an even load; each batch carries the data of the function along.
-_BATCHES_PER_JOB = 2
 
 # The number of threads of BLAS belongs to the process, and several computations can limit it at
 # once, in threads that enter and leave in any order. One computation, with all its threads, gets
@@ -141,66 +135,3 @@ def map_threads(
             raise
         pool.shutdown()
         return results
-
-
-def map_parallel(
-    function: Callable[[Any], T],
-    items: Iterable[Any],
-    n_jobs: int | None = None,
-    callback: Callable[[T], None] = lambda _: None,
-) -> list[T]:
-    """Return what `map_threads` does, computed by the joblib backend that the user has chosen.
-
-    The function must be free of side effects: it may run on a copy in another process. Without
-    `n_jobs` the backend decides their number; without a backend, this is `map_threads`.
-    """
-    n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
-    if n_jobs_elsewhere is None:
-        return map_threads(function, items, n_jobs, callback)
-    items = list(items)
-    size = max(1, -(-len(items) // (_BATCHES_PER_JOB * n_jobs_elsewhere)))
-    batches = [items[i : i + size] for i in range(0, len(items), size)]
-    shared = _SharedFunction(function)
-    results: list[T] = []
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    for batch in parallel(delayed(_run_batch)(shared, batch) for batch in batches):
-        for result in batch:
-            callback(result)
-            results.append(result)
-    return results
-
-
-def parallel_batch_size(n_jobs: int | None) -> int:
-    """Return the number of items that `map_parallel` needs to keep all workers busy."""
-    n_jobs_elsewhere = _n_jobs_elsewhere(n_jobs)
-    if n_jobs_elsewhere is None:
-        return effective_n_threads(n_jobs)
-    return _BATCHES_PER_JOB * n_jobs_elsewhere
-
-
-def _n_jobs_elsewhere(n_jobs: int | None) -> int | None:
-    """Return the number of jobs in the chosen backend of other processes; None without one."""
-    backend, configured = get_active_backend(prefer="threads")
-    if not backend.supports_return_generator or getattr(backend, "uses_threads", False):
-        return None
-    return max(1, backend.effective_n_jobs(configured if n_jobs is None else n_jobs))
-
-
-class _SharedFunction:
-    """A function with the data in its closure, sent to each worker once.
-
-    joblib's Dask backend scatters arguments that are large by `sys.getsizeof`, which does not
-    follow closures; hence the size given here.
-    """
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.function = function
-
-    def __sizeof__(self) -> int:
-        return 2**20
-
-
-def _run_batch(shared: _SharedFunction, batch: list[Any]) -> list[Any]:
-    # Threads inside a worker, so that nested maps do not submit jobs of their own.
-    with parallel_config("threading", n_jobs=None):
-        return map_threads(shared.function, batch, 1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from labelkin.datasets import RawTable
     from labelkin.datasets.formats._raw_table import Guess
     from labelkin.persistence import ModelInfo
-    from labelkin.tabular import LabelColumns, Schema, TrainingData
+    from labelkin.tabular import LabelColumns, TrainingData
 
 
 def read_training_data(
@@ -28,39 +28,33 @@ def read_training_data(
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
-    columns = _kinds_of(options)
-    strings = {name for name, kind in columns.items() if kind in ("text", "category")}
-    table = read_table(
-        path,
-        **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        labels=options.labels,  # of formats that separate labels from features
-    )
-    training = find_training_data(
-        table,
-        options.labels,
-        label_column=options.label_column,
-        separator=_unescape(options.separator),
-        columns=columns,
-        missing=options.missing.value,
-        scale=options.scale.value,
-        max_words=options.max_words,
-    )
-    notes.pending += training.notes
-    print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
-    notes.flush()
-    notes.print(str(training))
-    return training
-
-
-def _kinds_of(options: TableOptions) -> dict[str, str]:
-    """Return the kinds of columns that the options name."""
     columns: dict[str, str] = {}
     for kind in ("text", "category", "number", "ignore"):
         for name in dict.fromkeys(getattr(options, kind) or ()):
             if name in columns:
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
-    return columns
+    strings = {name for name, kind in columns.items() if kind in ("text", "category")}
+    table = read_table(
+        path,
+        **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
+        labels=options.labels,  # of formats that separate labels from features
+    )
+    preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
+    training = find_training_data(
+        table,
+        options.labels,
+        label_column=options.label_column,
+        separator=_TAB.get(options.separator, options.separator),
+        columns=columns,
+        max_words=options.max_words,
+        **preparation,
+    )
+    notes.pending += training.notes
+    print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
+    notes.flush()
+    notes.print(str(training))
+    return training
 
 
 def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups: type) -> None:
@@ -77,6 +71,8 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
     if shown:
         notes.print(f"reading {source}: {', '.join(shown)}")
 
+
+_TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 
 # What `fit` records about a model; a model saved from Python may have further details.
 _DETAILS = {
@@ -96,11 +92,6 @@ class SavedModel:
     info: "ModelInfo"
 
     @property
-    def schema(self) -> "Schema":
-        """What tables must look like."""
-        return self.classifier.schema_
-
-    @property
     def labels(self) -> "LabelColumns":
         """Names and place of the labels."""
         return self.classifier.label_columns_
@@ -114,15 +105,16 @@ class SavedModel:
         """
         from labelkin.datasets import read_table
 
-        strings = {*self.schema.string_columns, *keep, *filter(None, [self.labels.column])}
+        schema = self.classifier.schema_
+        strings = {*schema.string_columns, *keep, *filter(None, [self.labels.column])}
         table = read_table(
             data,
-            **_read_options(reading, strings, self.schema.decimal_comma),
-            n_features=self.schema.n_features or None,
+            **_read_options(reading, strings, schema.decimal_comma),
+            n_features=schema.n_features or None,
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
-            return table, self.schema.read(table, notes.pending)
+            return table, schema.read(table, notes.pending)
 
     def predict(
         self, X: Any, decision: Decision | None = None
@@ -148,14 +140,6 @@ class SavedModel:
         """Return label sets and thresholds by another decision than the model's own."""
         return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
 
-    @property
-    def method(self) -> str:
-        """The name of the method in print, or of the class of a model from Python."""
-        from labelkin.methods import METHODS
-
-        name = self.info.details.get("model")
-        return METHODS[name].title if name in METHODS else type(self.classifier.estimator_).__name__
-
     @contextmanager
     def checked(self) -> Iterator[None]:
         """Name the model file in errors that only a damaged one causes."""
@@ -165,12 +149,6 @@ class SavedModel:
             raise ValueError(
                 f"{self.path}: the model fails on these rows ({reason(error)}); is it damaged?"
             ) from error
-
-    def count_training_rows(self, X: Any) -> int:
-        """Return how many rows the model was trained on, estimated for large tables."""
-        from labelkin.evaluation._fingerprint import count_known_rows
-
-        return count_known_rows(X, self.info.details.get("fingerprint"))
 
 
 def load_saved_model(
@@ -221,7 +199,7 @@ def _read_options(
     reading: ReadingOptions, as_strings: Iterable[str], decimal: str | None = None
 ) -> dict[str, Any]:
     """Return how to read a file; `decimal` is its decimal mark unless the user gives one."""
-    delimiter = _unescape(reading.delimiter)
+    delimiter = _TAB.get(reading.delimiter, reading.delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
@@ -232,8 +210,3 @@ def _read_options(
         "decimal": reading.decimal or decimal,
         "as_strings": as_strings,
     }
-
-
-def _unescape(text: str | None) -> str | None:
-    """Return a tab for a backslash and t: a tab is hard to type in a shell."""
-    return "\t" if text == "\\t" else text

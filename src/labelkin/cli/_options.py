@@ -60,21 +60,8 @@ Overwrite = Annotated[
 ]
 
 
-class Missing(StrEnum):
-    """Treatments of missing values."""
-
-    impute = "impute"
-    refuse = "refuse"
-
-
-class Scale(StrEnum):
-    """Scalings of numeric columns."""
-
-    auto = "auto"
-    none = "none"
-    robust = "robust"
-    standard = "standard"
-    minmax = "minmax"
+Missing = StrEnum("Missing", ["impute", "refuse"])
+Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
 @dataclass(frozen=True)
@@ -181,6 +168,12 @@ class DecisionOptions:
     ] = None
 
 
+def _complete(text: str) -> list[str]:
+    from labelkin.methods import METHODS
+
+    return [name for name in ("auto", *METHODS) if name.startswith(text)]
+
+
 @dataclass(frozen=True)
 class MethodOptions:
     """Which method to train, with which parameters, and where."""
@@ -193,6 +186,7 @@ class MethodOptions:
             help="The method: kin (recommended), vpcme, logistic, krr, mlknn, iblr, "
             "rakel, clr, cchains, br, …; auto compares several methods within "
             "--time seconds and uses the best.",
+            autocompletion=_complete,
         ),
     ] = DEFAULT
     seconds: Annotated[

@@ -6,17 +6,43 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from labelkin._utils.names import plural as plural
+from labelkin._utils.names import printable
 
-if TYPE_CHECKING:
-    from rich.table import Table
+
+class Interrupted(Exception):
+    """The user interrupted a command that has a line of its own to print."""
+
+
+class _EscapedStream:
+    """A text stream that writes control characters, which files may contain, as escapes.
+
+    Rich, which writes colours, looks for `rich_proxied_file` and writes to the stream itself.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        return self.rich_proxied_file.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def escaped_output() -> Iterator[None]:
+    """Write control characters to stdout and stderr as escapes, while the block runs."""
+    streams: Any = _EscapedStream(sys.stdout), _EscapedStream(sys.stderr)
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        yield
 
 
 class Notes:
@@ -51,10 +77,18 @@ def print_json(value: object, indent: int | None = None) -> None:
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
-def print_table(table: "Table") -> None:
-    """Print a table as wide as the terminal."""
+def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
+    """Print rows of cells in columns; those numbered in `right` are aligned to the right."""
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        while len(table.columns) < len(row):
+            number = len(table.columns)
+            table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
 
 

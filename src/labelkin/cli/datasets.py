@@ -46,26 +46,15 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         ]
         print_json(found, indent=2)
         return
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("dataset", no_wrap=True)
-    table.add_column("here", justify="center")
     counts = ("instances", "features", "labels")
-    for column in (*counts, "cardinality"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("domain", no_wrap=True)
+    cells = [["dataset", "here", *counts, "cardinality", "domain"]]
     for info, path in rows:
         figures = info.statistics
-        table.add_row(
-            info.name + (" *" if info.paper else ""),
-            "yes" if path else "-",
-            *(f"{figures[column]:,}" for column in counts),
-            f"{figures['cardinality']:.3f}" if "cardinality" in figures else "",
-            info.domain,
-        )
-    print_table(table)
+        share = f"{figures['cardinality']:.3f}" if "cardinality" in figures else ""
+        name = info.name + " *" * bool(info.paper)
+        numbers = [f"{figures[column]:,}" for column in counts]
+        cells.append([name, "yes" if path else "-", *numbers, share, info.domain])
+    print_table(cells, right=range(2, 6))
     present = sum(path is not None for _, path in rows)
     typer.echo(
         f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
@@ -91,14 +80,8 @@ def describe(
     if as_json:
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=Text(bunch.name))
-    for name, value in statistics.rows():
-        table.add_row(name, Text(value))
-    print_table(table)
+    typer.echo(bunch.name)
+    print_table(statistics.rows())
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
     check_data_file,
@@ -120,20 +121,27 @@ def command(
     fold. With two arguments, MODEL and DATA, the fitted model is evaluated on the data.
     """
     if data is not None:
-        _refuse_training_options(context)
+        names = {str(one.name) for one in context.command.params} - _FOR_FITTED_MODELS
+        if words := given_options(context, names):
+            raise ValueError(
+                f"{words[0]} has no effect on a model that is already fitted; leave it out."
+            )
         check_model_file(source)
     check_data_file(data or source)
-    names = _parse_metrics(metrics)
+    chosen = _parse_metrics(metrics)
     decision = parse_decision(deciding)
     check_device(choice.device)
     if report is not None:
-        _check_page(report, overwrite, inputs=[source, *filter(None, [data])])
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
+        check_output(report, overwrite, inputs=[source, *filter(None, [data])])
+        import_optional("jinja2", "cli")
     if data is None and source.suffix.lower() == ".labelkin":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:
         found, facts, page = _evaluate_model(
-            source, data, reading, choice.device, decision, names, notes
+            source, data, reading, choice.device, decision, chosen, notes
         )
         heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
     else:
@@ -146,7 +154,7 @@ def command(
             folds=folds,
             repeats=repeats,
             stratified=stratified,
-            metrics=names,
+            metrics=chosen,
             keep_models=report is not None,
             hidden=hidden,
         )
@@ -205,16 +213,6 @@ def compare_candidates(
         )
 
 
-def _check_page(path: Path, overwrite: bool, inputs: list[Path]) -> None:
-    """Refuse a page that cannot be written, before anything is computed."""
-    from labelkin._utils.optional import import_optional
-
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"--report {path}: the page is HTML; end the name in .html.")
-    check_output(path, overwrite, inputs=inputs)
-    import_optional("jinja2", "cli")
-
-
 def _evaluate_model(
     path: Path,
     data: Path,
@@ -226,12 +224,13 @@ def _evaluate_model(
 ) -> "tuple[Evaluation, dict[str, Any], dict[str, Any]]":
     """Evaluate a fitted model on a data file; return also facts, and what a page shows of it."""
     from labelkin.evaluation import evaluate_model
+    from labelkin.evaluation._fingerprint import count_known_rows
 
     saved = load_saved_model(path, device=device)
     table, X = saved.read(data, reading, notes)
     y = saved.labels.read(table, notes.pending)
     remarks: list[str] = []
-    if seen := saved.count_training_rows(X):
+    if seen := count_known_rows(X, saved.info.details.get("fingerprint")):
         verb = "is" if seen == 1 else "are"
         effect = "are too good" if 10 * seen >= len(y) else "may be slightly too good"
         remarks.append(
@@ -250,17 +249,14 @@ def _evaluate_model(
         title=path.name,
         predictions=saved.predict(X, decision),
     )
-    info = saved.info
     card = [
         ("model", path.name),
-        ("SHA-256 of the model", info.sha256),
-        ("fitted with", f"labelkin {info.version}, scikit-learn {info.sklearn_version}"),
+        ("SHA-256 of the model", saved.info.sha256),
+        ("training rows", str(saved.info.details.get("rows", "unknown"))),
         ("rows also in training", f"{seen:,}"),
     ]
-    for title, key in (("training rows", "rows"), ("seed of the model", "seed")):
-        card += [(title, str(info.details[key]))] if key in info.details else []
     facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen}
-    page = {"source": data, "schema": saved.schema, "card": card, "notes": remarks}
+    page = {"source": data, "schema": saved.classifier.schema_, "card": card, "notes": remarks}
     return found, facts, page
 
 
@@ -275,15 +271,6 @@ def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     names -= {"model", "seconds"}
     model = [] if best == DEFAULT else ["--model", best]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
-
-
-def _refuse_training_options(context: typer.Context) -> None:
-    """Refuse the options of training, which have no effect on a fitted model."""
-    names = {str(parameter.name) for parameter in context.command.params} - _FOR_FITTED_MODELS
-    if words := given_options(context, names):
-        raise ValueError(
-            f"{words[0]} has no effect on a model that is already fitted; leave it out."
-        )
 
 
 def _parse_metrics(text: str | None) -> list[str]:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from labelkin._utils.files import open_for_writing
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
     SavedModel,
@@ -13,11 +14,7 @@ from labelkin.cli._data import (
     check_model_file,
     load_saved_model,
 )
-from labelkin.cli._methods import parse_decision
 from labelkin.cli._output import Notes, check_output, plural, print_json
-
-if TYPE_CHECKING:
-    from labelkin.explain import Explanation
 
 EXAMPLES = """Examples:
 
@@ -35,7 +32,6 @@ def command(
     *,
     row: Annotated[int, typer.Option(min=1, help="Number of the row of DATA, counted from 1.")] = 1,
     reading: options.ReadingOptions,
-    deciding: options.DecisionOptions,
     training: Annotated[
         Path | None,
         options.output_option(
@@ -64,7 +60,6 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)
-    decision = parse_decision(deciding)
     saved = load_saved_model(model, expected_sha256)
     table, X = saved.read(data, reading, Notes(quiet or as_json))
     if row > table.n_rows:
@@ -72,34 +67,22 @@ def command(
     known = None if training is None else _read_training(saved, training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
-    found = saved.classifier.explain(one, background=background, training=known)
-    labels, scores, _ = saved.predict(one, decision)
-    found = replace(
-        found,
-        label_names=list(saved.labels.names),
-        predicted=labels[0].astype(bool),
-        probability=scores[0],
-        title=f"row {row} {found.title}".rstrip(),
-        first_row=1,
-    )
+    with saved.checked():
+        found = saved.classifier.explain(one, background=background, training=known)
+    title = f"row {row} {found.title}".rstrip()
+    found = replace(found, label_names=list(saved.labels.names), title=title, first_row=1)
     if out is not None:
-        _write(found, out)
+        with open_for_writing(out) as file:
+            if out.suffix.lower() == ".png":
+                found.plot().savefig(file, dpi=130, format="png")
+            else:
+                file.write(found.to_html().encode())
     if as_json:
         print_json(found.to_dict())
     elif out is None:
         typer.echo(str(found))
     elif not quiet:
         typer.echo(f"written: {out}")
-
-
-def _write(found: "Explanation", out: Path) -> None:
-    from labelkin._utils.files import open_for_writing
-
-    with open_for_writing(out) as file:
-        if out.suffix.lower() == ".png":
-            found.plot().savefig(file, dpi=130, format="png")
-        else:
-            file.write(found.to_html().encode())
 
 
 def _read_training(saved: SavedModel, training: Path, reading: options.ReadingOptions) -> Any:

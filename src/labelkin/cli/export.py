@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -53,49 +53,21 @@ def command(
         saved.classifier.pipeline_,
         dtype="float32" if float32 else "float64",
         names=saved.labels.names,
-        features=saved.schema.names,
+        features=saved.classifier.schema_.names,
     )
     raw = exported.SerializeToString()
     with open_for_writing(out) as file:
         file.write(raw)
 
-    inputs, outputs = _describe(exported.graph.input), _describe(exported.graph.output)
-    metadata = {
-        entry.key: json.loads(entry.value)
-        for entry in exported.metadata_props
-        if entry.key in ("feature_names", "label_names")
-    }
-    columns = metadata.get("feature_names", [])
+    inputs = [tensor.name for tensor in exported.graph.input]
+    outputs = [tensor.name for tensor in exported.graph.output]
     if as_json:
-        facts = {"out": str(out), "bytes": len(raw), "columns": columns}
-        print_json(
-            facts | {"labels": metadata["label_names"], "inputs": inputs, "outputs": outputs}
-        )
+        metadata = {entry.key: entry.value for entry in exported.metadata_props}
+        facts = {"out": str(out), "bytes": len(raw), "inputs": inputs, "outputs": outputs}
+        facts["columns"] = json.loads(metadata.get("feature_names", "[]"))
+        print_json(facts | {"labels": json.loads(metadata["label_names"])})
     elif not quiet:
-        names = f": {join_names(columns, 6)}" if columns and len(inputs) == 1 else ""
-        feed = ", ".join(
-            [f"{tensor['name']!r}: …" for tensor in inputs[:6]] + ["…"][: len(inputs) > 6]
-        )
+        feed = ", ".join(f"{name!r}: …" for name in inputs[:6]) + ", …" * (len(inputs) > 6)
         typer.echo(f"written: {out} ({file_size(len(raw))})")
-        typer.echo(f"inputs:  {_list_tensors(inputs)}{names}")
-        typer.echo(f"outputs: {_list_tensors(outputs)}")
+        typer.echo(f"inputs:  {join_names(inputs, 6)}\noutputs: {join_names(outputs, 6)}")
         typer.echo(f"next:    onnxruntime.InferenceSession({str(out)!r}).run(None, {{{feed}}})")
-
-
-def _describe(tensors: Any) -> list[dict[str, Any]]:
-    """Return name, type and shape of a graph's inputs or outputs."""
-    types = {1: "float32", 7: "int64", 8: "string", 9: "bool", 11: "float64"}  # ONNX's numbers
-    return [
-        {
-            "name": tensor.name,
-            "type": types[tensor.type.tensor_type.elem_type],
-            "shape": [dim.dim_param or dim.dim_value for dim in tensor.type.tensor_type.shape.dim],
-        }
-        for tensor in tensors
-    ]
-
-
-def _list_tensors(tensors: list[dict[str, Any]]) -> str:
-    shapes = [" × ".join(map(str, one["shape"])) for one in tensors]
-    pairs = zip(tensors, shapes, strict=True)
-    return join_names([f"{one['name']} ({one['type']}, {shape})" for one, shape in pairs], 6)

@@ -33,17 +33,17 @@ def command(
     store; this puts them together. From a committed results.csv it makes a store that labelkin
     reproduce resumes. A cell that several hold is kept as the first of them has it.
     """
-    from labelkin.experiments.run.merge import merge
     from labelkin.experiments.run.protocol import Protocol
+    from labelkin.experiments.run.results import merge
 
     protocol = (
         Protocol(stratified=stratified, seed=seed) if stratified or seed is not None else None
     )
-    for part in merge(target, sources, protocol=protocol):
-        line = f"{part.source}: {plural(part.added, 'cell')} added"
-        if part.equal:
-            line += f", {part.equal:,} already there"
-        if part.different:
-            line += f", {part.different:,} there with other figures, which are kept"
+    for source, counts in zip(sources, merge(target, sources, protocol=protocol), strict=True):
+        line = f"{source}: {plural(counts['added'], 'cell')} added"
+        if counts["equal"]:
+            line += f", {counts['equal']:,} already there"
+        if counts["different"]:
+            line += f", {counts['different']:,} there with other figures, which are kept"
         typer.echo(line)
     typer.echo(f"store: {target}")

@@ -21,7 +21,7 @@ def command(
     """Write the tables and figures of stored results, and report.html with all of them.
 
     The page is a single file and needs no network. The folder also holds results.csv, the tables
-    as Markdown, LaTeX and CSV, and the figures as PNG and SVG.
+    as Markdown and CSV, and the figures as PNG and SVG.
     """
     from labelkin.experiments.report.page import write_report
     from labelkin.experiments.run.results import read_results

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import plural
-from labelkin.cli._data import print_guesses
-from labelkin.cli._errors import Interrupted
-from labelkin.cli._output import Notes, shell_line, split_names
+from labelkin._utils.names import plural, printable
+from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.runner import RunView
     from labelkin.experiments.run.sources import Dataset, Source
-    from labelkin.experiments.run.view import RunView
 
 
 def command(
@@ -127,9 +125,8 @@ def command(
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
-    from labelkin.experiments.run.runner import run
+    from labelkin.experiments.run.runner import RunView, run
     from labelkin.experiments.run.sources import find_sources
-    from labelkin.experiments.run.view import RunView
     from labelkin.methods import user_method
 
     chosen = find_group(group)
@@ -178,10 +175,8 @@ def command(
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
     """Print what was guessed about a user's table; no option of this command overrides it."""
-    from labelkin.datasets.formats._raw_table import Guess
-
-    guesses = [Guess(text, ()) for text in data.guesses]
-    print_guesses(str(source.path), guesses, Notes(quiet=False))
+    if data.guesses:
+        Notes(quiet=False).print(f"reading {source.path}: {', '.join(data.guesses)}")
 
 
 def _parse_repeats(text: str | None) -> tuple[int, int] | None:
@@ -214,7 +209,7 @@ def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
 
 def _check_revision(plan: "Plan", path: Path) -> None:
     """Refuse to compute new cells beside those of other code."""
-    from labelkin.experiments.run.environment import source_revision
+    from labelkin.experiments.run.runner import source_revision
 
     rows = _read_stored(path)
     if rows.keys() >= set(plan.cells()):
@@ -233,7 +228,7 @@ def _check_revision(plan: "Plan", path: Path) -> None:
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
     from labelkin.experiments.run.protocol import Cell
-    from labelkin.experiments.run.view import print_means
+    from labelkin.experiments.run.runner import print_means
 
     console = view.console
     console.print()
@@ -244,7 +239,7 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:
-        line = f"failed: {Cell.of(row)}: {row['error']}"
+        line = printable(f"failed: {Cell.of(row)}: {row['error']}")
         console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")

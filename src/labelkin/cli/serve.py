@@ -104,6 +104,7 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
     """Return what predicts the rows of requests; a decision that the file lacks is refused."""
     import numpy as np
 
+    from labelkin.methods import METHODS
     from labelkin.serve import Service
 
     decide = None
@@ -113,8 +114,9 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
             return saved.decide(decision, scores)[0]
 
         decide(np.full((1, len(saved.labels.names)), 0.5))
-    name, method = saved.path.name, saved.method
-    return Service(saved.classifier, name, method, saved.info.sha256, decide)
+    known = METHODS.get(str(saved.info.details.get("model")))
+    method = "" if known is None else known.title
+    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide)
 
 
 def _listen(host: str, port: int) -> "socket":
@@ -126,10 +128,8 @@ def _listen(host: str, port: int) -> "socket":
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-            cure = f"--host {host}: this machine has no such address"
-        elif error.errno == errno.EADDRINUSE:
-            cure = f"--port {port}: another program listens there; choose another port"
-        else:
-            cure = f"--host {host} --port {port}: {error.strerror or error}"
-        raise ValueError(f"{cure}.") from None
+        if error.errno == errno.EADDRINUSE:
+            raise ValueError(
+                f"--port {port}: another program listens there; choose another port."
+            ) from None
+        raise ValueError(f"--host {host}: {error.strerror or error}.") from None

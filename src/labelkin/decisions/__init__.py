@@ -2,8 +2,12 @@
 
 from labelkin.decisions._classifier import DecisionClassifier
 from labelkin.decisions._cuts import expected_f1_sets
-from labelkin.decisions._label_decision import DECISIONS, LabelDecision, label_sets
-from labelkin.decisions._learned import learn_thresholds
+from labelkin.decisions._label_decision import (
+    DECISIONS,
+    LabelDecision,
+    label_sets,
+    learn_thresholds,
+)
 
 __all__ = [
     "DECISIONS",

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
+from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -23,7 +24,12 @@ from sklearn.utils.validation import (
 from labelkin._utils.labels import label_names
 from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
-from labelkin.decisions._label_decision import LabelDecision, check_decision, needs_scores
+from labelkin.decisions._label_decision import (
+    LabelDecision,
+    check_decision,
+    needs_scores,
+    out_of_sample_scores,
+)
 from labelkin.metrics._estimators import estimator_scores
 from labelkin.model_selection import IterativeStratifiedKFold
 from labelkin.neighbors import MLkNNClassifier
@@ -164,7 +170,9 @@ class DecisionClassifier(MultiLabelClassifier):
         """
         check_decision(self.decision)
         params = self._route(params)
-        y = self._validate_target(X, y)
+        # The samples are validated by the estimator.
+        _, y = self._validate_fit(np.zeros((_num_samples(X), 1)), y)
+        del self.n_features_in_  # of the placeholder
         by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
@@ -198,9 +206,8 @@ class DecisionClassifier(MultiLabelClassifier):
                 "decision='expected_f1' has no thresholds: choose another decision, or leave out "
                 "cut."
             )
-        names = label_names(self)
+        names, found = label_names(self), {}
         numbers = dict(zip([*names, *range(n_labels)], [*range(n_labels)] * 2, strict=True))
-        found = {}
         for label, threshold in self.cut.items():
             if label not in numbers:
                 raise ValueError(
@@ -238,12 +245,6 @@ class DecisionClassifier(MultiLabelClassifier):
                 )
         return params
 
-    def _validate_target(self, X: Any, y: Any) -> Array:
-        """Validate the labels; the samples are validated by the estimator."""
-        _, labels = self._validate_fit(np.zeros((_num_samples(X), 1)), y)
-        del self.n_features_in_  # of the placeholder
-        return labels
-
     def _fit_estimator(
         self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
     ) -> Array | None:
@@ -259,10 +260,8 @@ class DecisionClassifier(MultiLabelClassifier):
             scores = estimator.fit_loo_proba(X, target, **strict, **params)
         else:
             estimator.fit(X, target, **_check_method_params(X, params))
-            for name in ("oob_proba_", "oof_proba_", "loo_proba_"):
-                if needed and getattr(estimator, name, None) is not None:
-                    self.scores_from_, scores = name, getattr(estimator, name)
-                    break
+            if needed:
+                self.scores_from_, scores = out_of_sample_scores(estimator)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
@@ -277,13 +276,10 @@ class DecisionClassifier(MultiLabelClassifier):
         self, base: Any, X: Any, target: Array, Y: Array, rng: Any, params: dict[str, Any]
     ) -> Array:
         """Return scores of each row by a model fitted without its fold."""
-        if isinstance(self.cv, Integral):
-            n_folds = min(int(self.cv), len(Y))
-            cv = IterativeStratifiedKFold(n_folds, random_state=random_seed(rng))
-        else:
-            from sklearn.model_selection import check_cv
-
-            cv = check_cv(self.cv)
+        cv = self.cv
+        if isinstance(cv, Integral):
+            cv = IterativeStratifiedKFold(min(int(cv), len(Y)), random_state=random_seed(rng))
+        cv = check_cv(cv)
         (X,) = indexable(X)
 
         def fold_scores(train: Array, test: Array) -> Array:

@@ -15,6 +15,8 @@ from sklearn.utils import gen_batches
 
 from labelkin.base import Array
 
+_MOST_LABELS = 64  # of a set of largest expected F1
+
 # Value of one row from the numbers of predicted, shared and true labels, and of all labels.
 RowValue = Callable[[Any, Any, Any, int], Array]
 
@@ -75,22 +77,13 @@ def best_cut(ordered: Array, values: Array, reference: float) -> float:
     high = np.insert(ordered, 0, np.inf)[candidates]
     away = np.maximum(low - reference, reference - high)
     nearest = int(np.argmin(np.maximum(away, 0)))
-    return _between(low[nearest], high[nearest], reference)
-
-
-def _between(low: float, high: float, reference: float) -> float:
-    """Return a threshold t with low ≤ t < high."""
-    if low <= reference < high:
+    below, above = float(low[nearest]), float(high[nearest])
+    if below <= reference < above:
         return reference
-    if np.isinf(high):
-        return float(low)
-    if np.isinf(low):
-        return float(np.nextafter(high, -np.inf))
-    middle = low + (high - low) / 2
-    return float(middle if middle < high else low)
-
-
-# ------------------------------------------------------------------- one row at a time
+    if np.isinf(below):
+        return float(np.nextafter(above, -np.inf))
+    middle = below + (above - below) / 2
+    return middle if middle < above else below
 
 
 def expected_f1_sets(proba: ArrayLike) -> Array:
@@ -120,9 +113,6 @@ def expected_f1_sets(proba: ArrayLike) -> Array:
     if P.ndim != 2 or not ((P >= 0) & (P <= 1)).all():
         raise ValueError("proba must be a matrix of probabilities, between 0 and 1.")
     return np.vstack([_expected_f1_sets(P[rows]) for rows in gen_batches(len(P), 1024)])
-
-
-_MOST_LABELS = 64
 
 
 def _expected_f1_sets(P: Array) -> Array:

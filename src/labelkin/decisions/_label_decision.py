@@ -281,3 +281,43 @@ def _fill(sets: Array, scores: Array, at_least_one: bool, allowed: Any = True) -
         top = np.where(allowed, scores[empty], -np.inf).argmax(axis=1)
         sets[empty, top] = True
     return sets
+
+
+def out_of_sample_scores(estimator: Any) -> tuple[str | None, Any]:
+    """Return name and value of the out-of-sample scores that a fitted classifier has, if any."""
+    for name in ("training_scores_", "oob_proba_", "oof_proba_", "loo_proba_"):
+        scores = getattr(estimator, name, None)
+        if isinstance(scores, np.ndarray) and np.isfinite(scores).any():
+            return name, scores
+    return None, None
+
+
+def learn_thresholds(classifier: Any, y: Any) -> dict[str, dict[str, Any]]:
+    """Return the thresholds of each decision that is learned from scores, by its name.
+
+    Parameters
+    ----------
+    classifier : fitted classifier
+        Its out-of-sample scores of the training rows are used, or those of its ``estimator_``.
+    y : array-like of shape (n_samples, n_labels)
+        The labels of these rows.
+
+    Returns
+    -------
+    dict of str to dict
+        ``thresholds`` and ``at_least_one``, as `label_sets` takes them; empty for a classifier
+        without out-of-sample scores. JSON can hold it.
+    """
+    _, scores = out_of_sample_scores(classifier)
+    while scores is None and hasattr(classifier, "estimator_"):
+        classifier = classifier.estimator_
+        _, scores = out_of_sample_scores(classifier)
+    if scores is None or scores.shape != np.shape(y):
+        return {}
+    found = {}
+    for name in filter(needs_scores, DECISIONS):
+        decision = LabelDecision(name).fit(scores, y)
+        # A label that is never or always predicted has an infinite threshold, which JSON lacks.
+        cuts = np.clip(decision.thresholds_, -1, 2).round(6).tolist()
+        found[name] = {"thresholds": cuts, "at_least_one": bool(decision.at_least_one_)}
+    return found

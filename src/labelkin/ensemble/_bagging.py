@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
-from labelkin._utils.parallel import effective_n_threads, map_parallel, map_threads
+from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
 from labelkin.rows import as_rows
@@ -84,9 +84,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         data, seeds, report = self._prepare(X, y, sample_weight, at_once)
         numbers = count(1)
         rows = as_rows(X)
-        # Rows on Dask workers or on a device are there already: members are not sent elsewhere.
-        run = map_parallel if rows.in_threads else map_threads
-        members = run(
+        members = map_threads(
             lambda seed: train_member(data, seed),
             seeds,
             self.n_jobs if rows.place.on_host else 1,

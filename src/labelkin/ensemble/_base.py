@@ -14,13 +14,12 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
-from labelkin._utils.parallel import map_parallel, map_threads, parallel_batch_size
+from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
-from labelkin.ensemble._row_space import project_all
 from labelkin.ensemble._threshold import choose_threshold
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
@@ -214,17 +213,19 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
 
     def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield (probabilities, labels) of each member in turn, on the host."""
-        project = project_all(self.projections_, X)
+        bases = [p._basis for p in self.projections_ if p._basis is not None]
+        shared = X @ bases[0].T if bases else None  # coordinates in the row space
 
         def output(member: tuple[Any, Any]) -> tuple[Array, Array]:
-            projection, estimator = member
-            return proba_and_labels(estimator, project(projection))
+            p, estimator = member
+            Z = p._project(X) if p._basis is None else shared @ p._directions
+            return proba_and_labels(estimator, Z)
 
         members = list(zip(self.projections_, self.estimators_, strict=True))
         n_jobs = 1 if is_device_array(X) else self.n_jobs
         # In batches, so that the outputs of one batch are held at a time.
-        for batch in gen_batches(len(members), parallel_batch_size(n_jobs)):
-            yield from map_parallel(output, members[batch], n_jobs)
+        for batch in gen_batches(len(members), effective_n_threads(n_jobs)):
+            yield from map_threads(output, members[batch], n_jobs)
 
     def _stages(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes with one member, with two, and so on."""
@@ -263,8 +264,14 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
             return super()._predict_dask(X, method)
         without_rows = copy(self)
         del without_rows.estimators_, without_rows.projections_, without_rows.sample_weights_
-        answer = _mean_proba if method == "predict_proba" else _voted_labels
-        return predict_blocks(without_rows, members, X, answer)
+        return predict_blocks(without_rows, members, X, method)
+
+    def _combine(self, probabilities: list[Array], method: str) -> Array:
+        """Turn the members' probabilities into the result of ``predict`` or ``predict_proba``."""
+        proba, votes = self._mean((proba, proba > 0.5) for proba in probabilities)
+        if method == "predict_proba":
+            return self._as_proba(self._calibrated(proba))
+        return self._as_target(self._decide(proba, votes))
 
     def staged_predict_proba(self, X: ArrayLike) -> Iterator[Array]:
         """Yield the result of ``predict_proba`` with one member, with two, and so on.
@@ -367,15 +374,3 @@ def precision_weights(members: list[Member], Y: Array) -> Array:
     errors = [(np.sum((m.proba - Y[m.outside]) ** 2) + 0.5) / (m.proba.size + 1) for m in members]
     weights = 1 / np.array(errors)
     return weights / weights.mean()
-
-
-def _mean_proba(model: ConstraintEnsemble, probabilities: list[Array]) -> Array:
-    """Turn the members' probabilities into the result of ``predict_proba``."""
-    proba, _ = model._mean((proba, proba > 0.5) for proba in probabilities)
-    return model._as_proba(model._calibrated(proba))
-
-
-def _voted_labels(model: ConstraintEnsemble, probabilities: list[Array]) -> Array:
-    """Turn the members' probabilities into the result of ``predict``."""
-    means = model._mean((proba, proba > 0.5) for proba in probabilities)
-    return model._as_target(model._decide(*means))

@@ -10,12 +10,11 @@ from sklearn.utils import get_tags
 
 from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import BagSampler, ConstraintSampler, draw_bag
-from labelkin.ensemble._row_space import share_row_space
 from labelkin.metrics._estimators import estimator_labels, labels_and_scores
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
+from labelkin.neighbors import MLkNNClassifier
 from labelkin.projection import PairwiseConstraintProjection
-from labelkin.projection._features import draw_features, feature_shares
 from labelkin.projection._pairwise import TrainingRows
+from labelkin.projection._selection import draw_features, feature_shares
 from labelkin.rows import take, to_device_of, to_numpy
 
 
@@ -98,17 +97,18 @@ class Member:
 
     def project(self, must_link: Array, cannot_link: Array) -> Matrix:
         """Learn W from the pairs (line 14, a); return z = Wᵀx of the samples (line 15, b)."""
-        rows, columns = self._data.rows, self._columns
-        if columns is not None:
-            rows = TrainingRows(take(self._data.X, columns, axis=1))
-        self._W = self.projection._learn(rows, must_link, cannot_link)
-        if columns is not None:
-            # Zeros for the other features, so that the directions project all of them.
-            found = to_numpy(self.projection.components_)
-            components = np.zeros((len(found), self._data.rows.n_features), dtype=found.dtype)
-            components[:, columns] = found
-            self.projection.components_ = to_device_of(components, self._data.X)
-        return rows.project(self._W)
+        if self._columns is None:
+            rows = self._data.rows
+            return rows.project(self.projection._learn(rows, must_link, cannot_link))
+        rows = TrainingRows(take(self._data.X, self._columns, axis=1))
+        Z = rows.project(self.projection._learn(rows, must_link, cannot_link))
+        # Zeros for the other features, so that the directions project all of them.
+        found = to_numpy(self.projection.components_).T
+        directions = np.zeros((self._data.rows.n_features, found.shape[1]), found.dtype, order="F")
+        directions[self._columns] = found
+        self.projection._directions = to_device_of(directions, self._data.X)
+        self.projection._basis = None
+        return Z
 
     def train(self, Z: Matrix) -> Array:
         """Train the base classifier (line 16, c); return the samples that it misclassifies.
@@ -126,15 +126,14 @@ class Member:
             wrong = np.zeros(len(self._weights), dtype=bool)
             wrong[self.outside] = (self.labels != data.Y[self.outside]).any(axis=1)
             self.error = wrong.sum() / max(1, len(self.outside))
-        if (
-            isinstance(data.rows.basis, np.ndarray)
-            and isinstance(self.estimator, (MLkNNClassifier, IBLRClassifier))
-            and self._columns is None
-            and len(self.projection.cannot_link_)
-        ):
-            self.projection = share_row_space(self.projection, self.estimator, data.rows, self._W)
+        if self.projection._basis is data.rows.basis is not None:
+            # More features than samples: of neighbours' samples, those in the row space are held.
+            counts, W = getattr(self.estimator, "_counts", None), self.projection._directions
+            on_host = isinstance(W, np.ndarray)
+            if on_host and counts is not None and counts.Y.shape[0] == Z.shape[0]:
+                counts.search.share(data.rows.centred, W, data.rows.mean @ W)
         # A trained member does not hold what all share: it may be sent between processes.
-        del self._data, self._sampler, self._rng, self._weights, self._W
+        del self._data, self._sampler, self._rng, self._weights
         return wrong
 
 

@@ -135,9 +135,7 @@ class VPCMEClassifier(ConstraintEnsemble):
     the rows stay in the workers' memory, and the model is the same as for data in memory.
     Predictions for Dask arrays are lazy Dask arrays. Blocks of about ten thousand rows work
     well. With `bag`, `max_features` or ``threshold="auto"``, and with any other base, the rows are
-    brought into memory. Pickling such a model brings its rows into memory. Under
-    ``joblib.parallel_config("dask")``, members and query blocks of data in memory are computed
-    on the cluster.
+    brought into memory. Pickling such a model brings its rows into memory.
 
     With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse y stays sparse, and
     ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.

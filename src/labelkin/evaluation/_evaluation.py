@@ -23,7 +23,7 @@ from labelkin.evaluation._figures import (
     print_figures,
     summarise,
 )
-from labelkin.evaluation._growth import MOST_FOLDS, PARTS
+from labelkin.evaluation._findings import MOST_FOLDS, PARTS
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 

@@ -22,8 +22,14 @@ from labelkin.evaluation._figures import (
     label_figures,
     summarise,
 )
-from labelkin.evaluation._growth import measure_growth
-from labelkin.evaluation._mistakes import ASSUMED, NAME, WORDS, explain_mistakes, find_suspects
+from labelkin.evaluation._findings import (
+    ASSUMED,
+    NAME,
+    WORDS,
+    explain_mistakes,
+    find_suspects,
+    measure_growth,
+)
 from labelkin.explain._explain import describe_row, find_vectorizers
 from labelkin.metrics import METRICS
 

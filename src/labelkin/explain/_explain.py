@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,25 +64,8 @@ class ExplainMixin:
             What speaks for and against each label: features, members, training samples. Print it,
             plot it, or read its arrays. `labelkin.explain.explain` explains pipelines too.
         """
-        check_is_fitted(self)
-        if (model := ensure_on_host(self)) is not self:
-            x = to_host(x)
-        row = model._validate_predict(_as_one_row(x))
-        names = _feature_names(model, feature_names)
-        found = model._explain_row(row)
-        if "features" not in found and model._typical is not None and max_features:
-            features, effects = occlude_features(
-                lambda rows: as_log_odds(model._proba(rows)), row, model._typical, max_features
-            )
-            found |= {"features": features, "feature_effects": effects, "method": CHANGED}
-        used = found.get("features", ())
-        values = [None] * len(used) if sparse.issparse(row) else [float(row[0, i]) for i in used]
-        return Explanation(
-            label_names=label_names(model),
-            predicted=np.asarray(model._labels(row))[0].astype(bool),
-            probability=np.asarray(model._proba(row))[0],
-            **{**found, "features": [names[i] for i in used], "feature_values": values},
-        )
+        tried = 0 if self._typical is None else max_features
+        return explain(self, x, feature_names=feature_names, max_features=tried)
 
 
 def explain(
@@ -144,46 +126,74 @@ def explain(
     ['App', 'crashes']
     """
     check_is_fitted(model)
+    if (moved := ensure_on_host(model)) is not model:
+        model, x = moved, to_host(x)
     is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
-    row = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
+    row: Any = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
     if hasattr(model, "schema_"):  # a TableClassifier
         row = model.schema_.read(row)
-    is_frame = hasattr(row, "iloc")
     steps, classifier = _split(model)
-    z, names = row, feature_names
-    for step in steps:
-        z, names = step.transform(z), _names_out(step, names)
-    own = None
-    if hasattr(classifier, "explain"):
-        # Columns and words are removed by themselves: each may be several features.
-        tried = 0 if steps and (is_text or is_frame) else max_features
-        own = classifier.explain(z, names, max_features=tried)
-    labels, scores = labels_and_scores(model, row)
-    numbers = [str(number) for number in range(labels.shape[1])]
-    found = replace(
-        own or Explanation(numbers, labels[0], scores[0]),
-        predicted=labels[0].astype(bool),
-        probability=scores.reshape(-1),
-    )
-    if known := label_names_of(model):
-        found = replace(found, label_names=known)
     vectorizers = find_vectorizers(model)
-    if own is not None and own.features:
-        if steps:
-            found = _rename(found, row, vectorizers, is_frame)
-    elif max_features:
-        features = _occlude(
-            model, row, labels.shape[1], vectorizers, background, feature_names, max_features
-        )
-        if features is None and own is None:
+    # Columns and words are removed by themselves: each may be several features.
+    by_parts = bool(steps) and (is_text or hasattr(row, "iloc"))
+
+    # What the classifier knows of the row.
+    found: dict[str, Any] = {}
+    if has_own := hasattr(classifier, "_explain_row"):
+        z, names = row, feature_names
+        for step in steps:
+            z, names = step.transform(z), _names_out(step, names)
+        if (moved := ensure_on_host(classifier)) is not classifier:
+            classifier, z = moved, to_host(z)
+        z = classifier._validate_predict(z)
+        names = _feature_names(classifier, names)
+        found = classifier._explain_row(z)
+        if "features" not in found and classifier._typical is not None and not by_parts:
+            found |= occlude_features(classifier._proba, z, classifier._typical, max_features)
+        if "features" in found:
+            used = found["features"]
+            found["features"] = [names[i] for i in used]
+            if steps:
+                found |= _rename(found["features"], row, vectorizers)
+            elif not sparse.issparse(z):
+                found["feature_values"] = [float(z[0, i]) for i in used]
+
+    # Other features: each is removed, and the labels are predicted again.
+    if model is classifier and has_own:  # its target may be a column of words
+        labels, scores = np.asarray(model._labels(z)), np.asarray(model._proba(z))
+        known = label_names(model)
+    else:
+        labels, scores = labels_and_scores(model, row)
+        known = label_names_of(model) or [str(number) for number in range(labels.shape[1])]
+    if not found.get("features") and max_features:
+
+        def proba(rows: Any) -> Any:
+            return estimator_scores(model, rows, labels.shape[1]).reshape(-1, labels.shape[1])
+
+        if is_text or hasattr(row, "iloc"):
+            found |= _without_parts(proba, row, vectorizers, background, max_features)
+        elif background is not None or sparse.issparse(row):
+            rows = row if background is None else background
+            is_single = rows.shape[0] == 1  # which is not typical
+            typical = np.zeros((2, rows.shape[1])) if is_single else typical_values(rows)
+            row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
+            found |= occlude_features(proba, row, typical, max_features)
+            names = _feature_names(model, feature_names)
+            found["feature_values"] = [float(row[0, j]) for j in found["features"]]
+            found["features"] = [names[j] for j in found["features"]]
+        elif not has_own:
             raise ValueError(
                 "background is needed: give some samples, such as those of training, whose "
                 "medians take the place of the values of x."
             )
-        found = replace(found, **(features or {}))
-    describe = describe_row(row, vectorizers)
-    row_names = None if training is None else describe_row(training, vectorizers)
-    return replace(found, title=describe(0), row_names=row_names)
+    return Explanation(
+        label_names=known,
+        predicted=labels[0].astype(bool),
+        probability=scores.reshape(-1),
+        title=describe_row(row, vectorizers)(0) if steps else "",
+        row_names=None if training is None else describe_row(training, vectorizers),
+        **found,
+    )
 
 
 def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Callable[[int], str]:
@@ -286,80 +296,53 @@ def _name_category(column: Any, value: Any) -> str:
     return f"{column}={value}"
 
 
-def _rename(found: Explanation, row: Any, vectorizers: dict[str, Any], is_frame: bool) -> Any:
-    """Return an explanation with words as they are written, and the values of columns."""
-    columns = set(row.columns) - set(vectorizers) if is_frame else set()
+def _rename(names: list[str], row: Any, vectorizers: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of features with words as they are written, and the values of columns."""
+    columns = set(getattr(row, "columns", ())) - set(vectorizers)
     written: dict[str, str] = {}
     for column, vectorizer in vectorizers.items():
         written |= words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
-    values = [row[name].iloc[0] if name in columns else None for name in found.features]
-    names = [n if n in columns else written.get(n, n) for n in found.features]
-    return replace(found, features=names, feature_values=values)
-
-
-def _occlude(
-    model: Any,
-    row: Any,
-    n_labels: int,
-    vectorizers: dict[str, Any],
-    background: Any,
-    names: Any,
-    max_features: int,
-) -> dict[str, Any] | None:
-    """Return the fields about features, found by removing them; None without typical values."""
-
-    def log_odds(rows: Any) -> Any:
-        return as_log_odds(estimator_scores(model, rows, n_labels).reshape(-1, n_labels))
-
-    if isinstance(row, list) or hasattr(row, "iloc"):
-        cells = {"": row[0]} if isinstance(row, list) else _cells(row, 0)
-        typical = {} if background is None else _typical_cells(background)
-        features, values, changed = without_parts(cells, vectorizers, typical, max_features)
-        rows: Any = [one[""] for one in changed] if isinstance(row, list) else None
-        if rows is None:
-            rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
-        try:
-            odds = log_odds(rows)
-        except ValueError as error:
-            if background is not None:
-                raise
-            raise ValueError(
-                "The model refuses missing values: give background, some samples whose medians "
-                "and most frequent values take the place of those of x."
-            ) from error
-        effects = (odds[0] - odds[1:]).T
-    else:
-        row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
-        if background is None and not sparse.issparse(row):
-            return None
-        known_rows = row if background is None else background
-        medians = typical_values(known_rows)
-        if known_rows.shape[0] == 1:  # not typical
-            medians = np.zeros_like(medians)
-        used, effects = occlude_features(log_odds, row, medians, max_features)
-        known = _feature_names(model, names)
-        features = [known[j] for j in used]
-        values = [float(row[0, j]) for j in used]
     return {
-        "features": features,
-        "feature_values": values,
-        "feature_effects": effects,
-        "method": CHANGED,
+        "features": [name if name in columns else written.get(name, name) for name in names],
+        "feature_values": [row[name].iloc[0] if name in columns else None for name in names],
     }
+
+
+def _without_parts(
+    proba: Any, row: Any, vectorizers: dict[str, Any], background: Any, max_features: int
+) -> dict[str, Any]:
+    """Return the fields about words and columns, found by removing them."""
+    is_text = isinstance(row, list)
+    typical: dict[str, Any] = {}
+    if background is not None:  # medians of numbers, and the most frequent of other values
+        columns = {name: background[name] for name in background.columns}
+        typical = {
+            name: column.median() if column.dtype.kind in "biuf" else column.mode().iloc[0]
+            for name, column in columns.items()
+        }
+    cells = {"": row[0]} if is_text else _cells(row, 0)
+    features, values, changed = without_parts(cells, vectorizers, typical, max_features)
+    rows: Any = [one[""] for one in changed] if is_text else None
+    if rows is None:
+        rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
+    try:
+        odds = as_log_odds(proba(rows))
+    except ValueError as error:
+        if background is not None:
+            raise
+        raise ValueError(
+            "The model refuses missing values: give background, some samples whose medians "
+            "and most frequent values take the place of those of x."
+        ) from error
+    effects = (odds[0] - odds[1:]).T
+    known = {"features": features, "feature_values": values}
+    return {**known, "feature_effects": effects, "method": CHANGED}
 
 
 def _cells(X: Any, row: int) -> dict[str, Any]:
     """Return the values of a row that are not missing, by their columns."""
     cells = {name: X[name].iloc[row] for name in X.columns}
     return {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
-
-
-def _typical_cells(X: Any) -> dict[str, Any]:
-    """Return the median of each column of numbers, and the most frequent value of each other."""
-    return {
-        name: X[name].median() if X[name].dtype.kind in "biuf" else X[name].mode().iloc[0]
-        for name in X.columns
-    }
 
 
 def _shorten(text: str, longest: int) -> str:

@@ -1,4 +1,4 @@
-"""What speaks for and against the labels of one sample: as text, page, picture and tables."""
+"""What speaks for and against the labels of one sample: as text, page, picture and arrays."""
 
 from dataclasses import dataclass, field
 from html import escape
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelkin._utils.names import abbreviate
-from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, new_figure, plain_text
 from labelkin.base import Array
@@ -166,46 +165,6 @@ class Explanation:
         order = np.argsort(-sign * effects, kind="stable")[:n]
         return [(int(self.rows[i]), float(effects[i])) for i in order if sign * effects[i] > 0]
 
-    def to_frame(self, part: str = "labels") -> Any:
-        """Return one part of the explanation as a DataFrame.
-
-        Parameters
-        ----------
-        part : {"labels", "features", "members", "rows"}, default="labels"
-            labels: one row per label, the most probable first. features: what each feature adds
-            to the log odds of each label. members: what each member adds to them or, where members
-            vote, its probabilities. rows: the training samples, the most similar first, with their
-            similarity, or rank and distance, and their labels.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        pandas = import_optional("pandas")
-        labels = self.label_names
-        if part == "labels":
-            columns = {"predicted": self.predicted, "probability": self.probability}
-            if self.counts is not None:
-                columns |= {"votes": self.votes, "neighbors": self.counts.mean(axis=0)}
-            if self.intercept is not None:
-                columns["intercept"] = self.intercept
-            index = pandas.Index(labels, name="label")
-            return pandas.DataFrame(columns, index=index).iloc[self._by_probability()]
-        if part == "features":
-            index = pandas.Index(self.features, name="feature")
-            effects = None if self.feature_effects is None else self.feature_effects.T
-            return pandas.DataFrame(self._or_empty(effects), index, labels)
-        if part == "members":
-            found = self.member_effects
-            found = self.member_probability if found is None else found
-            index = pandas.Index(self.member_names, name="member")
-            return pandas.DataFrame(self._or_empty(found), index, labels)
-        if part == "rows":
-            index = pandas.Index(self.rows, name="sample")
-            marks = pandas.DataFrame(self._or_empty(self.row_labels), index, labels)
-            return pandas.concat([pandas.DataFrame(self.row_measures, index), marks], axis=1)
-        raise ValueError(f"part must be labels, features, members or rows, got {part!r}.")
-
     def to_dict(self) -> dict[str, Any]:
         """Return what is printed as values that JSON can hold.
 
@@ -352,15 +311,9 @@ class Explanation:
     def _number(self, label: int | str) -> int:
         return self.label_names.index(label) if isinstance(label, str) else label
 
-    def _or_empty(self, values: Array | None) -> Array:
-        return np.zeros((0, len(self.label_names))) if values is None else values
-
-    def _by_probability(self) -> Array:
-        return np.argsort(-self.probability, kind="stable")
-
     def _shown(self) -> list[int]:
         """Return the most probable labels, all predicted ones among them."""
-        order = self._by_probability().tolist()
+        order = np.argsort(-self.probability, kind="stable").tolist()
         return [j for rank, j in enumerate(order) if rank < _LABELS or self.predicted[j]]
 
     def _feature(self, i: int) -> str:
@@ -394,8 +347,9 @@ class Explanation:
         return cells
 
     def _row_in_words(self, place: int) -> str:
-        row, labels = int(self.rows[place]), self._or_empty(self.row_labels)[place]
-        tags = ", ".join(self.label_names[j] for j in np.flatnonzero(labels))
+        row, labels = int(self.rows[place]), self.row_labels
+        marked: Any = [] if labels is None else np.flatnonzero(labels[place])
+        tags = ", ".join(self.label_names[j] for j in marked)
         words = "" if self.row_names is None else self.row_names(row)
         shown = f"training row {row + self.first_row}{' ' * bool(words)}{words}"
         return f"{shown}: {tags or 'no label'}"

@@ -45,18 +45,20 @@ def typical_values(X: Any) -> Array:
 
 
 def occlude_features(
-    log_odds: Callable[[Any], Array], row: Matrix, typical: Array, max_features: int
-) -> tuple[Array, Array]:
+    proba: Callable[[Any], Array], row: Matrix, typical: Array, max_features: int
+) -> dict[str, Any]:
     """Replace one feature after the other by its median, and predict again.
 
-    `log_odds` takes rows of the type of `row`, the sample. At most `max_features` are tried, those
+    `proba` takes rows of the type of `row`, the sample. At most `max_features` are tried, those
     furthest from their median in units of the standard deviation (`typical`: see `typical_values`):
     the time is that of as many predictions.
 
-    Returned are the features that differ from their median, and for each label the log odds of the
-    sample less those without the feature. Of a linear model they are exact: its weights times the
-    differences from the medians.
+    Returned are the numbers of features that differ from their median, and for each label the log
+    odds of the sample less those without the feature, as fields of an `Explanation`. Of a linear
+    model they are exact: its weights times the differences from the medians.
     """
+    if not max_features:
+        return {}
     median, spread = typical
     is_sparse = sparse.issparse(row)
     values = row.toarray()[0] if is_sparse else np.asarray(row[0])
@@ -74,8 +76,9 @@ def occlude_features(
     else:
         rows = np.repeat(values[None], len(features) + 1, axis=0)
         rows[1 + np.arange(len(features)), features] = median[features]
-    odds = log_odds(rows)
-    return features, (odds[0] - odds[1:]).T
+    odds = as_log_odds(proba(rows))
+    effects = (odds[0] - odds[1:]).T
+    return {"features": features, "feature_effects": effects, "method": CHANGED}
 
 
 def without_parts(

@@ -12,14 +12,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._curves import fit_better_curves, restore_means, to_log_odds_scale
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._curves import expit, fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
-from labelkin.kernel._distances import RADIAL
 from labelkin.kernel._explain import explain_kernel_ridge
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
 

@@ -20,10 +20,15 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration
-from labelkin.calibration._logistic import log_loss
-from labelkin.kernel._distances import distances, kernel_values, radial, sample_rows
-from labelkin.kernel._regression import KernelRidge, descend
+from labelkin.calibration._curves import SlopeCalibration, log_loss
+from labelkin.kernel._regression import (
+    KernelRidge,
+    descend,
+    distances,
+    kernel_values,
+    radial,
+    sample_rows,
+)
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
 from labelkin.rows import (
     Labels,
@@ -39,7 +44,6 @@ from labelkin.rows import (
     match,
     namespace,
     namespace_and_device,
-    solve_positive,
     take,
     to_device_of,
     to_numpy,
@@ -263,7 +267,8 @@ def solve_ridge(
             left = left - to_device_of(np.outer(weight[rows], share[rows]), coef)
             # The shift, far below any ridge, is for a fold of all rows.
             left = add_to_diagonal(left, 1e-6)
-            errors.append(solve_positive(left, astype(ridge * take(coef, rows), "float64")))
+            error = astype(ridge * take(coef, rows), "float64")
+            errors.append(namespace(left).linalg.solve(left, error))
         error = take(concatenate(errors), np.argsort(np.concatenate(folds)))
     return to_device_of(Y.astype(np.float64), coef) - error, coef, intercept
 

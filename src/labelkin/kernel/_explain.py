@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import to_log_odds_scale
-from labelkin.kernel._distances import kernel_values
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._regression import KernelRidge, kernel_values
 
 # Training samples up to which their weights are computed: a kernel matrix of 1.2 GB.
 _MAX_ROWS = 12_000

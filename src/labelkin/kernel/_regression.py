@@ -6,19 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils import check_random_state, gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.kernel._distances import (
-    LINEAR,
-    RADIAL,
-    distances,
-    kernel_values,
-    prepare_rows,
-    radial,
-    sample_rows,
-    squared_distances,
-)
 from labelkin.kernel._ridge import (
     COARSE,
     RIDGES,
@@ -37,10 +28,22 @@ from labelkin.rows import (
     as_rows,
     concatenate,
     convert_arrays,
+    is_device_array,
+    namespace,
+    namespace_and_device,
+    products,
+    scale_columns,
+    squared_norms,
     take,
     to_numpy,
+    unit_rows,
 )
 
+RADIAL = ("rbf", "laplacian", "manhattan")
+LINEAR = ("linear", "cosine")
+
+# Entries of the differences that are held together on a device.
+_DIFFERENCES = 2**27
 # Scaled columns must lower the error to this share of it to be preferred.
 _SCALED_IS_BETTER = 0.99
 # The width's square stays within 2^±_REACH times its value at the start.
@@ -319,6 +322,88 @@ def median_distance(distances: Any) -> float:
         pairs = pairs[pairs > 0]
         median = float(np.median(pairs)) if len(pairs) else 1.0
     return median**0.5
+
+
+# Kernels between rows: distances once, kernels of any width from them. Rows are arrays of any
+# namespace or CSR matrices; distances and kernel values are dense.
+
+
+def kernel_values(
+    kernel: str | Callable[[Any, Any], Any],
+    X: Matrix,
+    Q: Matrix | None = None,
+    width: float | None = None,
+) -> Any:
+    """Return kernel values of queries (None: of the rows) and the rows.
+
+    Radial kernels have a width; linear ones are inner products of rows prepared already.
+    """
+    if kernel in RADIAL:
+        return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
+    Q = X if Q is None else Q
+    if callable(kernel):
+        return as_dense(kernel(Q, X))
+    return products(Q, X)
+
+
+def radial(distances: Any, kernel: str, width: float) -> Any:
+    """Return the values of a radial kernel from the distances on which it depends.
+
+    - ``"rbf"``: exp(−d² / 2·width²) from squared Euclidean distances d²;
+    - ``"laplacian"``: exp(−d / width) from d²;
+    - ``"manhattan"``: exp(−d / 2·width²) from sums of absolute differences d.
+    """
+    xp = namespace(distances)
+    if kernel == "laplacian":
+        return xp.exp(xp.sqrt(distances) * (-1 / width))
+    return xp.exp(distances * (-0.5 / width**2))
+
+
+def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
+    """Return the distances on which a radial kernel depends, of queries (None: rows) to rows."""
+    if kernel == "manhattan":
+        return _sums_of_differences(X if Q is None else Q, X)
+    return squared_distances(X, Q)
+
+
+def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
+    """Return squared Euclidean distances of queries (None: of the rows) to the rows."""
+    among_rows = Q is None
+    Q = X if Q is None else Q
+    if not sparse.issparse(X) and not sparse.issparse(Q):
+        # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
+        offset = namespace(X).mean(X, axis=0)
+        X, Q = X - offset, Q - offset
+    found = -2 * products(Q, X)
+    found += squared_norms(Q)[:, None]
+    found += squared_norms(X)[None, :]
+    xp, device = namespace_and_device(found)
+    found = xp.where(found > 0, found, xp.zeros_like(found))
+    if among_rows:  # exactly 0, without rounding
+        diagonal = xp.arange(X.shape[0], device=device)
+        found = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, found)
+    return found
+
+
+def _sums_of_differences(Q: Matrix, X: Matrix) -> Any:
+    """Return the sums of absolute differences of queries to rows, (m, n)."""
+    if not is_device_array(X):
+        return manhattan_distances(Q, X)
+    xp = namespace(X)
+    rows = gen_batches(Q.shape[0], max(1, _DIFFERENCES // (X.shape[0] * X.shape[1])))
+    parts = [xp.sum(xp.abs(Q[batch, None, :] - X[None, :, :]), axis=2) for batch in rows]
+    return concatenate(parts)
+
+
+def prepare_rows(X: Matrix, scale: Any = None, unit: bool = False) -> Matrix:
+    """Return rows with their columns divided by `scale`, then of length 1 if `unit`."""
+    X = X if scale is None else scale_columns(X, 1 / scale)
+    return unit_rows(X) if unit else X
+
+
+def sample_rows(n: int, rng: np.random.RandomState, size: int) -> Array:
+    """Return the indices of all rows, or of a random sample of `size`, in order."""
+    return np.arange(n) if n <= size else np.sort(rng.permutation(n)[:size])
 
 
 # Functions of a block.

@@ -52,7 +52,6 @@ from labelkin.rows import (
     inverse_cholesky,
     match,
     namespace,
-    solve_positive,
     take,
     to_numpy,
 )
@@ -86,14 +85,14 @@ class RidgeSpectrum:
     column of V. None for a kernel matrix, whose coefficients follow from the residuals."""
     mean: Any
     """Column means of the kernel matrix, (n_samples,); of features, means times the basis, (r,)."""
-    weight: Any = None
-    """w, (n_samples,), positive, on the host. None: all 1."""
+    weight: Array
+    """w, (n_samples,), positive, on the host."""
 
     @classmethod
     def of_kernel(cls, K: Any, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose an (n, n) kernel matrix: ridge in the kernel's space."""
-        w = np.ones(K.shape[0]) if weight is None else weight
-        share, root = match(w / w.sum(), K), match(w**0.5, K)
+        weight = np.ones(K.shape[0]) if weight is None else weight
+        share, root = match(weight / weight.sum(), K), match(weight**0.5, K)
         mean = share @ K
         centred = K - mean[None, :] - mean[:, None] + share @ mean
         values, vectors = eigh_positive(centred * root[:, None] * root[None, :])
@@ -103,6 +102,7 @@ class RidgeSpectrum:
     def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose the scatter of features, dense or CSR: the same for k < n, for less."""
         mean = as_rows(Z).moments(weight).mean
+        weight = np.ones(Z.shape[0]) if weight is None else weight
         centred = as_dense(Z) - mean  # no larger than V
         values, directions = eigh_positive(centred.T @ weigh(centred, weight))
         roots = values**0.5
@@ -117,9 +117,19 @@ class RidgeSpectrum:
         `K` is the kernel of the landmarks, (m, m), `columns` that of the training rows and the
         landmarks.
         """
-        whitening = _whitening(K)
-        rows = columns.apply(_product, [whitening], whitening.shape[1]).persist()
-        total = float(len(rows) if weight is None else weight.sum())
+        weight = np.ones(len(columns)) if weight is None else weight
+        # W with W Wᵀ ≈ K⁻¹ on the range of K. By Cholesky where possible, in a fraction of the time
+        # of eigenvectors: of K + δI, δ well above the rounding of K, which may have a low rank, and
+        # well below any ridge.
+        xp = namespace(K)
+        shift = 10 * float(xp.finfo(K.dtype).eps) * float(diagonal(K).sum())
+        try:
+            whitening = inverse_cholesky(add_to_diagonal(xp.asarray(K, copy=True), shift)).T
+        except ValueError:  # negative eigenvalues, which are dropped
+            values, vectors = eigh_positive(K)
+            whitening = vectors / values**0.5
+        rows = columns.apply(_rotation, [whitening, 0.0], whitening.shape[1]).persist()
+        total = float(weight.sum())
         sums, scatter = rows.total(_moments, [rows.split(weight)])
         mean = sums / total
         values, directions = eigh_positive(scatter - total * mean[:, None] * mean)
@@ -131,8 +141,8 @@ class RidgeSpectrum:
 
     @property
     def total(self) -> float:
-        """Sum of the weights; without them the number of rows."""
-        return float(len(self.rows) if self.weight is None else self.weight.sum())
+        """Sum of the weights."""
+        return float(self.weight.sum())
 
     @property
     def scale(self) -> float:
@@ -140,24 +150,9 @@ class RidgeSpectrum:
         return float(namespace(self.values).sum(self.values)) / self.total or 1.0
 
 
-def weigh(rows: Any, weight: Array | None) -> Any:
-    """Return an (n, m) array with its rows multiplied by their weights; None: all 1."""
-    return rows if weight is None else rows * match(weight, rows)[:, None]
-
-
-def _whitening(K: Any) -> Any:
-    """Return W with W Wᵀ ≈ K⁻¹ on the range of a kernel matrix.
-
-    By Cholesky where possible, for a fraction of the time of eigenvectors: of K + δI, δ
-    well above the rounding of K, which may have a low rank, and well below any ridge.
-    """
-    xp = namespace(K)
-    shift = 10 * float(xp.finfo(K.dtype).eps) * float(diagonal(K).sum())
-    try:
-        return inverse_cholesky(add_to_diagonal(xp.asarray(K, copy=True), shift)).T
-    except ValueError:  # negative eigenvalues, which are dropped
-        values, vectors = eigh_positive(K)
-        return vectors / values**0.5
+def weigh(rows: Any, weight: Array) -> Any:
+    """Return an (n, m) array with its rows multiplied by their weights."""
+    return rows * match(weight, rows)[:, None]
 
 
 class _Fit(NamedTuple):
@@ -225,7 +220,7 @@ def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of
     With weights, W_B^½ times the error, which makes the matrix symmetric, then divided by W_B^½.
     """
     V = spectrum.rows.gather()
-    root = None if spectrum.weight is None else spectrum.weight**0.5
+    root = spectrum.weight**0.5
     errors, folds = weigh(_residuals(V, Y, fit), root), split_folds(fold_of)
     V, ones = weigh(V, root), weigh(namespace(V).ones_like(V[:, :1]), root)
     parts = []
@@ -237,7 +232,7 @@ def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of
 
         parts.append(_solve_by_ridge(left, error, fit.place, fit.kept.shape[1]))
     error = take(concatenate(parts), np.argsort(np.concatenate(folds)))
-    return match(Y, V) - weigh(error, None if root is None else 1 / root)
+    return match(Y, V) - weigh(error, 1 / root)
 
 
 def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
@@ -264,9 +259,9 @@ def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_
 
 def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
     """Solve (I + left(i)) X = right for the columns with each ridge i; see `_SHIFT`."""
-    labels = [np.flatnonzero(place == i) for i in range(n_ridges)]
+    xp, labels = namespace(right), [np.flatnonzero(place == i) for i in range(n_ridges)]
     solved = [
-        solve_positive(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
+        xp.linalg.solve(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
         for i, some in enumerate(labels)
     ]
     return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
@@ -278,24 +273,20 @@ def split_folds(fold_of: Array) -> list[Array]:
     return np.split(order, np.flatnonzero(np.diff(fold_of[order])) + 1)
 
 
-# Functions of a block of V, its targets and weights (None: all 1).
-
-
-def _product(block: Any, matrix: Any) -> Any:
-    return block @ matrix
+# Functions of a block of V, its targets and weights.
 
 
 def _rotation(block: Any, matrix: Any, offset: Any) -> Any:
     return block @ matrix - offset
 
 
-def _moments(block: Any, weight: Array | None) -> tuple[Any, Any]:
+def _moments(block: Any, weight: Array) -> tuple[Any, Any]:
     """Return weighted sums of the columns of a block and of their products."""
     weighted = weigh(block, weight)
     return namespace(block).sum(weighted, axis=0), block.T @ weighted
 
 
-def _rotate(V: Any, Y: Array, weight: Array | None, mean: Array) -> Any:
+def _rotate(V: Any, Y: Array, weight: Array, mean: Array) -> Any:
     return V.T @ weigh(match(Y - mean, V), weight)
 
 
@@ -303,7 +294,7 @@ def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
     return match(Y - fit.mean, V) - V @ fit.coef
 
 
-def _left_out(V: Any, weight: Array | None, fit: _Fit) -> Any:
+def _left_out(V: Any, weight: Array, fit: _Fit) -> Any:
     """Return 1 − hᵢ for each ridge, (m, n_ridges)."""
     xp = namespace(V)
     batches = as_rows(V).batches(V.shape[1]).blocks
@@ -312,38 +303,32 @@ def _left_out(V: Any, weight: Array | None, fit: _Fit) -> Any:
     return xp.where(left > 0, left, xp.ones_like(left))
 
 
-def _loo_scores(V: Any, Y: Array, weight: Array | None, fit: _Fit) -> Any:
+def _loo_scores(V: Any, Y: Array, weight: Array, fit: _Fit) -> Any:
     left = take(_left_out(V, weight, fit), fit.place, axis=1)
     return match(Y, V) - _residuals(V, Y, fit) / left
 
 
-def _squared_errors(
-    V: Any, Y: Array, weight: Array | None, counted: Array | None, fit: _Fit
-) -> tuple[Any, float]:
-    """Return weighted sums of squared leave-one-out errors of the counted rows, and their weight.
-
-    For all ridges: (n_ridges, q).
-    """
-    if counted is not None:
+def _squared_errors(V: Any, Y: Array, weight: Array, counted: Array, fit: _Fit) -> Any:
+    """Return weighted sums of squared leave-one-out errors of the counted rows, (n_ridges, q)."""
+    if not counted.all():
         rows = np.flatnonzero(counted)
-        V, Y, weight = take(V, rows), Y[rows], None if weight is None else weight[rows]
+        V, Y, weight = take(V, rows), Y[rows], weight[rows]
     xp, residual, left = namespace(V), match(Y - fit.mean, V), _left_out(V, weight, fit)
 
     def squares(i: int) -> Any:
         loo = (residual - V @ (fit.kept[:, i : i + 1] * fit.rotated)) / left[:, i : i + 1]
         return xp.sum(weigh(loo**2, weight), axis=0)
 
-    total = float(len(Y) if weight is None else weight.sum())
-    return xp.stack([squares(i) for i in range(fit.kept.shape[1])]), total
+    return xp.stack([squares(i) for i in range(fit.kept.shape[1])])
 
 
 def _fold_sums(
-    V: Any, Y: Array, weight: Array | None, fold_of: Array, number: int, mean: Array
+    V: Any, Y: Array, weight: Array, fold_of: Array, number: int, mean: Array
 ) -> tuple[Any, Any]:
     """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of a fold."""
     rows = np.flatnonzero(fold_of == number)
     columns = _with_ones(take(V, rows))
-    weighted = weigh(columns, None if weight is None else weight[rows])
+    weighted = weigh(columns, weight[rows])
     return columns.T @ weighted, weighted.T @ match(Y[rows] - mean, V)
 
 
@@ -370,14 +355,12 @@ def loo_errors(
 
     They are means over all rows, or over the counted ones, weighted.
     """
-    rows, mask = spectrum.rows, None
-    if counted is not None:
-        mask = np.zeros(len(Y), dtype=bool)
-        mask[counted] = True
-    parts = [rows.split(Y), rows.split(spectrum.weight), rows.split(mask)]
+    rows, weight = spectrum.rows, spectrum.weight
+    mask = np.isin(np.arange(len(Y)), np.arange(len(Y)) if counted is None else counted)
+    parts = [rows.split(array) for array in (Y, weight, mask)]
     fit = _Fit.of(spectrum, Y, ridges, np.zeros(Y.shape[1], dtype=int))
-    squares, total = rows.total(_squared_errors, parts, [fit])
-    return to_numpy(squares / total).astype(np.float64)  # one transfer from a device
+    squares = rows.total(_squared_errors, parts, [fit]) / float(weight[mask].sum())
+    return to_numpy(squares).astype(np.float64)  # one transfer from a device
 
 
 def choose_ridges(
@@ -398,8 +381,7 @@ def choose_ridges(
     mean over rows, summed over labels.
     """
     ridges = ridges * spectrum.scale
-    errors = interpolate_errors(spectrum, Y, ridges, counted)
-    weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
+    errors, weight = interpolate_errors(spectrum, Y, ridges, counted), spectrum.weight
     if counted is not None:
         Y, weight = Y[counted], weight[counted]
     total, positives = weight.sum(), weight @ Y
@@ -436,8 +418,7 @@ def choose_clear_ridges(
     with_own, with_shared = (
         (Y - to_numpy(fit_ridge(spectrum, Y, ridge)[0])) ** 2 for ridge in (own, shared)
     )
-    saved = with_shared - with_own
-    weight = np.ones(len(Y)) if spectrum.weight is None else spectrum.weight
+    saved, weight = with_shared - with_own, spectrum.weight
     if counted is not None:
         saved, weight = saved[counted], weight[counted]
     mean = np.average(saved, axis=0, weights=weight)

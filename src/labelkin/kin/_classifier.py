@@ -245,7 +245,21 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         # Members: which learners on which views, each with leave-fold-out scores
         fold_of = draw_folds(len(rows), limits, rng)
         scored = np.flatnonzero(fold_of >= 0)
-        members = self._plan(viewed, labels, fold_of, limits, rng)
+        planner = Planner(
+            viewed,
+            labels.shape[1],
+            fold_of,
+            limits,
+            self.n_projections,
+            self.n_trees,
+            effective_n_threads(self.n_jobs),
+            # Of its own: members that are left out change no other draw.
+            rng=np.random.RandomState(random_seed(rng)),
+        )
+        members, self.left_out_ = planner.plan()
+        if self.verbose:
+            lines = planner.describe(members, self.left_out_)
+            print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng)
 
         # Calibrate, weigh, calibrate
@@ -284,35 +298,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         rows = as_float_rows(rows, self._dense).persist()
         self._typical = typical_values(rows)
         return rows, labels, counted
-
-    def _plan(
-        self,
-        rows: dict[str, Rows],
-        labels: Labels,
-        fold_of: Array,
-        limits: Limits,
-        rng: np.random.RandomState,
-    ) -> list[Member]:
-        """Return the members to fit."""
-        planner = Planner(
-            rows,
-            labels.shape[1],
-            fold_of,
-            limits,
-            n_projections=self.n_projections,
-            n_trees=self.n_trees,
-            n_jobs=effective_n_threads(self.n_jobs),
-            # Of its own: members that are left out change no other draw.
-            rng=np.random.RandomState(random_seed(rng)),
-        )
-        members, self.left_out_ = planner.plan()
-        if self.verbose:
-            n, k = planner.n, planner.k
-            lines = [f"Plan for {n:,} rows, {k:,} features and {planner.n_labels:,} labels:"]
-            lines += [f"{member.name}: {member.reason}." for member in members]
-            lines += [f"{name}: left out, {reason}." for name, reason in self.left_out_.items()]
-            print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        return members
 
     def _fit_members(
         self,
@@ -356,11 +341,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _keep_members(self, members: list[Member]) -> None:
         """Keep the members that have a weight, and the views that they use."""
-        dropped = np.abs(self.combination_.label_weights_).max(axis=1) < 0.01
-        self.combination_.without(dropped)
-        kept = [member for member, gone in zip(members, dropped, strict=True) if not gone]
-        self.members_ = [(member.name, member) for member in kept]
-        used = {member.view for member in kept}
+        kept = np.flatnonzero(np.abs(self.combination_.label_weights_).max(axis=1) >= 0.01)
+        self.combination_.keep(kept)
+        self.members_ = [(members[i].name, members[i]) for i in kept]
+        used = {member.view for _, member in self.members_}
         self.views_ = {name: view for name, view in self.views_.items() if name in used}
         self.weights_ = self.combination_.weights_
         self.label_weights_ = self.combination_.label_weights_

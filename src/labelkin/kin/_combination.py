@@ -16,8 +16,7 @@ from scipy.special import expit, logit
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
-from labelkin.calibration._curves import SlopeCalibration, restore_means
-from labelkin.calibration._logistic import fit_logistic, log_loss
+from labelkin.calibration._curves import SlopeCalibration, fit_logistic, log_loss, restore_means
 from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
@@ -87,12 +86,11 @@ class Combination:
     def _mean(self, log_odds: Array) -> Array:
         return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
 
-    def without(self, dropped: Array) -> "Combination":
-        """Drop members by a mask; the curves of the others and of the mean stay."""
-        self.curves_ = [c for c, gone in zip(self.curves_, dropped, strict=True) if not gone]
-        self.scales = [s for s, gone in zip(self.scales, dropped, strict=True) if not gone]
-        self.weights_, self.label_weights_ = self.weights_[~dropped], self.label_weights_[~dropped]
-        return self
+    def keep(self, kept: Array) -> None:
+        """Keep some of the members; the curves of the mean stay."""
+        self.curves_ = [self.curves_[i] for i in kept]
+        self.scales = [self.scales[i] for i in kept]
+        self.weights_, self.label_weights_ = self.weights_[kept], self.label_weights_[kept]
 
 
 def fit_combination(
@@ -105,29 +103,9 @@ def fit_combination(
 ) -> tuple[Combination, Array, list[Array]]:
     """Combine members by their leave-fold-out scores of the training rows.
 
-    Parameters
-    ----------
-    scores : list of ndarray of shape (n_samples, n_labels)
-        Leave-fold-out scores of each member.
-    labels : Labels
-        The labels and weights of the rows.
-    fold_of : ndarray of int of shape (n_samples,)
-        The fold of each row.
-    log_odds : list of bool
-        Whether the scores of a member are log odds; else they are regressions on 0 and 1.
-    limits : Limits
-        Ridges and sizes.
-    n_jobs : int
-        Number of threads; results do not depend on it.
-
-    Returns
-    -------
-    combination : Combination
-        Fitted to all rows.
-    proba : ndarray of shape (n_samples, n_labels)
-        Cross-fitted probabilities: of each row by a combination fitted without its folds.
-    member_proba : list of ndarray of shape (n_samples, n_labels)
-        The same by each member alone.
+    `log_odds` says of each member whether its scores are log odds; else they are regressions on 0
+    and 1. Returns the combination fitted to all rows, and cross-fitted probabilities, those of each
+    row by a combination fitted without its folds: of all members, and of each member alone.
     """
     scores = [
         restore_means(s, labels, fold_of, odds) for s, odds in zip(scores, log_odds, strict=True)

@@ -81,8 +81,8 @@ class Limits:
     Tables always have one."""
     n_trees: int = 100
     """Trees of a forest of all labels together."""
-    label_trees: int = 200
-    """Trees of a forest of one label alone, on tables for which that takes a tenth of `seconds`."""
+    label_trees: int = 100
+    """Trees of a forest of one label alone, on tables for which that takes a 25th of `seconds`."""
     leaf: int = 3
     """Rows in a leaf, at least: single rows take three times the space, for no gain."""
 
@@ -211,6 +211,13 @@ class Planner:
                 left -= seconds
         return members, left_out
 
+    def describe(self, members: list[Member], left_out: dict[str, str]) -> list[str]:
+        """Return a plan in words, line by line."""
+        size = f"{self.n:,} rows, {self.k:,} features and {self.n_labels:,} labels"
+        lines = [f"{member.name}: {member.reason}." for member in members]
+        lines += [f"{name}: left out, {reason}." for name, reason in left_out.items()]
+        return [f"Plan for {size}:", *lines]
+
     def _candidates(self) -> list[tuple[Member, float]]:
         """Return members and the seconds that each takes, the most useful first."""
         if "root" in self.rows:  # texts
@@ -290,7 +297,7 @@ class Planner:
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
         seconds = q * n_trees * n * tried / limits.tree_tests
-        if "root" not in self.rows and seconds <= limits.seconds / 10:
+        if "root" not in self.rows and seconds <= limits.seconds / 25:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)

@@ -118,7 +118,7 @@ def _leading_directions(words: Matrix, size: int, seed: int, place: Place) -> Ar
 
     # As TruncatedSVD, but with QR: the array API has no LU.
     found = randomized_svd(
-        place.put(words),
+        place.put(words.astype(np.float32)),
         size,
         n_iter=3,
         power_iteration_normalizer="QR",

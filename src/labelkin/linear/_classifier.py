@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
-from labelkin.calibration._logistic import expit, log_loss
+from labelkin.calibration._curves import expit, log_loss
 from labelkin.explain import ExplainMixin
 from labelkin.linear._learner import LabelFitter, draw_folds
 from labelkin.rows import Labels, Rows, is_dask, namespace, to_device_of

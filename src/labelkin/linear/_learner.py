@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import log_loss
+from labelkin.calibration._curves import log_loss
 from labelkin.linear._minimise import minimise, weigh_rows
 from labelkin.rows import (
     ColumnMoments,
@@ -62,19 +62,7 @@ class Weights(NamedTuple):
 
 
 class LabelFitter:
-    """Fits labels on weighted samples.
-
-    Parameters
-    ----------
-    rows : Rows
-        Samples.
-    labels : Labels
-        Their labels and weights.
-    tol, max_iter
-        As in `minimise`.
-    n_jobs : int, optional
-        Threads over batches of labels.
-    """
+    """Fits labels on weighted samples, in threads over batches of labels; see `minimise`."""
 
     def __init__(
         self, rows: Rows, labels: Labels, *, tol: float, max_iter: int, n_jobs: int | None

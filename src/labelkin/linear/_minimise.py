@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._curves import expit
 from labelkin.rows import (
     Blocks,
     ColumnMoments,
@@ -68,32 +68,10 @@ def minimise(
 ) -> tuple[Array, Array, Array]:
     """Fit the labels of a batch; those that have converged leave it.
 
-    Parameters
-    ----------
-    rows : Blocks
-        As `weigh_rows` returns them.
-    Y : sequence of ndarray
-        The b labels of the rows of each block.
-    coef : array of shape (k, b)
-        Where to start.
-    intercept, C : array of shape (b,)
-        In the type of `coef`, which is that of the arithmetic.
-    columns : ColumnMoments
-        Of the rows.
-    constant : ndarray of bool of shape (b,)
-        Labels that stay where they start.
-    tol : float
-        Relative distance to the optimum, as above.
-    max_iter : int
-        Bound on the iterations.
-
-    Returns
-    -------
-    coef, intercept
-        Of all labels.
-    n_iter : ndarray of int of shape (b,)
-        Iterations of each label, until it converged or no step could lower its objective; else
-        `max_iter`.
+    `rows` are those of `weigh_rows`, and `Y` the labels of each block. The search starts at `coef`,
+    (k, b), and `intercept`, (b,), in whose type the arithmetic is; labels that are `constant` stay
+    there. Returns both of all labels, and the iterations of each label until it converged or no
+    step could lower its objective; else `max_iter`.
     """
     largest = float(namespace(coef).max(columns.variance + columns.mean**2)) ** 0.5
     batch = _Batch(rows, Y, coef, intercept, C)

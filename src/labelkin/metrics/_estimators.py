@@ -31,20 +31,6 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
     return _score_matrix(estimator, scores, n_labels)
 
 
-def estimator_proba(estimator: Any, X: Any, labels: np.ndarray) -> np.ndarray:
-    """Return the probabilities of a multi-label classifier, one column per label.
-
-    Without ``predict_proba`` these are the decision values on the scale of probabilities, as
-    `squash` maps them, and without these the (n, q) labels that it predicts, which are given.
-    """
-    n_labels = labels.shape[1]
-    if hasattr(estimator, "predict_proba"):
-        return estimator_scores(estimator, X, n_labels)
-    if hasattr(estimator, "decision_function"):
-        return squash(estimator_scores(estimator, X, n_labels).reshape(-1, n_labels))
-    return labels.astype(np.float64)
-
-
 def class_proba(classifier: Any, X: Any) -> np.ndarray:
     """Return the probabilities of a classifier of one target, one column per class.
 

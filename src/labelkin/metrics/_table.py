@@ -10,7 +10,7 @@ from labelkin.metrics import _label_sets as sets
 from labelkin.metrics import _ranking as ranking
 from labelkin.metrics._estimators import estimator_scores
 from labelkin.metrics._inputs import check_scores
-from labelkin.metrics._ties import Ties, check_ties
+from labelkin.metrics._ranking import Ties, check_ties
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,21 @@ class Metric:
     def sign(self) -> int:
         """1 where larger is better, else −1."""
         return 1 if self.greater_is_better else -1
+
+    @property
+    def scale(self) -> float:
+        """What tables multiply it by."""
+        return 100.0 if self.percent else 1.0
+
+    @property
+    def directed_title(self) -> str:
+        """Title with the direction."""
+        return f"{self.title} {self.arrow}"
+
+    @property
+    def heading(self) -> str:
+        """Title with direction and unit."""
+        return f"{self.directed_title} (%)" if self.percent else self.directed_title
 
     @property
     def scorer_name(self) -> str:
@@ -125,7 +140,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like or sparse matrix of shape (n, q)
-        The true labels, 0 or 1.
+        The true labels, 0 or 1; NaN, None or pandas' NA where they are unknown. A row counts its
+        known labels only, and a row without any does not count: see :mod:`labelkin.metrics`.
     y_score : array-like of shape (n, q)
         A score per label, such as ``predict_proba`` returns; larger means more relevant.
     y_pred : array-like or sparse matrix of shape (n, q), optional

@@ -63,22 +63,20 @@ class BlockCounts:
         return NeighborCounts, (rows, labels, self.n_neighbors, self.n_jobs)
 
 
-def predict_blocks(
-    model: Any, members: list[Any], X: Any, answer: Callable[[Any, list[Array]], Array]
-) -> Any:
+def predict_blocks(model: Any, members: list[Any], X: Any, method: str) -> Any:
     """Predict a Dask array by ML-kNN members fitted to projections of the same rows in blocks.
 
-    The model is sent to the workers and must not hold training rows. ``answer(model,
-    probabilities)`` turns the probabilities of the members, an (n, q) array each, into the
-    prediction. The result is lazy, in the blocks of X.
+    The model is sent to the workers and must not hold training rows. Its method ``_combine`` turns
+    the probabilities of the members, an (n, q) array each, into the prediction. The result is
+    lazy, in the blocks of X.
     """
     queries = DaskRows.of_queries(model, X)
     counts = [member._counts for member in members]
     posteriors = [member._posterior for member in members]
-    meta = answer(model, [np.empty((0, len(p)), p.dtype) for p in posteriors])
+    meta = model._combine([np.empty((0, len(p)), p.dtype) for p in posteriors], method)
     rows, labels, spaces = counts[0].rows, counts[0].labels, [part.rows.W for part in counts]
     found = _nearest(queries, rows, labels, counts[0].n_neighbors, spaces)
-    shared = [model, answer, posteriors, labels.distinct]
+    shared = [model, method, posteriors, labels.distinct]
     return found.to_dask(_predict, queries.sizes, meta, (), shared)
 
 
@@ -163,10 +161,10 @@ def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *share
 
 
 def _predict(
-    found: list[Neighbors], model: Any, answer: Callable, posteriors: list[Array], distinct: Any
+    found: list[Neighbors], model: Any, method: str, posteriors: list[Array], distinct: Any
 ) -> Array:
     probabilities = [
         look_up(posterior, _count_labels(found, distinct, space))
         for space, posterior in enumerate(posteriors)
     ]
-    return answer(copy(model), probabilities)
+    return copy(model)._combine(probabilities, method)

@@ -15,7 +15,7 @@ from sklearn import get_config
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from labelkin._utils.parallel import map_parallel, map_threads
+from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
     as_dense,
@@ -111,10 +111,8 @@ class ExactSearch:
         blocks = gen_batches(m, rows_per_block(n, itemsize(self.squared_norms), device))
         if is_device_array(self.squared_norms) or m * n <= _ONE_THREAD:
             found = list(map(nearest, blocks))
-        elif small:
-            found = map_threads(nearest, blocks, n_jobs)
         else:
-            found = map_parallel(nearest, blocks, n_jobs)
+            found = map_threads(nearest, blocks, n_jobs)
         return concatenate(found)
 
     def rows(self) -> Matrix:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.calibration._logistic import expit, fit_logistic
+from labelkin.calibration._curves import expit, fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._counts import NeighborCounts

@@ -204,8 +204,12 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
             return super()._predict_dask(X, method)
         without_rows = copy(self)
         del without_rows._counts
-        answer = _proba_answer if method == "predict_proba" else _label_answer
-        return predict_blocks(without_rows, [self], X, answer)
+        return predict_blocks(without_rows, [self], X, method)
+
+    def _combine(self, probabilities: list[Array], method: str) -> Array:
+        """Turn the probabilities of `predict_blocks` into the result of a method."""
+        [proba] = probabilities
+        return self._as_proba(proba) if method == "predict_proba" else self._as_target(proba > 0.5)
 
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
         counts = self._counts(X)
@@ -251,13 +255,3 @@ def _strict_posterior(
         posterior = joint[1] / (joint[0] + joint[1])
     prior = (s + totals[1]) / max(2 * s + n_others, 1)
     return astype(xp.where(xp.isnan(posterior), prior, posterior), dtype)
-
-
-def _proba_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:
-    """Turn the probabilities of `predict_blocks` into the result of ``predict_proba``."""
-    return model._as_proba(probabilities[0])
-
-
-def _label_answer(model: MLkNNClassifier, probabilities: list[Array]) -> Array:
-    """Turn the probabilities of `predict_blocks` into the result of ``predict``."""
-    return model._as_target(probabilities[0] > 0.5)

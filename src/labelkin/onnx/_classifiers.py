@@ -1,23 +1,41 @@
-"""Converters of classifiers.
+"""Converters of classifiers, and of the regressions and forests that they are made of.
 
 The arithmetic follows the Python code step by step and in the same types, so that ties between
-neighbours are broken in the same way.
+neighbours are broken in the same way. Regressions are computed in double precision, whatever the
+model's type: coefficients of both signs cancel, so that rounding of the distances to single
+precision would change the fourth digit.
 """
 
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
-from labelkin.base import Array
+from labelkin.base import Array, Matrix
+from labelkin.calibration._curves import SlopeCalibration
 from labelkin.decisions import DecisionClassifier, LabelDecision
 from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
 from labelkin.kernel import KernelRidgeLOOClassifier
+from labelkin.kernel._regression import RADIAL, KernelRidge
+from labelkin.kin import KinEnsembleClassifier
+from labelkin.kin._combination import Combination
+from labelkin.kin._learners import (
+    LabelTreesLearner,
+    PartLearner,
+    ProjectionLearner,
+    TreesLearner,
+)
+from labelkin.kin._views import Ranks, Raw, Standard, Topics, Words
 from labelkin.linear import MultiLabelLogisticRegression
+from labelkin.linear._learner import LogisticLearner
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
-from labelkin.onnx._convert import Prediction, convert
 from labelkin.onnx._graph import Tensor, hstack, total
-from labelkin.onnx._regressions import log_odds, regress
+from labelkin.onnx._transformers import Prediction, convert
+
+# A value that differs from a training value by this share of it, by rounding of the steps before,
+# has that value's rank.
+_EQUAL = 1e-13
 
 
 @convert.register
@@ -26,7 +44,7 @@ def _mlknn(model: MLkNNClassifier, rows: Tensor) -> Prediction:
     # P(l | c) of label l and count c is at index l(k + 1) + c.
     posterior = model._posterior.astype(np.float64)
     starts = np.arange(len(posterior)) * posterior.shape[1]
-    return at_half((counts + starts).take_from(posterior.ravel()))
+    return _at_half((counts + starts).take_from(posterior.ravel()))
 
 
 @convert.register
@@ -35,7 +53,7 @@ def _iblr(model: IBLRClassifier, rows: Tensor) -> Prediction:
     inputs = counts / max(1, model._counts.search.n_neighbors)
     if model._with_features:
         inputs = hstack([inputs, rows])
-    return at_half((inputs @ model.coef_.T + model.intercept_).op("Sigmoid"))
+    return _at_half((inputs @ model.coef_.T + model.intercept_).op("Sigmoid"))
 
 
 def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
@@ -64,15 +82,15 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
 
 @convert.register
 def _kernel_ridge(model: KernelRidgeLOOClassifier, rows: Tensor) -> Prediction:
-    scores = regress(model._regression, rows)
-    odds = log_odds(scores, model.slope_, model.intercept_, model.share_)
-    return at_half(odds.op("Sigmoid"))
+    scores = _regress(model._regression, rows)
+    odds = _log_odds(scores, model.slope_, model.intercept_, model.share_)
+    return _at_half(odds.op("Sigmoid"))
 
 
 @convert.register
 def _logistic(model: MultiLabelLogisticRegression, rows: Tensor) -> Prediction:
     product = rows.promote(np.float64) @ rows.graph.matrix(model.coef_.T)
-    return at_half((product + model.intercept_).op("Sigmoid"))
+    return _at_half((product + model.intercept_).op("Sigmoid"))
 
 
 @convert.register(VPCMEClassifier)
@@ -82,10 +100,10 @@ def _vpcme(model: Any, rows: Tensor) -> Prediction:
         convert(estimator, convert(projection, rows))
         for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
     ]
-    prediction = at_half(_mean([member.probabilities for member in members], model.vote_weights_))
+    prediction = _at_half(_mean([member.probabilities for member in members], model.vote_weights_))
     if (curves := model.calibration_) is not None:
-        odds = log_odds(prediction.probabilities, curves.slope_, curves.intercept_)
-        return at_half(odds.op("Sigmoid"))
+        odds = _log_odds(prediction.probabilities, curves.slope_, curves.intercept_)
+        return _at_half(odds.op("Sigmoid"))
     if model.voting == "soft":
         return prediction
     ballots = [member.labels.astype(np.float64) for member in members]
@@ -102,10 +120,10 @@ def _mean(parts: list[Tensor], weights: Array) -> Tensor:
 
 @convert.register
 def _decision(model: DecisionClassifier, rows: Any) -> Prediction:
-    return decide(model.decision_, convert(model.estimator_, rows).probabilities)
+    return _decide(model.decision_, convert(model.estimator_, rows).probabilities)
 
 
-def decide(decision: LabelDecision, scores: Tensor) -> Prediction:
+def _decide(decision: LabelDecision, scores: Tensor) -> Prediction:
     """Return a prediction of the labels that a decision makes of scores."""
     if decision.decision == "expected_f1":
         raise ValueError(
@@ -123,6 +141,239 @@ def decide(decision: LabelDecision, scores: Tensor) -> Prediction:
     return Prediction(scores, labels)
 
 
-def at_half(probabilities: Tensor) -> Prediction:
+def _at_half(probabilities: Tensor) -> Prediction:
     """Return a prediction of the labels whose probability is above one half."""
     return Prediction(probabilities, probabilities > 0.5)
+
+
+@convert.register
+def _kin(model: KinEnsembleClassifier, rows: Tensor) -> Prediction:
+    rows = rows.promote(np.float64)
+    views = {name: _view_rows(view, rows) for name, view in model.views_.items()}
+    members = []
+    for member in model.estimators_:
+        scores = [_score(learner, views[member.view]) for learner in member.learners]
+        members.append(total(scores) / len(scores))
+    return _decide(model.decision_, _combine(model.combination_, members))
+
+
+def _view_rows(view: Any, rows: Tensor) -> Tensor:
+    """Add the view of rows, given in double."""
+    if isinstance(view, Raw):
+        return rows
+    if isinstance(view, Standard):
+        return rows / view.divisor
+    if isinstance(view, Words):
+        counts = rows.at_least(0)
+        counts = counts if view.power == 1 else counts.op("Pow", np.float64(view.power))
+        return (counts * view.weight).unit_rows()
+    if isinstance(view, Topics):
+        words = _view_rows(view.words, rows)
+        return (words @ rows.graph.matrix(view.directions.T)).unit_rows()
+    if isinstance(view, Ranks):
+        return _ranks(view, rows)
+    raise ValueError(f"The view {type(view).__name__} cannot be exported to ONNX.")
+
+
+def _ranks(view: Ranks, rows: Tensor) -> Tensor:
+    """Add ranks by bisection of each feature's sorted values, all features at a time."""
+    k, n = view.values.shape
+    steps = 2 ** np.arange(n.bit_length())[::-1]
+    width = 2 * steps[0] - 1  # with infinite values at the end, no place is outside
+    padding = np.array([0, 0, 0, width - n])
+    known = rows.graph.matrix(view.values).op("Pad", padding, np.float64(np.inf)).reshape(-1)
+    margin = rows.op("Abs") * _EQUAL
+    starts = np.arange(k) * width - 1
+
+    def count(comparison: str, values: Tensor) -> Tensor:
+        """Add the number of training values that are less, or not greater, than each value."""
+        place = (values * 0).astype(np.int64) + starts
+        for step in steps:
+            further = place + step
+            is_before = further.take_from(known).op(comparison, values, dtype=bool)
+            place = is_before.choose(further, place)
+        return place - starts
+
+    both = count("Less", rows - margin) + count("LessOrEqual", rows + margin)
+    # By one divisor per column: ONNX Runtime rounds a scalar factor of a matrix product that may
+    # follow to single precision.
+    return both.astype(np.float64) / np.full(k, 2.0 * n)
+
+
+def _score(learner: Any, rows: Tensor) -> Tensor:
+    """Add the scores of a fitted learner for rows in its view."""
+    if isinstance(learner, KernelRidge):
+        return _regress(learner, rows)
+    if isinstance(learner, ProjectionLearner):
+        return _regress(learner.regression, rows @ rows.graph.matrix(learner.components_))
+    if isinstance(learner, PartLearner):
+        return _score(learner.learner, rows)
+    if isinstance(learner, LogisticLearner):
+        return _regress_linearly(learner, rows)
+    if isinstance(learner, TreesLearner):
+        return _mean_of_trees(learner.forest_.estimators_, rows)
+    if isinstance(learner, LabelTreesLearner):
+        return hstack([_score(one, rows) for one in learner.learners_])
+    raise ValueError(f"The learner {type(learner).__name__} cannot be exported to ONNX.")
+
+
+def _combine(combination: Combination, scores: list[Tensor]) -> Tensor:
+    """Add the probabilities from the members' scores."""
+    bound = float(logit(1 - combination.limits.least_proba))
+    members = zip(combination.curves_, scores, combination.label_weights_, strict=True)
+    weighted = [
+        _odds(curves, member).at_least(-bound).at_most(bound) * weight
+        for curves, member, weight in members
+    ]
+    return _odds(combination.mean_curves_, total(weighted)).op("Sigmoid")
+
+
+def _odds(curves: SlopeCalibration, scores: Tensor) -> Tensor:
+    share = curves.share_ if curves.scale == "log_odds" else None
+    return _log_odds(scores, curves.slope_, curves.intercept_, share)
+
+
+def _regress_linearly(learner: LogisticLearner, rows: Tensor) -> Tensor:
+    """Add the log odds of a fitted logistic regression."""
+    product = rows.promote(np.float64) @ rows.graph.matrix(learner.coef_)
+    return product / learner.unit_ + learner.intercept_
+
+
+# ---------------------------------------------------------------------------- kernel ridge
+
+
+def _regress(regression: KernelRidge, rows: Tensor) -> Tensor:
+    """Add the scores of a fitted kernel ridge regression."""
+    columns = _columns(regression, rows.promote(np.float64))
+    return columns @ rows.graph.matrix(regression.coef_) + regression.intercept_
+
+
+def _columns(regression: KernelRidge, rows: Tensor) -> Tensor:
+    """Add what coefficients are multiplied with: kernel values, or features."""
+    kernel, width, known = regression.kernel, regression.width_, regression.rows_
+    if callable(kernel):
+        raise ValueError(
+            "KernelRidgeLOOClassifier with a callable kernel cannot be exported to ONNX; choose "
+            "'rbf', 'laplacian', 'linear' or 'cosine'."
+        )
+    if regression.scale_ is not None:
+        rows = rows / regression.scale_
+    if kernel == "cosine":
+        rows = rows.unit_rows()
+    if known is None:  # a coefficient for each feature, or for each column of a given kernel
+        return rows
+    if kernel not in RADIAL:
+        return rows @ rows.graph.matrix(known).op("Transpose")
+    assert width is not None
+    if kernel == "laplacian":
+        return (_squared_distances(known, rows).op("Sqrt") * (-1 / width)).op("Exp")
+    distances = (_manhattan if kernel == "manhattan" else _squared_distances)(known, rows)
+    return (distances * (-0.5 / width**2)).op("Exp")
+
+
+def _squared_distances(known: Matrix, rows: Tensor) -> Tensor:
+    """Add squared Euclidean distances to known rows."""
+    # Far from the origin |x|² − 2x·z + |z|² loses digits.
+    offset = np.asarray(known.mean(axis=0, dtype=np.float64)).ravel()
+    rows, landmarks = rows - offset, rows.graph.matrix(known) - offset
+    norms = (landmarks * landmarks).sum(1)
+    product = (rows * -2) @ landmarks.op("Transpose")
+    return (product + (rows * rows).sum(1, keepdims=True) + norms).at_least(0)
+
+
+def _manhattan(known: Matrix, rows: Tensor) -> Tensor:
+    """Add sums of absolute differences to known rows, one column after the other."""
+    n, k = known.shape
+    landmarks = rows.graph.matrix(known).op("Transpose")
+
+    def add_column(number: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
+        values = rows.op("Gather", number.reshape(1), axis=1)
+        return number.equals(number), sums + (values - number.take_from(landmarks)).op("Abs")
+
+    return _sum_in_loop(add_column, k, rows, n)
+
+
+def _sum_in_loop(add: Any, count: int, rows: Tensor, width: int) -> Tensor:
+    """Add what a function adds in each round to zeros, (N, width)."""
+    height = rows.op("Shape", dtype=np.int64, end=1)
+    start = rows.graph.zeros(height.op("Concat", np.array([width]), axis=0))
+    return rows.graph.loop(add, start, np.array(count))
+
+
+# --------------------------------------------------------------------------------- forests
+
+
+def _mean_of_trees(trees: list[Any], rows: Tensor) -> Tensor:
+    """Add the mean of the predictions of fitted scikit-learn regression trees.
+
+    ONNX's operator has one value per leaf. Here it is the row of the leaf's values in a table, in
+    which equal ones are stored once.
+    """
+    graph, nodes = rows.graph, [_nodes(tree.tree_) for tree in trees]
+    left, right, feature, threshold, value = map(np.concatenate, zip(*nodes, strict=True))
+    sizes = [len(tree[0]) for tree in nodes]
+    roots = np.cumsum([0, *sizes[:-1]])
+    tree_of, root_of = np.repeat(np.arange(len(trees)), sizes), np.repeat(roots, sizes)
+    # Splits and leaves are numbered apart. Below one split, the numbers of a split and a leaf must
+    # differ in ONNX Runtime before 1.25: unused leaves make all numbers of leaves larger.
+    is_leaf = left < 0
+    unused = max(tree.get_depth() for tree in trees) + 3
+    number = np.where(is_leaf, np.cumsum(is_leaf) + unused, np.cumsum(~is_leaf)) - 1
+    sides: dict[str, list[int]] = {}
+    for side, child in (("true", left), ("false", right)):
+        child = (root_of + child)[~is_leaf]
+        sides[f"nodes_{side}nodeids"] = number[child].tolist()
+        sides[f"nodes_{side}leafs"] = is_leaf[child].astype(int).tolist()
+    # Rows in single precision are compared with thresholds in double precision. The next lower
+    # number in single precision gives the same result.
+    exact = threshold[~is_leaf]
+    short = exact.astype(np.float32)
+    short = np.where(short > exact, np.nextafter(short, np.float32(-np.inf)), short)
+    values, place = np.unique(value[is_leaf, :, 0], axis=0, return_inverse=True)
+    found = rows.astype(np.float32).op(
+        "TreeEnsemble",
+        domain="ai.onnx.ml",
+        n_targets=len(trees),
+        tree_roots=number[roots].tolist(),
+        nodes_featureids=feature[~is_leaf].tolist(),
+        nodes_splits=graph.attribute(short),
+        nodes_modes=graph.attribute(np.zeros(len(short), dtype=np.uint8)),  # ≤
+        leaf_targetids=np.append(np.zeros(unused, int), tree_of[is_leaf]).tolist(),
+        leaf_weights=graph.attribute(np.append(np.zeros(unused), place).astype(np.float32)),
+        **sides,
+    )
+    places, table = found.astype(np.int64), graph.matrix(values.astype(np.float32))
+
+    def add_tree(number: Tensor, sums: Tensor) -> tuple[Tensor, Tensor]:
+        own = places.op("Gather", number, axis=1)
+        return number.equals(number), sums + own.take_from(table)
+
+    return _sum_in_loop(add_tree, len(trees), rows, values.shape[1]) / len(trees)
+
+
+def _nodes(tree: Any) -> tuple[Array, ...]:
+    """Return children, features, thresholds and values; one leaf becomes two below a split."""
+    if tree.node_count > 1:
+        children = tree.children_left, tree.children_right
+        return *children, tree.feature, tree.threshold, tree.value
+    children = np.array([1, -1, -1]), np.array([2, -1, -1])
+    return *children, np.zeros(3, int), np.zeros(3), np.repeat(tree.value, 3, axis=0)
+
+
+# ---------------------------------------------------------------------- calibration curves
+
+
+def _log_odds(scores: Tensor, slope: Array, intercept: Array, share: Any = None) -> Tensor:
+    """Add slope · score + intercept; with a share, of the scores on a scale of log odds.
+
+    That scale is the one of `labelkin.calibration`. ONNX Runtime has no asinh of doubles; it is
+    written with logarithms.
+    """
+    if share is not None:
+        frequent = (np.asarray(share) > 0.5).astype(np.float64)
+        side = 1 - 2 * frequent
+        half = 2 * (frequent + side * share)
+        z = scores * (side / half) + frequent / half
+        logarithm = (z.op("Abs") + (z * z + 1).op("Sqrt")).op("Log")
+        scores = z.op("Sign") * logarithm * side
+    return scores * slope + intercept

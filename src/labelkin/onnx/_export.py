@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 import labelkin
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import label_names
-from labelkin.onnx import _kin, _text  # noqa: F401  (fill the tables)
-from labelkin.onnx._convert import Prediction, convert, final_step, unwrap
+from labelkin.onnx import _classifiers, _text  # noqa: F401  (fill the table)
 from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
-from labelkin.onnx._transformers import reads_strings
+from labelkin.onnx._transformers import Prediction, convert, final_step, reads_strings, unwrap
 from labelkin.rows import ensure_on_host, to_host
 
 

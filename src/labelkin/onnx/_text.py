@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
-from labelkin.onnx._convert import convert
 from labelkin.onnx._graph import Tensor, hstack, look_up
+from labelkin.onnx._transformers import convert
 from labelkin.tabular._dates import DateEncoder
 
 # The least length of a word, by the pattern that finds words.

@@ -1,11 +1,18 @@
-"""Converters of transformers of numbers and categories, and of whole tables."""
+"""The table of converters, and those of transformers of numbers, categories and whole tables.
 
-from typing import Any
+`convert` dispatches on the class of a fitted transformer or classifier. To export another class,
+register a function that takes the fitted object and the samples, and returns the samples
+transformed or a `Prediction`; it can then be a step of a pipeline or a member of an ensemble.
+"""
+
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -18,12 +25,61 @@ from sklearn.preprocessing import (
 from labelkin.base import Array
 from labelkin.decisions import DecisionClassifier
 from labelkin.methods import to_dense
-from labelkin.onnx._convert import convert, unwrap
 from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.projection._base import LinearProjection
-from labelkin.tabular import RobustLogScaler
+from labelkin.tabular import RobustLogScaler, TableClassifier
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
+
+
+class Prediction(NamedTuple):
+    """The probabilities, float64, and the labels, bool, both (N, q)."""
+
+    probabilities: Tensor
+    labels: Tensor
+
+
+@singledispatch
+def convert(model: Any, rows: Any) -> Any:
+    """Add the output of a fitted transformer or classifier.
+
+    Rows are a tensor; with columns of several types, a list of tensors, one per column.
+    """
+    known = {"BaseSearchCV": "GridSearchCV", "LinearProjection": "PairwiseConstraintProjection"}
+    hidden = ("object", "str", "NoneType")
+    names = [kind.__name__ for kind in convert.registry if kind.__name__ not in hidden]
+    raise ValueError(
+        f"{type(model).__name__} cannot be exported to ONNX; these can: "
+        f"{', '.join(sorted(known.get(name, name) for name in names))}."
+    )
+
+
+@convert.register
+def _pipeline(model: Pipeline, rows: Any) -> Any:
+    for _, step in model.steps:
+        rows = convert(step, rows)
+    return rows
+
+
+@convert.register(BaseSearchCV)
+@convert.register(TableClassifier)
+def _wrapped(model: Any, rows: Any) -> Any:
+    return convert(unwrap(model), rows)
+
+
+def unwrap(model: Any) -> Any:
+    """Return what a search has found, or the pipeline of a table; another model as it is."""
+    while isinstance(model, BaseSearchCV | TableClassifier):
+        model = model.pipeline_ if isinstance(model, TableClassifier) else model.best_estimator_
+    return model
+
+
+def final_step(model: Any) -> Any:
+    """Return the classifier at the end of pipelines."""
+    while isinstance(model := unwrap(model), Pipeline):
+        model = model.steps[-1][1]
+    return model
+
 
 # -------------------------------------------------------------------------------- numbers
 
@@ -90,47 +146,35 @@ def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
 
 @convert.register
 def _one_hot_encoder(step: OneHotEncoder, rows: Any) -> Tensor:
+    if step.drop_idx_ is not None or any(
+        rare is not None for rare in getattr(step, "_infrequent_indices", ())
+    ):
+        raise ValueError(
+            "OneHotEncoder that drops or merges categories cannot be exported to ONNX; fit it "
+            "without drop, min_frequency and max_categories."
+        )
     parts = []
     for number, categories in enumerate(step.categories_):
-        group, unknown = _groups(step, number)
-        column, shown = _take(rows, [number]), np.unique(group)
-        if step.drop_idx_ is not None and step.drop_idx_[number] is not None:
-            shown = shown[shown != group[step.drop_idx_[number]]]
+        column = _take(rows, [number])
         find = _find_string if column.dtype == object else _find_number
-        parts.append(find(column, categories, group, unknown).equals(shown).astype(step.dtype))
+        parts.append(find(column, categories).astype(step.dtype))
     return hstack(parts)
 
 
-def _groups(step: OneHotEncoder, number: int) -> tuple[Array, int]:
-    """Return the number of each category of a column, and of other values; −1 for none.
-
-    Infrequent categories share the last number.
-    """
-    rare = getattr(step, "_infrequent_indices", {number: None})[number]
-    frequent = np.ones(len(step.categories_[number]), dtype=bool)
-    if rare is None:
-        return np.arange(len(frequent)), -1
-    frequent[rare] = False
-    last = int(frequent.sum())
-    unknown = last if step.handle_unknown == "infrequent_if_exist" else -1
-    return np.where(frequent, np.cumsum(frequent) - 1, last), unknown
-
-
-def _find_string(column: Tensor, categories: Array, group: Array, unknown: int) -> Tensor:
+def _find_string(column: Tensor, categories: Array) -> Tensor:
     keys = ["" if v is None or v != v else v for v in categories.tolist()]
     if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
         raise ValueError(
             "OneHotEncoder with categories of several types, or of several kinds of missing "
             "value, cannot be exported to ONNX; make them strings first."
         )
-    return look_up(column, dict(zip(keys, group.tolist(), strict=True)), unknown)
+    numbers = np.arange(len(keys))
+    return look_up(column, dict(zip(keys, numbers.tolist(), strict=True)), -1).equals(numbers)
 
 
-def _find_number(column: Tensor, categories: Array, group: Array, unknown: int) -> Tensor:
+def _find_number(column: Tensor, categories: Array) -> Tensor:
     values = categories.astype(column.dtype)[None]
-    found = column.equals(values) | (column.op("IsNaN", dtype=bool) & np.isnan(values))
-    # At most one category is found: the sum is its number, or that of unknown ones.
-    return (found.astype(np.int64) * (group - unknown)).sum(1, keepdims=True) + unknown
+    return column.equals(values) | (column.op("IsNaN", dtype=bool) & np.isnan(values))
 
 
 # --------------------------------------------------------------------------------- tables

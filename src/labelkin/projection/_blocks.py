@@ -1,9 +1,7 @@
 """The scatter of pairs over rows on a device or on Dask workers: sums over blocks of pairs."""
 
-from collections.abc import Iterator
-from itertools import pairwise
-
 import numpy as np
+from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import (
@@ -38,28 +36,18 @@ class BlockRows:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4)."""
         pairs = np.concatenate([must_link, cannot_link])
         is_must_link = np.arange(len(pairs)) < len(must_link)
+        # Pairs whose first rows are near each other, at most as many as the largest block has rows.
+        order, most = np.argsort(pairs[:, 0], kind="stable"), int(self.rows.sizes.max())
         rows, places, kinds = [], [], []
-        # Only the rows that are in a pair travel.
-        for piece in self._pieces(pairs):
+        for batch in gen_batches(len(order), most):
+            piece = order[batch]
+            # Only the rows that are in a pair travel.
             needed, place = np.unique(pairs[piece], return_inverse=True)
             rows.append(self.rows.take(needed).stacked())
             places.append(place.reshape(-1, 2))
             kinds.append(is_must_link[piece])
         sum_M, sum_C = DaskBlocks(rows).total(_sums_of_squares, [places, kinds])
         return difference_of_sums(sum_M, sum_C, len(must_link), len(cannot_link))
-
-    def _pieces(self, pairs: Array) -> Iterator[Array]:
-        """Yield the numbers of some of the pairs, whose first rows are in the same block.
-
-        None has more pairs than the largest block has rows.
-        """
-        starts, most = self.rows.starts, int(self.rows.sizes.max())
-        block_of = np.searchsorted(starts, pairs[:, 0], side="right") - 1
-        order = np.argsort(block_of, kind="stable")
-        ends: Array = np.searchsorted(block_of[order], np.arange(len(starts)))
-        for first, last in pairwise(ends):
-            for low in range(first, last, most):
-                yield order[low : min(low + most, last)]
 
 
 def _sums_of_squares(rows: Matrix, pairs: Array, is_must_link: Array) -> Array:

@@ -86,6 +86,11 @@ class PairwiseConstraintProjection(LinearProjection):
     array([0., 0., 1., 1.])
     """
 
+    _stored_array = "eigenvalues_"
+    _directions: Array
+    """W in the coordinates of the training rows, (p, d)."""
+    _basis: Array
+    """Of these coordinates in features, (p, n_features); None: they are the features."""
     _parameter_constraints: dict = {
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
@@ -165,21 +170,17 @@ class PairwiseConstraintProjection(LinearProjection):
         return self
 
     def _learn(self, training: "TrainingRows", must_link: Array, cannot_link: Array) -> Array:
-        """Learn W from pairs of training rows (Eq. 3–7).
-
-        W, (p, d), is returned in the coordinates of `training`; ``components_`` are those of
-        features.
-        """
+        """Learn W from pairs of training rows (Eq. 3–7); return it in their coordinates, (p, d)."""
         rows = training.rows
         xp, device = namespace_and_device(rows)
         self.must_link_ = to_device_of(must_link, rows)
         self.cannot_link_ = to_device_of(cannot_link, rows)
         if not len(cannot_link):
             # Nothing to push apart: S_C − r·S_M has no positive direction. Keep the data.
-            self.components_ = xp.eye(training.n_features, dtype=rows.dtype, device=device)
-            self.eigenvalues_ = xp.zeros(training.n_features, dtype=xp.float64, device=device)
-            self.scaling_ = 1.0
-            return self.components_ if training.basis is None else training.basis
+            k, self._basis, self.scaling_ = training.n_features, None, 1.0
+            self._directions = xp.eye(k, dtype=rows.dtype, device=device)
+            self.eigenvalues_ = xp.zeros(k, dtype=xp.float64, device=device)
+            return self._directions if training.basis is None else training.basis
         # Eq. 4, 6 and 7: r, and the scatter of cannot-links less r times that of must-links.
         difference, self.scaling_ = training.scatter_difference(self.must_link_, self.cannot_link_)
         # Eq. 5: the eigenvectors of the positive eigenvalues maximise the objective of Eq. 3.
@@ -199,8 +200,21 @@ class PairwiseConstraintProjection(LinearProjection):
         # The largest entry of each is positive: the signs that LAPACK chose do not matter.
         negative = xp.max(directions, axis=0) < -xp.min(directions, axis=0)
         signs = 1 - 2 * astype(negative, directions.dtype)
-        self.components_ = ascontiguousarray((directions * signs).T)
-        return vectors * signs
+        self._directions, self._basis = vectors * signs, training.basis
+        return self._directions
+
+    @property
+    def components_(self) -> Array:
+        """Wᵀ as directions of features."""
+        W = self._directions
+        return W.T if self._basis is None else W.T @ self._basis
+
+    def _project(self, X: Matrix) -> Array:
+        return (X if self._basis is None else X @ self._basis.T) @ self._directions
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._directions.shape[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -41,7 +41,6 @@ from labelkin.rows._arrays import (
     products,
     rows_per_block,
     scale_columns,
-    solve_positive,
     squared_norms,
     take,
     to_device_of,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn import get_config
 from sklearn.utils._array_api import _convert_to_numpy
 from sklearn.utils._array_api import get_namespace as _sklearn_get_namespace
@@ -23,6 +23,8 @@ Matrix = Any
 _CACHED_ENTRIES = 2**20
 # Rows of a matrix that are added up as one.
 _FOLDED = 16
+# Rows of half of a matrix below which it is factorised directly.
+_HALF = 64
 
 _NUMPY = _sklearn_get_namespace(np.empty(0))[0]
 
@@ -291,34 +293,27 @@ def eigh_positive(A: Array) -> tuple[Array, Array]:
 
 
 def inverse_cholesky(A: Array) -> Array:
-    """Return L⁻¹ of A = L Lᵀ, lower triangular; a C-ordered NumPy array is overwritten.
+    """Overwrite A = L Lᵀ by L⁻¹, lower triangular, and return it.
 
-    Raises ValueError if A is not positive definite, up to rounding.
+    By halves: of products, which run in several threads at once, where SciPy's factorisation holds
+    Python's global lock. Raises ValueError if A is not positive definite, up to rounding.
     """
-    failed: Any = True
-    if isinstance(A, np.ndarray):
-        # A is symmetric: its transpose is in Fortran's order, so that nothing is copied.
-        factorise, invert = linalg.get_lapack_funcs(("potrf", "trtri"), (A,))
-        factor, failed = factorise(A.T, lower=1, overwrite_a=1)
-        if not failed:
-            return invert(factor, lower=1, overwrite_c=1)[0]
-    else:
-        xp = namespace(A)
+    xp, half = namespace(A), A.shape[0] // 2
+    if half < _HALF:
         try:
-            root = xp.linalg.inv(xp.linalg.cholesky(A))
-            failed = not bool(xp.all(xp.isfinite(root)))  # CuPy's sign of failure
+            A[:, :] = xp.linalg.inv(xp.linalg.cholesky(A))
         except (np.linalg.LinAlgError, RuntimeError):  # torch's error is of the latter kind
-            pass
-    if failed:
-        raise ValueError("The kernel matrix is not positive definite, up to rounding.")
-    return root
-
-
-def solve_positive(A: Array, b: Array) -> Array:
-    """Solve equations with a positive definite matrix, which is overwritten."""
-    if not isinstance(A, np.ndarray):
-        return namespace(A).linalg.solve(A, b)
-    return linalg.solve(A, b, assume_a="pos", overwrite_a=True, check_finite=False)
+            A[:, :] = xp.nan
+        if not bool(xp.all(xp.isfinite(A))):
+            raise ValueError("The kernel matrix is not positive definite, up to rounding.")
+        return A
+    first, second = A[:half, :half], A[half:, half:]
+    below = A[half:, :half] @ inverse_cholesky(first).T
+    second -= below @ below.T
+    A[half:, :half] = inverse_cholesky(second) @ (below @ first)
+    A[half:, :half] *= -1
+    A[:half, half:] = 0
+    return A
 
 
 def diagonal(A: Array) -> np.ndarray:

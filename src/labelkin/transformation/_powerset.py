@@ -1,8 +1,8 @@
 """Label powerset: every label set is a class."""
 
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -15,59 +15,6 @@ from labelkin.transformation._base import (
     presort_for,
 )
 from labelkin.tree import C45TreeClassifier
-
-
-@dataclass(frozen=True)
-class LabelSetModel:
-    """A fitted classifier whose classes are label sets, the rows of `sets`."""
-
-    classifier: Any
-    sets: Array
-
-    def predict(self, X: Matrix) -> Array:
-        """Return the most probable label set of each row; ties go to the first."""
-        if hasattr(self.classifier, "predict_proba"):
-            return self.sets[class_proba(self.classifier, X).argmax(axis=1)]
-        return self.sets[np.searchsorted(self.classifier.classes_, self.classifier.predict(X))]
-
-    def predict_proba(self, X: Matrix) -> Array:
-        """Return each label's probability: the sum over the sets that contain it."""
-        # The sum of a distribution can exceed 1 by a rounding error.
-        return np.minimum(class_proba(self.classifier, X) @ self.sets, 1.0)
-
-
-@dataclass(frozen=True)
-class LabelSetTree:
-    """A fitted tree whose classes are label sets, with the outcome worked out at each node.
-
-    A tree on q labels has up to as many classes as samples. One set and q probabilities per
-    node, instead of a weight per class, are an eighth of the memory on enron: 20 MB in place
-    of 156 for the 106 trees of RAkEL.
-    """
-
-    tree: C45TreeClassifier
-    """Without the class weights of its nodes."""
-    node_sets: Array
-    """The most frequent label set at each node, (n_nodes, n_labels)."""
-    node_proba: Array
-    """The probability of each label at each node."""
-
-    @classmethod
-    def from_classifier(cls, classifier: C45TreeClassifier, sets: Array) -> Self:
-        """Work out the nodes of a tree fitted to the row numbers of `sets`."""
-        value = classifier.tree_.value
-        tree = copy(classifier)
-        tree.tree_ = replace(classifier.tree_, value=np.empty((len(value), 0)))
-        proba = np.minimum(value @ sets / value.sum(axis=1, keepdims=True), 1.0)
-        return cls(tree, sets[value.argmax(axis=1)], proba)
-
-    def predict(self, X: Matrix) -> Array:
-        """Return the most probable label set of each row; ties go to the first."""
-        return self.node_sets[self.tree._apply(X)]
-
-    def predict_proba(self, X: Matrix) -> Array:
-        """Return each label's probability: the sum over the sets that contain it."""
-        return self.node_proba[self.tree._apply(X)]
 
 
 class LabelPowersetClassifier(TransformationClassifier):
@@ -143,19 +90,31 @@ class LabelPowersetClassifier(TransformationClassifier):
         # The most frequent set comes first, so that argmax prefers it in a tie.
         self.label_sets_, codes = distinct_label_sets(y, weight)
         classifier = fit_member(base, X, codes, weight=weight, seed=seed)
-        sets = self.label_sets_[classifier.classes_]
-        self._model: LabelSetModel | LabelSetTree
+        self._classifier, self._sets = classifier, self.label_sets_[classifier.classes_]
         if isinstance(classifier, C45TreeClassifier):
-            self._model = LabelSetTree.from_classifier(classifier, sets)
-        else:
-            self._model = LabelSetModel(classifier, sets)
+            # A tree on q labels has up to as many classes as samples. One set and q probabilities
+            # per node, instead of a weight per class, are an eighth of the memory on enron.
+            value = classifier.tree_.value
+            proba = value @ self._sets / value.sum(axis=1, keepdims=True)
+            self._node_proba = np.minimum(proba, 1.0)
+            self._node_sets = self._sets[value.argmax(axis=1)]
+            self._classifier = copy(classifier)
+            self._classifier.tree_ = replace(classifier.tree_, value=np.empty((len(value), 0)))
         return classifier
 
     def _proba(self, X: Matrix) -> Array:
-        return self._model.predict_proba(X)
+        if isinstance(self._classifier, C45TreeClassifier):
+            return self._node_proba[self._classifier._apply(X)]
+        # The sum of a distribution can exceed 1 by a rounding error.
+        return np.minimum(class_proba(self._classifier, X) @ self._sets, 1.0)
 
     def _labels(self, X: Matrix) -> Array:
-        return self._model.predict(X)
+        classifier = self._classifier
+        if isinstance(classifier, C45TreeClassifier):
+            return self._node_sets[classifier._apply(X)]
+        if hasattr(classifier, "predict_proba"):
+            return self._sets[class_proba(classifier, X).argmax(axis=1)]
+        return self._sets[np.searchsorted(classifier.classes_, classifier.predict(X))]
 
 
 def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, Array]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral, Real
-from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -16,20 +16,66 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelkin._utils.doc_link import DocLinkMixin
+from labelkin._utils.optional import import_optional
 from labelkin.base import check_weight, validate_rows
-from labelkin.tree._presorted import PresortedMatrix, row_lookup
-from labelkin.tree._tree import C45Tree
+from labelkin.tree._presorted import PresortedMatrix, used_columns
 
 
-def _kernels() -> ModuleType:
-    """Return the compiled kernels, imported at first use."""
-    try:
-        from labelkin.tree import _c45
-    except ImportError as error:
-        raise ImportError(
-            "C45TreeClassifier needs numba: install it with `pip install labelkin[tree]`."
-        ) from error
-    return _c45
+@dataclass(frozen=True)
+class C45Tree:
+    """A fitted tree as parallel arrays, in preorder, named as in scikit-learn.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (node_count,)
+        Column tested at a node; -2 in leaves.
+    threshold : ndarray of shape (node_count,)
+        A sample goes left when its value is at most this; -2 in leaves.
+    children_left, children_right : ndarray of shape (node_count,)
+        -1 in leaves.
+    value : ndarray of shape (node_count, n_classes)
+        Weight of the training samples of each class.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    children_left: NDArray[np.int32]
+    children_right: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+    @classmethod
+    def from_nodes(
+        cls, used: NDArray[Any], nodes: Any, value: NDArray[Any], kept: NDArray[np.bool_]
+    ) -> Self:
+        """Return the tree of those nodes that are kept; their features are places in `used`."""
+        place, threshold, left, right = nodes
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        leaf = left[kept] < 0
+        return cls(
+            feature=np.where(leaf, np.int32(-2), np.append(used, np.int32(-2))[place[kept]]),
+            threshold=np.where(leaf, -2.0, threshold[kept]),
+            children_left=np.where(leaf, np.int32(-1), number[left[kept]]),
+            children_right=np.where(leaf, np.int32(-1), number[right[kept]]),
+            value=value[kept],
+        )
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes, leaves included."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.sum(self.children_left < 0))
+
+    @property
+    def max_depth(self) -> int:
+        """Number of tests on the longest path from the root to a leaf."""
+        depth = np.zeros(self.node_count, dtype=int)
+        for node in np.flatnonzero(self.children_left >= 0):
+            depth[self.children_left[node]] = depth[self.children_right[node]] = depth[node] + 1
+        return int(depth.max())
 
 
 class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
@@ -164,7 +210,9 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         Rows of weight zero are left out at no cost, so this is also the way to fit to a
         subset of the rows. ``classes_`` are those of all of ``y``.
         """
-        kernels = _kernels()
+        import_optional("numba", "tree")
+        from labelkin.tree import _c45
+
         self.classes_, codes = np.unique(y, return_inverse=True)
         codes = codes.astype(np.int32)
         self.n_features_in_ = matrix.shape[1]
@@ -177,7 +225,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=4,
             )
         resolution, confidence = float(self.value_resolution), float(self.confidence)
-        nodes, begin, end, node_rows = kernels.grow(
+        nodes, begin, end, node_rows = _c45.grow(
             *matrix.columns(weight > 0),
             codes,
             weight,
@@ -187,15 +235,16 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             bool(self.mdl_correction),
             resolution,
         )
-        value, kept = kernels.prune(
-            nodes,
+        used, place, X = used_columns(matrix.X, nodes[0])
+        value, kept = _c45.prune(
+            (place, *nodes[1:]),
             begin,
             end,
             node_rows,
             codes,
             weight,
             len(self.classes_),
-            matrix.lookup,
+            X,
             0.1 * resolution,
             bool(self.collapse),
             bool(self.pruning),
@@ -203,7 +252,7 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             confidence,
             float(ndtri(1 - confidence)),
         )
-        self.tree_ = C45Tree.from_nodes(nodes, value, kept)
+        self.tree_ = C45Tree.from_nodes(used, (place, *nodes[1:]), value, kept)
         # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
@@ -242,14 +291,13 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row of a validated matrix reaches."""
+        import_optional("numba", "tree")
+        from labelkin.tree import _c45
+
         tree = self.tree_
-        # Compiled code follows the features unchecked; a model file may have been altered.
-        if tree.feature.max() >= X.shape[1]:
-            raise ValueError(
-                f"the tree tests feature {tree.feature.max()}, but X has {X.shape[1]} features."
-            )
-        nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
-        return _kernels().apply(nodes, self._reach, row_lookup(X), X.shape[0])
+        _, place, columns = used_columns(X, tree.feature)
+        nodes = place, tree.threshold, tree.children_left, tree.children_right
+        return _c45.apply(nodes, self._reach, columns)
 
     def _proba(self, X: Any) -> NDArray[np.float64]:
         """Return the class probabilities of a validated matrix."""
@@ -324,7 +372,22 @@ class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 f"feature_names has {len(names)} names, but the tree was fitted on "
                 f"{self.n_features_in_} features."
             )
-        return self.tree_.export_text(names, self.classes_)
+        tree, lines = self.tree_, []
+        stack = [(0, -1, "")]  # node, depth, the test that leads to the node
+        while stack:
+            node, depth, test = stack.pop()
+            value, is_leaf = tree.value[node], tree.children_left[node] < 0
+            if is_leaf:
+                wrong = value.sum() - value.max()
+                errors = f"/{wrong:.6g}" if wrong > 0 else ""
+                test += f": {self.classes_[value.argmax()]} ({value.sum():.6g}{errors})"
+            else:
+                name, point = names[tree.feature[node]], f"{tree.threshold[node]:.6g}"
+                stack.append((tree.children_right[node], depth + 1, f"{name} > {point}"))
+                stack.append((tree.children_left[node], depth + 1, f"{name} <= {point}"))
+            if test:
+                lines.append("|   " * depth + test)
+        return "\n".join(lines)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

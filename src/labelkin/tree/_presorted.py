@@ -1,4 +1,4 @@
-"""A training matrix as the C4.5 kernels read it: columns sorted by value, entries by row."""
+"""A training matrix as the C4.5 kernels read it: columns sorted by value."""
 
 from __future__ import annotations
 
@@ -14,24 +14,16 @@ from scipy import sparse
 Columns = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 
-def row_lookup(X: Any) -> tuple[NDArray[Any], ...]:
-    """Return the arrays by which the kernels look up an entry of a validated matrix.
+def used_columns(X: Any, feature: NDArray[np.int32]) -> tuple[Any, Any, NDArray[np.float64]]:
+    """Return the columns of a validated matrix that nodes test, and these as a dense matrix.
 
-    These are the dense matrix or, if that is empty, the three of CSR with sorted indices.
+    Before that, the place of each node's feature among them is returned; that of leaves is 0.
     """
-    if not sparse.issparse(X):
-        dense = np.ascontiguousarray(X, dtype=np.float64)
-        return dense, np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return (
-        np.empty((0, 0)),
-        X.indptr.astype(np.int64, copy=False),
-        X.indices.astype(np.int32, copy=False),
-        X.data.astype(np.float64, copy=False),
-    )
+    used = np.unique(feature[feature >= 0])
+    place = np.searchsorted(used, feature).astype(np.int32)
+    found = X[:, used]
+    found = found.toarray() if sparse.issparse(found) else found
+    return used, place, np.ascontiguousarray(found, dtype=np.float64)
 
 
 @dataclass(eq=False)
@@ -54,7 +46,7 @@ class PresortedMatrix:
 
         `resolution` is `C45TreeClassifier.value_resolution`.
         """
-        matrix = cls(X, *(_sort_sparse(X) if sparse.issparse(X) else _sort_dense(X)))
+        matrix = cls(X, *_sort_columns(X))
         with np.errstate(over="ignore"):
             gaps = [np.diff(matrix.column(j)).max(initial=0) for j in range(X.shape[1])]
         merged = [j for j, gap in enumerate(gaps) if 0 < gap <= resolution]
@@ -77,14 +69,9 @@ class PresortedMatrix:
         """Numbers of rows and columns."""
         return self.X.shape
 
-    @cached_property
-    def lookup(self) -> tuple[NDArray[Any], ...]:
-        """Access by row, which pruning needs; see `row_lookup`."""
-        return row_lookup(self.X)
-
     def with_columns(self, columns: NDArray[Any]) -> Self:
         """Return a matrix with more columns on the right; only the new ones are sorted."""
-        indptr, rows, values = _sort_dense(columns)
+        indptr, rows, values = _sort_columns(columns)
         if sparse.issparse(self.X):
             X = sparse.hstack([self.X, sparse.csr_array(columns)], format="csr")
         else:
@@ -107,23 +94,11 @@ class PresortedMatrix:
     @cached_property
     def binary(self) -> NDArray[np.bool_]:
         """Columns with no other values than 0 and 1."""
-        filled = np.diff(self.indptr) > 0
-        result = ~filled
-        first, last = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
-        result[filled] = (self.values[first] == 1) & (self.values[last] == 1)
-        return result
+        others = np.concatenate(([0], np.cumsum(self.values != 1)))
+        return np.diff(others[self.indptr]) == 0
 
 
-def _sort_dense(X: NDArray[Any]) -> Columns:
-    by_column = np.ascontiguousarray(X.T, dtype=np.float64)
-    order = np.argsort(by_column, axis=1)
-    values = np.take_along_axis(by_column, order, axis=1)
-    kept = values != 0
-    indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
-    return indptr.astype(np.int64), order[kept].astype(np.int32), values[kept]
-
-
-def _sort_sparse(X: Any) -> Columns:
+def _sort_columns(X: Any) -> Columns:
     by_column = sparse.csc_array(X, dtype=np.float64, copy=True)
     by_column.sum_duplicates()
     by_column.eliminate_zeros()

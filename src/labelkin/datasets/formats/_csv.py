@@ -31,15 +31,17 @@ _MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"
 _MISSING += ["NaN", "nan", "null", "NULL", "None"]
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
-_COLUMN_BYTES = 7000  # what Arrow takes for a column of any length
+# What Arrow takes for a column of any length, and for a cell besides its text.
+_COLUMN_BYTES, _CELL_BYTES = 7000, 16
 
 
 def read_csv(path: str | Path, **options: Any) -> RawTable:
     """Return a file as a table; `options` are those of `parse_table`."""
     import_optional("pyarrow")  # a missing extra is reported before a missing file
-    return parse_table(read_unpacked(path), str(path), **options)
+    return parse_table(read_unpacked(path), str(path), packed=Path(path).stat().st_size, **options)
 
 
 def parse_table(
@@ -50,11 +52,13 @@ def parse_table(
     encoding: str | None = None,
     decimal: str | None = None,
     as_strings: Iterable[str] = (),
+    packed: int | None = None,
 ) -> RawTable:
     """Return the content of a CSV file as a table; errors name it by `source`.
 
     Delimiter, encoding and decimal mark are guessed from the content unless they are given. Columns
-    `as_strings` are kept as they are written, such as numbers with leading zeros.
+    `as_strings` are kept as they are written, such as numbers with leading zeros. `packed` is the
+    size of the file, by which the memory for it is limited, if it was compressed.
     """
     if not raw.strip():
         raise FormatError(source, "not a CSV table (the file is empty)")
@@ -70,7 +74,8 @@ def parse_table(
             shown = "tab" if delimiter == "\t" else repr(delimiter)
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
 
-    table = _read_cells(text, source, delimiter)
+    budget = Budget(source, len(raw) if packed is None else packed)
+    table = _read_cells(text, budget, delimiter)
     if n_empty := _count_empty_rows(table):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
         guesses.append(Guess(f"{rows} at the end left out", ()))
@@ -104,13 +109,16 @@ def parse_table(
     return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
 
 
-def _read_cells(text: str, path: str | Path, delimiter: str) -> Any:
+def _read_cells(text: str, budget: Budget, delimiter: str) -> Any:
     """Return an Arrow table of strings, None where a value is missing."""
+    path = budget.source
     pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
     content = text.encode("utf-8")
+    n_rows = max(content.count(b"\n"), content.count(b"\r"))
+    budget.take(_CELL_BYTES * (n_rows + content.count(delimiter.encode())))
     _check_quotes(content, path, delimiter)
     names = _read_header(text, path, delimiter)
-    Budget(path, len(content)).take_columns(len(names), each=_COLUMN_BYTES)
+    budget.take_columns(len(names), each=_COLUMN_BYTES)
     check_unique(names, "column", path, 1)
     try:
         table = arrow_csv.read_csv(
@@ -142,7 +150,7 @@ def _read_cells(text: str, path: str | Path, delimiter: str) -> Any:
 
 
 def _read_header(text: str, path: str | Path, delimiter: str) -> list[str]:
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = csv.reader((line[0] for line in _LINE.finditer(text)), delimiter=delimiter)
     try:
         return next(row for row in rows if row)
     except (csv.Error, StopIteration) as error:

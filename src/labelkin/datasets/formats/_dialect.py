@@ -16,7 +16,7 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason, shorten
 
 _DELIMITERS = ",;\t|"
-_SAMPLE_LINES = 200  # from which the delimiter is guessed
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -68,7 +68,9 @@ def find_delimiter(text: str) -> str:
 
     Of several, the one that makes more columns; a comma if there is one column.
     """
-    lines = text.splitlines(keepends=True)[:_SAMPLE_LINES]
+    sample = text[:_SAMPLE_CHARACTERS]
+    lines = sample.splitlines(keepends=True)[:_SAMPLE_LINES]
+    is_cut = len(lines) == _SAMPLE_LINES or len(sample) < len(text)
     best, best_share, best_width = ",", 0.0, 1
     for mark in _DELIMITERS:
         if mark not in (lines[0] if lines else ""):
@@ -77,8 +79,7 @@ def find_delimiter(text: str) -> str:
             rows = [row for row in csv.reader(lines, delimiter=mark) if row]
         except csv.Error:
             continue
-        # The last of the sample may be cut in a quoted cell.
-        rows = rows[:-1] if len(rows) > 2 and len(lines) == _SAMPLE_LINES else rows
+        rows = rows[:-1] if len(rows) > 2 and is_cut else rows  # it may be cut in a quoted cell
         width = len(rows[0])
         share = round(float(np.mean([len(row) == width for row in rows])), 2)
         if width > 1 and (share, width) > (best_share, best_width):

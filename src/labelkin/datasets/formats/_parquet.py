@@ -22,7 +22,7 @@ def read_parquet(path: str | Path) -> RawTable:
     """
     pyarrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
     raw = read_unpacked(path)
-    budget = Budget(path, len(raw))
+    budget = Budget(path)
     try:
         schema = parquet.ParquetFile(io.BytesIO(raw)).schema
         leaves = [schema.column(i) for i in range(len(schema))]

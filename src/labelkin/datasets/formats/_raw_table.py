@@ -99,9 +99,9 @@ class RawTable:
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
-        column = self.select([name])
         if not self.is_matrix:
-            return column[name]
+            return self.data[name]
+        column = self.select([name])
         dense = column.toarray() if sparse.issparse(column) else np.asarray(column)
         return import_optional("pandas").Series(dense.ravel().astype(np.float64), name=name)
 

@@ -23,10 +23,10 @@ from labelkin.experiments.report.comparison import (
     Sweep,
     compare_folds,
 )
-from labelkin.experiments.report.measures import MEASURES, Measure
-from labelkin.experiments.report.published import TIE_RULES, read_data
+from labelkin.experiments.report.published import MEASURES, TIE_RULES, read_data
 from labelkin.experiments.report.table import Table, word_table
 from labelkin.experiments.report.tables import dataset_table
+from labelkin.metrics import Metric
 
 _BASES = ("cchains", "clr")  # the methods whose base learners the paper compares
 
@@ -58,7 +58,7 @@ class Claim(NamedTuple):
     """Names of the tables it is judged by."""
     verdict: str
     figure: str
-    """Comparisons as predicted, of all, and examples."""
+    """Comparisons as predicted, of all."""
     tests: str
     """Significant comparisons for and against the claim, by each test."""
 
@@ -87,12 +87,12 @@ def _by_rule(rules: Iterable[str], texts: tuple[str, ...]) -> str:
     return "; ".join(f"{TIE_RULES[rule]}: {text}" for rule, text in pairs)
 
 
-Finding = Contrast | bool | str
-"""A comparison whose first side is claimed to be better, one without a test, or an example."""
+Finding = Contrast | bool
+"""A comparison whose first side is claimed to be better, or one without a test."""
 
 
 def _count(findings: Iterable[Finding]) -> tuple[str, str, str]:
-    """Return the verdict, the count with examples, and the tests of a claim."""
+    """Return the verdict, the count, and the tests of a claim."""
     found = list(findings)
     contrasts = [f for f in found if isinstance(f, Contrast) and not math.isnan(f.lead)]
     outcomes = [f for f in found if isinstance(f, bool)] + [c.lead > 0 for c in contrasts]
@@ -100,12 +100,11 @@ def _count(findings: Iterable[Finding]) -> tuple[str, str, str]:
     if not n:
         return "not run", "", ""
     verdict = "holds" if right == n else "holds partly" if 2 * right > n else "does not hold"
-    examples = [f for f in found if isinstance(f, str)]
     marks = {test: [c.mark(test) for c in contrasts] for test in TESTS if contrasts}
     tests = ", ".join(f"{t} {m.count('•')} for, {m.count('○')} against" for t, m in marks.items())
     if marks and not any(mark for found in marks.values() for mark in found):
         tests = "none significant"
-    return verdict, "; ".join([f"{right} of {n}", *examples]), tests
+    return verdict, f"{right} of {n}", tests
 
 
 # ------------------------------------------------------------------------------ the judges
@@ -117,15 +116,10 @@ class _Question:
 
     evidence: Evidence
     comparison: Comparison
-    measure: Measure
+    measure: Metric
     better: list[str]
     worse: list[str]
     datasets: list[str]
-
-    def number(self, dataset: str, method: str) -> str:
-        """Return a mean as text."""
-        means = self.comparison.means(self.measure).loc[dataset]
-        return self.measure.number(float(means.get(method, math.nan)) * self.measure.scale)
 
 
 def _judge(evidence: Evidence, row: dict[str, str], reading: str) -> Iterator[Finding]:
@@ -144,10 +138,6 @@ def _better(asked: _Question) -> Iterator[Finding]:
         for dataset in asked.datasets or comparison.datasets:
             if first != second:
                 yield comparison.contrast(dataset, first, second, measure)
-    if isinstance(comparison, Sweep) and comparison.parameter == "threshold":
-        ends = sorted((*asked.better, *asked.worse))
-        low, high = (asked.number(comparison.dataset, setting) for setting in ends)
-        yield f"{measure.title} on {comparison.dataset} {low} to {high}"
 
 
 def _alike(asked: _Question) -> Iterator[Finding]:
@@ -158,9 +148,6 @@ def _alike(asked: _Question) -> Iterator[Finding]:
         contrast = sweep.contrast(dataset, first, second, asked.measure)
         if not math.isnan(contrast.lead):
             yield contrast.mark("corrected") == ""
-    if len(asked.better) > 2:
-        numbers = sorted((asked.number(dataset, s) for s in asked.better), key=float)
-        yield f"{asked.measure.title} on {dataset} {numbers[0]} to {numbers[-1]}"
 
 
 def _narrower(asked: _Question) -> Iterator[Finding]:
@@ -169,8 +156,6 @@ def _narrower(asked: _Question) -> Iterator[Finding]:
     text = spread[spread.index.isin(asked.datasets)]
     rest = spread[spread.index.isin(["yeast", "scene", "genbase"])]
     yield from (bool(value < other) for value, other in product(text, rest))
-    if len(text) and len(rest):
-        yield f"best to worst {text.mean():.2f} points on text, {rest.mean():.2f} on the others"
 
 
 def _steeper(asked: _Question) -> Iterator[Finding]:
@@ -187,10 +172,6 @@ def _rising(asked: _Question) -> Iterator[Finding]:
     [dataset] = sweep.datasets
     for before, after in pairwise(sweep.methods):
         yield sweep.contrast(dataset, after, before, measure)
-    if measure.name in ("f1", "average_precision"):
-        ends = sweep.methods[0], sweep.methods[-1]
-        low, high = (f"{asked.number(dataset, s)} at S = {s}" for s in ends)
-        yield f"{measure.title} on {dataset} {low}, {high}"
 
 
 def _single(asked: _Question) -> Iterator[Finding]:

@@ -9,7 +9,8 @@ over 20 runs. Where fewer than three runs are complete, those over folds stand i
 every caption says so.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -18,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from labelkin._utils.names import plural
-from labelkin.experiments.report.measures import COSTS, MEASURES, Measure
-from labelkin.experiments.report.published import COLUMNS, Published, column, published
+from labelkin.experiments.report.published import COLUMNS, MEASURES, Published, column, published
 from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
@@ -30,6 +30,7 @@ from labelkin.experiments.report.statistics import (
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
+from labelkin.metrics import Metric
 
 Test = Literal["paired", "corrected"]
 
@@ -67,15 +68,6 @@ def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(names))
     known = [name for name in known if name in names]
     return known + [name for name in names if name not in known]
-
-
-def _methods_in_order(names: Iterable[str], reference: str | None) -> list[str]:
-    """Return methods in the paper's order, the reference after them, then all others."""
-    names = in_order(names, COMPARED)
-    paper = [name for name in names if column(name) in COLUMNS or name in COMPONENTS]
-    paper.sort(key=lambda name: COLUMNS.index(column(name)) if column(name) in COLUMNS else -1)
-    first = [name for name in paper if name != reference]
-    return in_order(names, first + [name for name in names if name == reference])
 
 
 # ------------------------------------------------------------------------- folds and runs
@@ -124,9 +116,6 @@ class Contrast:
     paired: float = float("nan")
     """p-value of the paired test; NaN for fewer than two folds."""
     corrected: float = float("nan")
-    unit: str = "folds"
-    """What the paired test counts; the corrected one counts folds."""
-    n_units: int = 0
 
     def p(self, test: Test) -> float:
         """Return the p-value of a test."""
@@ -139,21 +128,19 @@ class Contrast:
         return "•" if self.lead > 0 else "○"
 
 
-def compare_folds(first: pd.Series, second: pd.Series, measure: Measure) -> Contrast:
+def compare_folds(first: pd.Series, second: pd.Series, measure: Metric) -> Contrast:
     """Return how one method compares with another, given the values of both by (repeat, fold)."""
     differences = (first - second).dropna()
     if not len(differences):
         return Contrast()
     if not measure.greater_is_better:
         differences = -differences
-    unit, counted = units(differences)
+    counted = units(differences)[1]
     n_folds = differences.index.get_level_values("fold").nunique()
     return Contrast(
         round(float(differences.mean()), _DECIMALS),
         paired_t_test(counted, 0.0),
         corrected_t_test(differences, 0.0, n_folds),
-        unit,
-        len(counted),
     )
 
 
@@ -198,7 +185,7 @@ class Comparison:
         frame = plain[chosen]
         if reference not in set(frame["method"]):
             reference = None
-        methods = _methods_in_order(frame["method"], reference)
+        methods = in_order(frame["method"], COMPARED)
         return Comparison(frame, methods, in_order(frame["dataset"], PAPER_DATASETS), reference)
 
     def __bool__(self) -> bool:
@@ -266,7 +253,7 @@ class Comparison:
         for dataset in self.datasets:
             rows = self.common[self.common["dataset"] == dataset]
             rows = rows.set_index(["repeat", "fold", "method"])
-            for name in (*MEASURES, *COSTS):
+            for name in MEASURES:
                 found[dataset, name] = rows[name].unstack().reindex(columns=self.methods)
         return found
 
@@ -274,44 +261,42 @@ class Comparison:
     def _means(self) -> dict[str, pd.DataFrame]:
         """Means by measure, rounded, so that those equal in exact arithmetic share a rank."""
         found = {}
-        for measure in (*MEASURES, *COSTS):
+        for measure in MEASURES:
             means = {name: self._folds[name, measure].mean() for name in self.datasets}
             frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
             found[measure] = frame.round(_DECIMALS)
         return found
 
-    def values(self, dataset: str, method: str, measure: Measure) -> pd.Series:
+    def values(self, dataset: str, method: str, measure: Metric) -> pd.Series:
         """Return the values of one method on one dataset by (repeat, fold), unscaled."""
         return self._folds[dataset, measure.name][method].dropna()
 
-    def means(self, measure: Measure) -> pd.DataFrame:
+    def means(self, measure: Metric) -> pd.DataFrame:
         """Return the means, unscaled: one row per dataset, one column per method, NaN for gaps."""
         return self._means[measure.name]
 
-    def measured(self, measures: dict[str, Measure]) -> list[Measure]:
-        """Return those of the measures that have any value."""
-        return [m for m in measures.values() if self.means(m).notna().any(axis=None)]
+    @property
+    def measured(self) -> list[Metric]:
+        """The metrics that have any value."""
+        return [m for m in MEASURES.values() if self.means(m).notna().any(axis=None)]
 
-    def published(self, dataset: str, method: str, measure: Measure) -> Published | None:
+    def published(self, dataset: str, method: str, measure: Metric) -> Published | None:
         """Return the figure that the paper prints for a method."""
         return published(dataset, method, measure.name)
 
-    def cells(self, dataset: str, method: str) -> tuple[int, int]:
-        """Return the number of cells that were run, and of those that failed."""
-        status = self._status.get((dataset, method), [])
-        return len(status), sum(one != "ok" for one in status)
-
     @cached_property
-    def _status(self) -> dict[tuple[str, str], list[str]]:
-        return self.frame.groupby(["dataset", "method"])["status"].agg(list).to_dict()
+    def failed(self) -> Counter[tuple[str, str]]:
+        """The number of failed cells by dataset and method."""
+        failed = self.frame[self.frame["status"] != "ok"]
+        return Counter(zip(failed["dataset"], failed["method"], strict=True))
 
     # --------------------------------------------------------------------------- tests
 
-    def complete_means(self, measure: Measure) -> pd.DataFrame:
+    def complete_means(self, measure: Metric) -> pd.DataFrame:
         """Return the largest part of the means without gaps: what is ranked and tested."""
         return complete_block(self.means(measure))
 
-    def friedman(self, measure: Measure) -> Friedman | None:
+    def friedman(self, measure: Metric) -> Friedman | None:
         """Return Friedman's test over the datasets; None for fewer than two by two."""
         block = self.complete_means(measure)
         if min(block.shape) < 2:
@@ -322,7 +307,7 @@ class Comparison:
     def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
         return {}  # filled by `contrast`: the tests of all pairs take seconds
 
-    def contrast(self, dataset: str, first: str, second: str, measure: Measure) -> Contrast:
+    def contrast(self, dataset: str, first: str, second: str, measure: Metric) -> Contrast:
         """Return how the first method compares with the second on a dataset, if both were run."""
         key = dataset, first, second, measure.name
         if key not in self._contrasts:
@@ -333,14 +318,14 @@ class Comparison:
             self._contrasts[key] = found
         return self._contrasts[key]
 
-    def against(self, method: str, measure: Measure, test: Test = "paired") -> dict[str, Contrast]:
+    def against(self, method: str, measure: Metric, test: Test = "paired") -> dict[str, Contrast]:
         """Return how the reference compares with a method, by dataset; where there is a test."""
         if self.reference is None or method == self.reference:
             return {}
         found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
         return {d: contrast for d, contrast in found.items() if np.isfinite(contrast.p(test))}
 
-    def wins(self, method: str, measure: Measure, test: Test = "paired") -> tuple[int, int, int]:
+    def wins(self, method: str, measure: Metric, test: Test = "paired") -> tuple[int, int, int]:
         """Return wins, ties and losses of the reference over the datasets both were run on."""
         return count_marks(c.mark(test) for c in self.against(method, measure, test).values())
 
@@ -352,11 +337,7 @@ class Comparison:
 
     @cached_property
     def _paired_test(self) -> str:
-        found = [
-            units(folds.mean(axis=1).dropna())
-            for (_, name), folds in self._folds.items()
-            if name in MEASURES
-        ]
+        found = [units(folds.mean(axis=1).dropna()) for folds in self._folds.values()]
         runs = [len(values) for unit, values in found if unit == "runs"]
         if not runs or any(unit == "folds" and len(values) for unit, values in found):
             return "paired t-test over folds at 1 % (in the paper over 20 runs)"
@@ -404,7 +385,7 @@ class Sweep(Comparison):
         """The parameter in print."""
         return _PARAMETERS.get(self.parameter, self.parameter)
 
-    def published(self, dataset: str, method: str, measure: Measure) -> Published | None:
+    def published(self, dataset: str, method: str, measure: Metric) -> Published | None:
         """Return the figure that the paper prints for a setting."""
         return published(dataset, f"{self.method}@{self.parameter}={method}", measure.name)
 
@@ -421,10 +402,10 @@ def _number_key(text: str) -> tuple[float, str]:
         return float("inf"), text
 
 
-def best_of(values: pd.Series, greater_is_better: bool, number: Callable[[float], str]) -> set[str]:
+def best_of(values: pd.Series, greater_is_better: bool) -> set[str]:
     """Return the keys of the best value and of those that print alike."""
     known = values.dropna()
     if len(known) < 2:
         return set()
-    best = number(known.max() if greater_is_better else known.min())
-    return {str(key) for key, value in known.items() if number(value) == best}
+    best = f"{known.max() if greater_is_better else known.min():.2f}"
+    return {str(key) for key, value in known.items() if f"{value:.2f}" == best}

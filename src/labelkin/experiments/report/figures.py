@@ -19,9 +19,9 @@ from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title, units
-from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.statistics import friedman, nemenyi
+from labelkin.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +105,7 @@ def inline_svg(svg: str, name: str, label: str) -> str:
 # -------------------------------------------------------------------------- critical difference
 
 
-def draw_critical_difference(comparison: Comparison, measure: Measure) -> "Figure | None":
+def draw_critical_difference(comparison: Comparison, measure: Metric) -> "Figure | None":
     """Draw average ranks over datasets; bars join methods that Nemenyi's test cannot tell apart.
 
     None for fewer than two methods or two datasets.
@@ -191,11 +191,11 @@ def draw_sweep(sweep: Sweep) -> "Figure | None":
     Figure 1 (the threshold Θ) and Table 5 (the ensemble size S). The band is one standard
     deviation to each side. None where a value is not a number.
     """
-    at, shown = sweep.positions(), sweep.measured(MEASURES)
+    at, shown = sweep.positions(), sweep.measured
     if not (shown and np.isfinite(at).all()):
         return None
 
-    def draw(axes: "Axes", measure: Measure) -> None:
+    def draw(axes: "Axes", measure: Metric) -> None:
         mean, std = _mean_and_spread(sweep, sweep.dataset, sweep.methods, measure)
         axes.fill_between(at, mean - std, mean + std, color=BLUE, alpha=0.18, linewidth=0)
         marks: dict[str, Any] = {"marker": "o", "markersize": 3.5, "label": "measured (± std)"}
@@ -217,7 +217,7 @@ def draw_sweep(sweep: Sweep) -> "Figure | None":
 
 
 def _mean_and_spread(
-    comparison: Comparison, dataset: str, methods: list[str], measure: Measure
+    comparison: Comparison, dataset: str, methods: list[str], measure: Metric
 ) -> "tuple[np.ndarray, np.ndarray]":
     """Return means and standard deviations, over runs or over folds where there are few runs."""
     means, spreads = [], []
@@ -229,7 +229,7 @@ def _mean_and_spread(
     return np.array(means), np.array(spreads)
 
 
-def _draw_panels(measures: list[Measure], draw: Callable[["Axes", Measure], None]) -> "Figure":
+def _draw_panels(measures: list[Metric], draw: Callable[["Axes", Metric], None]) -> "Figure":
     """Draw one panel per measure, and the legend of the first in the place after the last."""
     n = len(measures)
     columns = min(n + 1, 4)
@@ -250,14 +250,14 @@ def draw_bars(comparison: Comparison) -> "Figure | None":
 
     Four metrics come first, as many as the paper draws.
     """
-    shown = sorted(comparison.measured(MEASURES), key=lambda m: m.name not in _FIGURE2)
+    shown = sorted(comparison.measured, key=lambda m: m.name not in _FIGURE2)
     if not shown:
         return None
     with figure_style():
         return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m))
 
 
-def _draw_groups(axes: "Axes", comparison: Comparison, measure: Measure) -> None:
+def _draw_groups(axes: "Axes", comparison: Comparison, measure: Metric) -> None:
     datasets, methods = comparison.datasets, comparison.methods
     width = 0.84 / len(methods)
     for i, method in enumerate(methods):

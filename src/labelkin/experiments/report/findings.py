@@ -7,12 +7,12 @@ import pandas as pd
 
 from labelkin._utils.names import plural
 from labelkin.experiments.report.comparison import TESTS, Comparison, method_title
-from labelkin.experiments.report.measures import MEASURES, Measure
-from labelkin.experiments.report.published import REFERENCE
+from labelkin.experiments.report.published import MEASURES, REFERENCE
 from labelkin.experiments.report.ranks import LEVEL, Overall, format_p
 from labelkin.experiments.report.statistics import friedman, nemenyi, wilcoxon_holm
 from labelkin.experiments.report.tables import published_parts
 from labelkin.experiments.run.groups import GROUPS
+from labelkin.metrics import Metric
 
 _FIRST = "average_precision"  # the metric of the headline
 
@@ -33,34 +33,49 @@ def p_phrase(p: float) -> str:
     return f"p {text}" if text.startswith("<") else f"p =\u00a0{text}"
 
 
-def nemenyi_phrase(block: pd.DataFrame, order: Sequence[str], subject: str = "it") -> str:
-    """Return over which methods the first of `order`, the best first, leads by Nemenyi's test.
-
-    `block` has values or ranks, one row per dataset and one column per method, without gaps.
-    """
-    p = nemenyi(block).loc[order[0]]
-    others = [name for name in order[1:] if name in block]
-    behind = [name for name in others if p[name] < LEVEL]
-    level = [name for name in others if not p[name] < LEVEL]
-    if not behind:
-        return f"{subject} is not significantly ahead of any other method."
-    phrase = f"{subject} is significantly ahead of {_titles(behind)}"
-    return phrase + (f", but not of {_titles(level, 'or')}." if level else ".")
-
-
-def _leaders(ranks: pd.Series) -> list[str]:
-    return list(ranks.index[np.isclose(ranks, ranks.min())])
-
-
 def leader_phrase(ranks: pd.Series) -> str:
-    """Return which methods have the best average rank, and that rank."""
-    best = _leaders(ranks)
+    """Return which methods have the best average rank."""
+    best = ranks.index[np.isclose(ranks, ranks.min())]
     return f"{_titles(best)} {'has' if len(best) == 1 else 'have'} the best average rank"
 
 
-def headline_measure(comparison: Comparison) -> Measure | None:
+def rank_sentence(
+    block: pd.DataFrame, what: str, units: str, *, greater_is_better: bool = True
+) -> str:
+    """Return which method has the best average rank in `what`, and ahead of which significantly.
+
+    `block` has values or ranks, one row per unit and one column per method, without gaps.
+    """
+    result = friedman(block, greater_is_better=greater_is_better)
+    first, *others = map(str, result.ranks.sort_values(kind="stable").index)
+    lead = (
+        f"{leader_phrase(result.ranks)} in {what}, {result.ranks.min():.2f} among "
+        f"{result.n_methods} methods on {result.n_datasets} {units}"
+    )
+    if len(others) == 1:
+        p = wilcoxon_holm(block)["p"].iloc[0]
+        verdict = "a significant lead" if p < LEVEL else "no significant lead"
+        return f"{lead}: {verdict} over {_titles(others)} (Wilcoxon's test, {p_phrase(p)})."
+    test = f"(Friedman's test, {p_phrase(result.p)})"
+    if not result.p < LEVEL:
+        return f"{lead}, but the methods cannot be told apart {test}."
+    is_behind = nemenyi(block).loc[first] < LEVEL
+    behind = [name for name in others if is_behind[name]]
+    level = [name for name in others if not is_behind[name]]
+    ahead = f"is significantly ahead of {_titles(behind)}"
+    if not behind:
+        ahead = "is not significantly ahead of any other method"
+    elif level:
+        ahead += f", but not of {_titles(level, 'or')}"
+    return (
+        f"{lead} {test}. By Nemenyi's test at 5 % (critical difference {result.cd:.2f}), "
+        f"{method_title(first)} {ahead}."
+    )
+
+
+def headline_measure(comparison: Comparison) -> Metric | None:
     """Return average precision, or where it was not measured the first metric that was."""
-    measured = comparison.measured(MEASURES)
+    measured = comparison.measured
     return min(measured, key=lambda measure: measure.name != _FIRST, default=None)
 
 
@@ -79,44 +94,14 @@ def headline(comparison: Comparison) -> str:
     if n < 2:
         row = block.iloc[0].sort_values(ascending=not measure.greater_is_better, kind="stable")
         first, second = (
-            f"{method_title(str(name))} ({measure.number(value * measure.scale)})"
+            f"{method_title(str(name))} ({value * measure.scale:.2f})"
             for name, value in row.iloc[:2].items()
         )
         return (
             f"On {block.index[0]}, {first} is best in {what}, before {second}; "
             "one dataset does not show how they compare on others."
         )
-    result = friedman(block, greater_is_better=measure.greater_is_better)
-    ranks = result.ranks.sort_values(kind="stable")
-    first, second = (method_title(str(name)) for name in ranks.index[:2])
-    lead = (
-        f"{first} has the best average rank in {what}, "
-        f"{ranks.iloc[0]:.2f} among {k} methods on {n} datasets"
-    )
-    if k == 2:
-        p = wilcoxon_holm(block)["p"].iloc[0]
-        verdict = "a significant lead" if p < LEVEL else "no significant lead"
-        return f"{lead}: {verdict} over {second} (Wilcoxon's test, {p_phrase(p)})."
-    test = f"(Friedman's test, {p_phrase(result.p)})"
-    if not result.p < LEVEL:
-        return f"{lead}, but the methods cannot be told apart {test}."
-    return f"{lead} {test}. By Nemenyi's test at 5 %, {nemenyi_phrase(block, list(ranks.index))}"
-
-
-def leaders(comparison: Comparison) -> str:
-    """Return which method has the best average rank in each metric but the headline's."""
-    first = headline_measure(comparison)
-    found: dict[str, list[str]] = {}
-    for measure in MEASURES.values():
-        block = comparison.complete_means(measure)
-        if measure is first or block.shape[1] < 2 or block.empty:
-            continue
-        ranks = friedman(block, greater_is_better=measure.greater_is_better).ranks
-        found.setdefault(_titles(_leaders(ranks)), []).append(measure.title)
-    if not found:
-        return ""
-    parts = [f"{who} in {listing(metrics)}" for who, metrics in found.items()]
-    return f"Best average rank in the other metrics: {'; '.join(parts)}."
+    return rank_sentence(block, what, "datasets", greater_is_better=measure.greater_is_better)
 
 
 def agreement_findings(comparison: Comparison) -> list[str]:
@@ -150,20 +135,14 @@ def agreement_findings(comparison: Comparison) -> list[str]:
 def overall_findings(comparison: Comparison) -> list[str]:
     """Return which method leads over all pairs, and over which others significantly."""
     overall = Overall(comparison)
-    n, k = overall.block.shape
-    n_datasets = len(overall.dataset_ranks) if n else 0
-    if k < 3 or n_datasets < 2:
+    if overall.block.shape[1] < 3 or len(overall.dataset_ranks) < 2:
         return []
-    pairs, datasets = overall.over_pairs, overall.over_datasets
-    first = method_title(overall.order[0])
+    what = "the paper's five metrics"
+    ranks = overall.dataset_ranks
+    strict = rank_sentence(ranks, what, "datasets", greater_is_better=False)
     return [
-        f"Over {n} dataset–metric pairs ({n_datasets} datasets × {n // n_datasets} metrics), "
-        f"{leader_phrase(pairs.ranks)}, {pairs.ranks.min():.2f} among {k} methods.",
-        f"By Nemenyi's test at 5 % over the pairs (critical difference {pairs.cd:.2f}, "
-        f"Friedman's {p_phrase(pairs.p)}), {nemenyi_phrase(overall.block, overall.order, first)}",
-        f"By the stricter test over the {n_datasets} datasets, each with its mean rank (critical "
-        f"difference {datasets.cd:.2f}, Friedman's {p_phrase(datasets.p)}), "
-        f"{nemenyi_phrase(overall.dataset_ranks, overall.order, first)}",
+        rank_sentence(overall.block, what, "dataset–metric pairs"),
+        f"By the stricter test over datasets, each with its mean rank: {strict}",
     ]
 
 

@@ -28,9 +28,8 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.measures import COSTS, MEASURES
 from labelkin.experiments.report.published import REFERENCE, TIE_RULES
-from labelkin.experiments.report.table import Table, escape_markdown, latex_document, word_table
+from labelkin.experiments.report.table import Table, escape_markdown, word_table
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
@@ -112,11 +111,9 @@ def _make_texts(
         "report.html": page,
         "summary.md": _summarise(sentences, sections),
         "tables/all.md": "\n".join(table.to_markdown() for table in found),
-        "tables/all.tex": latex_document(found),
     }
     for table in found:
         texts[f"tables/{table.name}.md"] = table.to_markdown()
-        texts[f"tables/{table.name}.tex"] = table.to_latex()
         texts[f"tables/{table.name}.csv"] = table.to_csv()
     return texts
 
@@ -141,10 +138,8 @@ def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     """Yield what the comparison shows, the headline first."""
     main = evidence["against"].main
     yield findings.headline(main.ranked)
-    yield from filter(None, [findings.leaders(main.ranked)])
     if "index" in evidence:
-        other = evidence["index"].main.ranked
-        same = f"{findings.headline(other)} {findings.leaders(other)}".strip()
+        same = findings.headline(evidence["index"].main.ranked)
         yield f"The same with ties by label index, not against the method: {same}"
     yield from findings.agreement_findings(main)
 
@@ -157,7 +152,7 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
     main, components = evidence["against"].main, evidence["against"].components
     ranked = main.ranked
     metrics = []
-    for measure in main.measured(MEASURES):
+    for measure in main.measured:
         label = f"Critical-difference diagram of {measure.title}"
         figure = figures.draw_critical_difference(ranked, measure)
         diagram = draw(f"cd_{measure.name}", label, figure)
@@ -183,13 +178,9 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         curves += [("numbers", [numbers])]
     of_parts = [
         tables.measure_table(components, measure, name="figure2", title="Figure 2")
-        for measure in components.measured(MEASURES)
+        for measure in components.measured
     ]
     bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
-    costs = [
-        tables.measure_table(main, measure, name="cost", title="Cost of one fold")
-        for measure in main.measured(COSTS)
-    ]
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     claims = [claims_table(find_claims(evidence))] if is_papers else []
     return [
@@ -202,7 +193,6 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         ("curves", "Settings of a method", curves),
         ("components", "Components of VPCME", bars + [("numbers", of_parts)] * bool(of_parts)),
         ("datasets", "Datasets", _as_parts([tables.dataset_table(main.datasets)])),
-        ("costs", "Time", _as_parts(costs)),
     ]
 
 

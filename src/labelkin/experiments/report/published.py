@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from labelkin.metrics import METRICS, PAPER_METRICS, Metric
+
 COLUMNS = ("rakel", "iblr", "clr", "cchains", "mlknn", "vpcme")
 """The columns of Table 3, in its order."""
+
+MEASURES: dict[str, Metric] = {name: METRICS[name] for name in PAPER_METRICS}
+"""The paper's seven metrics, in its order."""
 
 PRINTED_METRICS = (
     "hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision",

@@ -15,8 +15,7 @@ import pandas as pd
 
 from labelkin._utils.names import plural
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.measures import COSTS, MEASURES
-from labelkin.experiments.report.published import PRINTED_METRICS, REFERENCE, published
+from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
@@ -92,8 +91,8 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
             method, p = row["second"], row["p_holm"]
             better = (lead[method] > 0) == measure.greater_is_better
             mark = ("•" if better else "○") if p < LEVEL else ""
-            numbers, hint = {"p": row["p"], "p holm": p}, f"p = {row['p']:.2g} uncorrected"
-            entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark, hint=hint)
+            numbers = {"p": row["p"], "p holm": p}
+            entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark)
     if not rows or reference is None:
         return None
     tested = {method for _, method in entries}
@@ -199,7 +198,8 @@ def overall_table(comparison: Comparison) -> Table | None:
         columns, explained = {key: columns[key] for key in ("rank", "best")}, ""
     entries = {}
     datasets = overall.dataset_ranks.index
-    seconds = comparison.means(COSTS["fit_s"]).loc[datasets].mean()
+    times = comparison.common[comparison.common["dataset"].isin(datasets)]
+    seconds = times.groupby(["method", "dataset"])["fit_s"].mean().groupby("method").mean()
     for method in overall.order:
         if method in overall.block:
             rank = float(overall.over_pairs.ranks[method])
@@ -207,7 +207,7 @@ def overall_table(comparison: Comparison) -> Table | None:
             entries[method, "best"] = Entry.of(overall.best(method), str)
             entries[method, "tied"] = Entry.of(overall.tied(method), str)
             if np.isfinite(fit := float(seconds[method])):
-                entries[method, "fit"] = Entry.of(fit, COSTS["fit_s"].number)
+                entries[method, "fit"] = Entry.of(fit, "{:.3g}".format)
         beaten, total = overall.beaten(method)
         if total:
             entries[method, "beaten"] = Entry.of(beaten, f"{beaten} of {total}")

@@ -1,4 +1,4 @@
-"""A table of text and numbers, written as Markdown, LaTeX and CSV."""
+"""A table of text and numbers, written as Markdown and CSV."""
 
 import csv
 import io
@@ -23,8 +23,6 @@ class Entry:
     """The mark by the corrected test."""
     published: str = ""
     """The figure printed in the paper, shown beneath the measured one."""
-    hint: str = ""
-    """Shown when the pointer rests on it."""
 
     @classmethod
     def of(
@@ -87,30 +85,6 @@ class Table:
             lines.append(_md_row([escape_markdown(title), *map(_md_entry, entries)]))
         return "\n".join([*lines, "", escape_markdown(self.legend), ""])
 
-    def to_latex(self) -> str:
-        r"""Return a ``table`` environment; it needs the packages booktabs and graphicx."""
-        column = "p{50mm}" if self.holds_words else "r"
-        lines = [
-            r"\begin{table}[htbp]",
-            r"\centering",
-            rf"\caption{{{_tex(self.title)}. {_tex(self.legend)}}}",
-            rf"\label{{tab:{slug(self.name)}}}",
-            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{l{column * len(self.columns)}}}",
-            r"\toprule",
-            _tex_row([_tex(self.corner), *map(_tex, self.columns.values())]),
-            r"\midrule",
-        ]
-        for row, title, entries in self.lines():
-            if self.foot and row == self.foot[0]:
-                lines.append(r"\midrule")
-            lines.append(_tex_row([_tex(title), *map(_tex_entry, entries)]))
-            if any(entry.published for entry in entries):
-                small = [rf"{{\scriptsize {_tex(entry.published)}}}" for entry in entries]
-                lines.append(_tex_row([r"{\scriptsize\quad published}", *small]))
-        lines += [r"\bottomrule", r"\end{tabular}}", r"\end{table}", ""]
-        return "\n".join(lines)
-
     def to_csv(self) -> str:
         """Return one line per row, with the numbers behind the entries of each column."""
         names = dict.fromkeys(name for entry in self.entries.values() for name in entry.numbers)
@@ -157,32 +131,7 @@ def word_table(
     return table if rows else None
 
 
-_LATEX_HEAD = r"""\documentclass{article}
-\usepackage[a4paper,landscape,margin=15mm]{geometry}
-\usepackage{booktabs,graphicx}
-\usepackage[utf8]{inputenc}
-\begin{document}
-"""
-
-
-def latex_document(tables: list[Table], paragraphs: Iterable[str] = ()) -> str:
-    """Return a document of paragraphs and all tables, ready for ``pdflatex``."""
-    text = [f"{_tex(paragraph)}\n" for paragraph in paragraphs]
-    return "\n".join([_LATEX_HEAD, *text, *(t.to_latex() for t in tables), r"\end{document}", ""])
-
-
 _MARKDOWN = str.maketrans({c: "\\" + c for c in r"\`*_[]|~#"} | {"<": "&lt;", ">": "&gt;"})
-_LATEX = str.maketrans(
-    {c: "\\" + c for c in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''",
-        "±": r"$\pm$", "•": r"$\bullet$", "○": r"$\circ$", "↑": r"$\uparrow$",
-        "↓": r"$\downarrow$", "Θ": r"$\Theta$", "−": "$-$", "×": r"$\times$",
-        "–": "--", "†": r"$\dagger$", "…": r"\ldots{}", "≤": r"$\le$", "≥": r"$\ge$",
-        "χ": r"$\chi$", "²": "$^2$",
-    }
-)  # fmt: skip
 
 
 def escape_markdown(text: str) -> str:
@@ -198,21 +147,6 @@ def _md_entry(entry: Entry) -> str:
     text = f"**{escape_markdown(entry.text)}**" if entry.best else escape_markdown(entry.text)
     small = f"<br><small>{escape_markdown(entry.published)}</small>" if entry.published else ""
     return text + entry.mark + small
-
-
-def _tex(text: str) -> str:
-    text = " ".join(text.split()).translate(_LATEX)
-    # pdflatex stops at characters that its fonts lack.
-    return "".join(c if c.isprintable() and ord(c) < 0x180 else "?" for c in text)
-
-
-def _tex_row(entries: list[str]) -> str:
-    return " & ".join(entries) + r" \\"
-
-
-def _tex_entry(entry: Entry) -> str:
-    text = _tex(entry.text)
-    return (rf"\textbf{{{text}}}" if entry.best else text) + _tex(entry.mark)
 
 
 def slug(text: str) -> str:

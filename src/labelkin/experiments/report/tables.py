@@ -17,15 +17,15 @@ from labelkin.experiments.report.comparison import (
     method_title,
     units,
 )
-from labelkin.experiments.report.measures import MEASURES, Measure
 from labelkin.experiments.report.published import (
+    MEASURES,
     PRINTED_METRICS,
     REFERENCE,
     TIE_RULES,
     printed_statistics,
 )
-from labelkin.experiments.report.statistics import friedman
 from labelkin.experiments.report.table import Entry, Table, signed, slug
+from labelkin.metrics import Metric
 
 _Entries = dict[tuple[str, str], Entry]
 _STATISTICS = {
@@ -40,10 +40,7 @@ def dataset_table(datasets: list[str]) -> Table | None:
     Ours are the known figures, which every dataset is checked against when it is read.
     """
     known = [name for name in printed_statistics() if name in datasets]
-    if not known:
-        return None
-    entries = {}
-    differences = []
+    entries, differences = {}, []
     for dataset in known:
         ours, printed = dataset_info(dataset).statistics, printed_statistics()[dataset]
         for key, title in _STATISTICS.items():
@@ -58,37 +55,41 @@ def dataset_table(datasets: list[str]) -> Table | None:
     caption += f"; others: {'; '.join(differences)}." if differences else "."
     rows = {name: name for name in known}
     title = "Table 2: the datasets"
-    return Table("table2", title, caption, "Dataset", _STATISTICS, rows, entries)
+    return Table("table2", title, caption, "Dataset", _STATISTICS, rows, entries) if rows else None
 
 
-# ------------------------------------------------------------- Table 3, Figure 2 and costs
+# ------------------------------------------------------------------ Table 3 and Figure 2
 
 
 def measure_table(
-    comparison: Comparison, measure: Measure, *, name: str = "table3", title: str = "Table 3"
+    comparison: Comparison, measure: Metric, *, name: str = "table3", title: str = "Table 3"
 ) -> Table:
-    """Return one metric, or cost, of every method on every dataset (Table 3).
+    """Return one metric of every method on every dataset (Table 3).
 
     `name` and `title` begin the file's name and the heading.
     """
     entries: _Entries = {}
     for dataset, means in (comparison.means(measure) * measure.scale).iterrows():
-        best = best_of(means, measure.greater_is_better, measure.number)
+        best = best_of(means, measure.greater_is_better)
         for method in comparison.methods:
             entries[dataset, method] = _entry(comparison, dataset, method, measure, best)
-    caption = _caption(entries, measure.is_cost)
+    caption = _caption(entries)
     left_out = int((comparison.frame["status"] == "ok").sum()) - len(comparison.common)
     if left_out:
         caption += f" {left_out:,} cells of folds that not all methods have are left out."
     rows = {dataset: dataset for dataset in comparison.datasets}
-    block = (comparison if measure.is_cost else comparison.ranked).complete_means(measure)
+    ranking = comparison.ranked.friedman(measure)
     unranked = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
-    if unranked and not measure.is_cost:
+    if unranked:
         caption += f" Not ranked, as second settings of a column: {', '.join(unranked)}."
-    if has_foot := min(block.shape) >= 2:
-        rows["foot"] = _add_foot(entries, block, measure)
+    if ranking is not None:
+        rows["foot"] = f"average rank ({ranking.n_datasets} datasets)"
+        lowest = best_of(ranking.ranks, False)
+        for method, rank in ranking.ranks.items():
+            numbers = {"mean": round(rank, 6)}
+            entries["foot", method] = Entry(f"{rank:.2f}", numbers, rank, method in lowest)
     marks = {}
-    if comparison.reference is not None and not measure.is_cost and len(comparison.methods) > 1:
+    if comparison.reference is not None and len(comparison.methods) > 1:
         reference = method_title(comparison.reference)
         for test in TESTS:
             words = comparison.describe_test(test)
@@ -105,16 +106,16 @@ def measure_table(
         entries=entries,
         greater_is_better=measure.greater_is_better,
         marks=marks,
-        foot=("foot",) if has_foot else (),
+        foot=("foot",) if ranking else (),
     )
 
 
 def _entry(
-    comparison: Comparison, dataset: str, method: str, measure: Measure, best: set[str]
+    comparison: Comparison, dataset: str, method: str, measure: Metric, best: set[str]
 ) -> Entry:
     """Return mean and standard deviation, above the published figure."""
     values = comparison.values(dataset, method, measure) * measure.scale
-    n_failed, reference = comparison.cells(dataset, method)[1], comparison.reference
+    n_failed, reference = comparison.failed[dataset, method], comparison.reference
     beneath, printed_numbers = "", {}
     if printed := comparison.published(dataset, method, measure):
         # Published marks refer to VPCME; they mislead beside those of another reference.
@@ -122,73 +123,50 @@ def _entry(
         keys = ("published", "published std", "published mark")
         printed_numbers = dict(zip(keys, (printed.mean, printed.std, printed.mark), strict=True))
     if values.empty:
-        text, hint = ("failed", f"{n_failed} cells failed") if n_failed else ("–", "not run")
-        return Entry(text, printed_numbers, published=beneath, hint=hint)
+        return Entry("failed" if n_failed else "–", printed_numbers, published=beneath)
     unit, counted = units(values)
     mean = float(counted.mean())
     numbers: dict[str, Any] = {"mean": round(mean, 6), "std": "", "n": len(values)}
-    text, hint = measure.number(mean), plural(len(values), "fold")
+    text = f"{mean:.2f}"
     if len(counted) > 1:
         std = float(counted.std(ddof=1))
         numbers["std"] = round(std, 6)
         if unit == "runs":
             numbers |= {"runs": len(counted), "std folds": round(float(values.std(ddof=1)), 6)}
-        text += "" if measure.is_cost else f"±{measure.number(std)}"
-    if n_failed:
-        text, hint = f"{text}†", f"{hint}, {n_failed} failed"
+        text += f"±{std:.2f}"
+    text += "†" * (n_failed > 0)
     mark = corrected = ""
-    if reference not in (None, method) and not measure.is_cost:
+    if reference not in (None, method):
         contrast = comparison.contrast(dataset, str(reference), method, measure)
         mark, corrected = (contrast.mark(test) for test in TESTS)
         if np.isfinite(contrast.paired):
-            counts = plural(contrast.n_units, contrast.unit[:-1])
-            hint += f"; p = {contrast.paired:.2g} paired over {counts}"
-            hint += f", {contrast.corrected:.2g} corrected over folds"
+            numbers |= {"p": contrast.paired, "p corrected": contrast.corrected}
     numbers |= {"mark": mark, "mark corrected": corrected} | printed_numbers
-    return Entry(text, numbers, mean, method in best, mark, corrected, beneath, hint)
+    return Entry(text, numbers, mean, method in best, mark, corrected, beneath)
 
 
-def _caption(entries: _Entries, is_cost: bool = False) -> str:
+def _caption(entries: _Entries) -> str:
     """Return how the entries were made, and what else is in them."""
     filled = [entry.numbers for entry in entries.values() if "n" in entry.numbers]
     folds = _count_range([numbers["n"] for numbers in filled], "fold")
-    runs = [numbers.get("runs") for numbers in filled]
-    if is_cost:
-        parts = [f"Mean over {folds}; the smallest in bold."]
-    elif filled and all(runs):
-        parts = [
+    runs = [numbers.get("runs", 0) for numbers in filled]
+    caption = f"Mean±standard deviation over {folds}; the best in bold."
+    if filled and all(runs):
+        caption = (
             f"Mean over {folds}, ±standard deviation over {_count_range(runs, 'run')}, as in the "
             "paper; the best in bold."
-        ]
-    else:
-        parts = [f"Mean±standard deviation over {folds}; the best in bold."]
+        )
     if any(entry.published for entry in entries.values()):
-        parts.append("Beneath: the figure published in the paper.")
+        caption += " Beneath: the figure published in the paper."
     if any("†" in entry.text for entry in entries.values()):
-        parts.append("†: some folds failed.")
-    return " ".join(parts)
+        caption += " †: some folds failed."
+    return caption
 
 
-def _count_range(counts: list[Any], unit: str) -> str:
+def _count_range(counts: list[int], unit: str) -> str:
     """Return a number of folds or runs in words: 1 fold, 5 folds, 4 to 5 folds."""
     low, high = min(counts, default=0), max(counts, default=0)
-    if low != high:
-        return f"{low} to {high} {unit}s"
-    return plural(low, unit) if low else f"no {unit}"
-
-
-def _add_foot(entries: _Entries, block: pd.DataFrame, measure: Measure) -> str:
-    """Add the last row, average ranks or mean costs; return its title."""
-    if measure.is_cost:
-        values, title, text = block.mean(), "mean", measure.number
-    else:
-        values = friedman(block, greater_is_better=measure.greater_is_better).ranks
-        title, text = "average rank", "{:.2f}".format
-    lowest = best_of(values, False, text)
-    for method, value in values.items():
-        numbers = {"mean": round(value, 6)}
-        entries["foot", str(method)] = Entry(text(value), numbers, value, method in lowest)
-    return f"{title} ({len(block)} datasets)"
+    return plural(low, unit) if low == high else f"{low} to {high} {unit}s"
 
 
 # ------------------------------------------------------------------- Figure 1 and Table 5
@@ -197,10 +175,10 @@ def _add_foot(entries: _Entries, block: pd.DataFrame, measure: Measure) -> str:
 def sweep_table(sweep: Sweep) -> Table:
     """Return every metric under every value of a parameter (Figure 1, Table 5)."""
     entries: _Entries = {}
-    measures = sweep.measured(MEASURES)
+    measures = sweep.measured
     for measure in measures:
         means = sweep.means(measure).loc[sweep.dataset] * measure.scale
-        best = best_of(means, measure.greater_is_better, measure.number)
+        best = best_of(means, measure.greater_is_better)
         for setting in sweep.methods:
             entries[measure.name, setting] = _entry(sweep, sweep.dataset, setting, measure, best)
     papers = {"threshold": ("figure1", "Figure 1"), "size": ("table5", "Table 5")}
@@ -259,7 +237,7 @@ def wins_table(
     )
 
 
-def _printed_wins(comparison: Comparison, method: str, measure: Measure) -> tuple[int, int, int]:
+def _printed_wins(comparison: Comparison, method: str, measure: Metric) -> tuple[int, int, int]:
     """Count the published marks of the datasets that are counted here too.
 
     Over all twelve datasets these are the counts of the paper's own Table 4.
@@ -276,7 +254,7 @@ def _sum(counts: Any) -> tuple[int, int, int]:
 
 def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
     if not any(counts):
-        return Entry(numbers={"published": beneath}, published=beneath, hint="not run")
+        return Entry(numbers={"published": beneath}, published=beneath)
     numbers = dict(zip(("win", "tie", "loss"), counts, strict=True)) | {"published": beneath}
     text = "/".join(map(str, counts))
     return Entry(text, numbers, float(counts[0] - counts[2]), published=beneath)
@@ -285,7 +263,7 @@ def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
 # ------------------------------------------------------------------------ measured, published
 
 
-def published_parts(comparison: Comparison, measure: Measure) -> tuple[pd.DataFrame, pd.DataFrame]:
+def published_parts(comparison: Comparison, measure: Metric) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return measured minus published, scaled, and the published standard deviations.
 
     Datasets by methods that have both figures.

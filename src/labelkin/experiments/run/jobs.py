@@ -1,13 +1,20 @@
-"""One job: fit once, predict, and evaluate. This is what workers run."""
+"""Jobs: fit once, predict, and evaluate; in this process, or in worker processes (joblib)."""
 
+import os
+import signal
+import threading
 import time
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
+from threadpoolctl import threadpool_limits
 
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset
@@ -16,6 +23,9 @@ from labelkin.experiments.run.variants import parse_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
 from labelkin.metrics._estimators import labels_and_scores
+
+Rows = list[dict[str, Any]]
+"""Rows of the results, one per cell of a job."""
 
 
 class Job(NamedTuple):
@@ -28,13 +38,13 @@ class Job(NamedTuple):
     """The rows that are predicted; all others train."""
 
 
-def failed_rows(job: Job, error: str, trace: str | None = None) -> list[dict[str, Any]]:
+def failed_rows(job: Job, error: str, trace: str | None = None) -> Rows:
     """Return the rows of the results of a job that failed."""
     row = {**dict.fromkeys(FIGURES), "status": "failed", "error": error, "traceback": trace}
     return [{**vars(cell), **row} for cell in job.cells]
 
 
-def execute(job: Job) -> list[dict[str, Any]]:
+def execute(job: Job) -> Rows:
     """Fit, predict the test rows, and evaluate; return one row of the results per cell.
 
     An error of the method becomes the result. A missing package is raised: once it is
@@ -83,3 +93,78 @@ def _evaluate(
         by_index = evaluate(Y_test, scores, labels, metrics=BY_INDEX.values(), ties="index")
         ranked = {column: by_index[name] for column, name in BY_INDEX.items()}
         yield {**evaluate(Y_test, scores, labels), **ranked, **seconds}
+
+
+# ------------------------------------------------------------------------------ workers
+
+
+def run_jobs(jobs: Iterable[Job], n_workers: int) -> Generator[Rows]:
+    """Run jobs on this machine; yield the rows of each as soon as they are there.
+
+    BLAS gets one thread in every case, so that figures do not depend on the number of workers. One
+    worker is this process. Jobs are consumed one by one, as workers become free.
+    """
+    with warnings.catch_warnings():
+        # Those of the methods, and joblib's about jobs that an interrupt cuts off.
+        warnings.simplefilter("ignore")
+        if n_workers > 1:
+            yield from _run_in_processes(iter(jobs), n_workers)
+            return
+        with threadpool_limits(1):
+            yield from map(execute, jobs)
+
+
+def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
+    """Run in worker processes, which receive large arrays once, as memory-mapped files.
+
+    When a worker dies, joblib abandons all jobs that are running or queued. Those are then
+    run one at a time, each in a process of its own, so that only the one that kills its
+    process fails.
+    """
+    unfinished: dict[Cell, Job] = {}
+
+    def calls() -> Iterator[Any]:
+        for job in jobs:
+            unfinished[job.cells[0]] = job
+            yield delayed(execute)(job)
+
+    exhausted = False
+    while not exhausted:
+        try:
+            with _worker_processes():
+                run = Parallel(n_workers, return_as="generator_unordered", batch_size=1)
+                for rows in run(calls()):
+                    del unfinished[Cell.of(rows[0])]
+                    yield rows
+            exhausted = True
+        except BrokenProcessPool:
+            for job in list(unfinished.values()):
+                try:
+                    with _worker_processes():
+                        yield Parallel(2)([delayed(execute)(job)])[0]
+                except BrokenProcessPool:
+                    yield failed_rows(job, "the worker process died: out of memory, or killed")
+            unfinished.clear()
+
+
+def _worker_processes() -> parallel_config:
+    """Make joblib start worker processes of one thread each that end with this one.
+
+    They end even if it is killed.
+    """
+    return parallel_config(
+        "loky", inner_max_num_threads=1, initializer=_follow_parent, initargs=(os.getpid(),)
+    )
+
+
+def _follow_parent(parent: int) -> None:
+    """Begin a worker: leave Ctrl-C to the parent, show no warnings, and end when it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)  # a killed parent cannot stop its workers
+
+    threading.Thread(target=watch, daemon=True).start()

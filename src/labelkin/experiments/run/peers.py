@@ -84,12 +84,6 @@ def lightgbm(seed: int | None) -> Any:
     return BinaryRelevanceClassifier(model, random_state=seed)
 
 
-def hist_gradient_boosting(seed: int | None) -> Any:
-    """Return one histogram gradient boosting per label."""
-    model = HistGradientBoostingClassifier(max_leaf_nodes=15)
-    return behind_dense_rows(BinaryRelevanceClassifier(model, random_state=seed))
-
-
 def boomer(seed: int | None) -> Any:
     """Return BOOMER, boosted rules for all labels; it needs the extra ``compare``."""
     library = import_optional("mlrl.boosting", "compare")
@@ -131,7 +125,11 @@ _PEERS = (
     Method(
         "hgb",
         "Histogram boosting",
-        hist_gradient_boosting,
+        lambda seed: behind_dense_rows(
+            BinaryRelevanceClassifier(
+                HistGradientBoostingClassifier(max_leaf_nodes=15), random_state=seed
+            )
+        ),
         "scikit-learn's, one for each label; 15 leaves per tree, the rest at its defaults",
     ),
     Method("lgbm", "LightGBM", lightgbm, "one for each label, at its defaults"),
