@@ -299,9 +299,9 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         def rank(block: Matrix) -> Matrix:
             found = find_candidates(block, self.sources_, self.n_candidates)
             proba = self.ranker_.proba(found).astype(np.float32)
-            return sparse.csr_array(
-                (proba, found.labels, found.indptr), shape=(block.shape[0], self._n_labels)
-            )
+            # As many columns as the ranker has looked up: model files rely on it.
+            shape = block.shape[0], len(self.ranker_.frequency_)
+            return sparse.csr_array((proba, found.labels, found.indptr), shape=shape)
 
         blocks = map_blocks(rank, _as_csr(X), self._n_labels, self.n_jobs)
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))

@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._curves import expit
 from labelkin.many._sparse import drop_small, keep_largest, presence, row_of_entries
 from labelkin.rows import Labels
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._logistic import expit
+from labelkin.calibration._curves import expit
 from labelkin.linear._learner import LabelFitter, Weights
 from labelkin.many._sparse import scale_rows, unit_rows
 from labelkin.rows import Labels, MemoryRows

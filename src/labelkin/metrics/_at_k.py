@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 
 from labelkin._utils.labels import as_matrix, check_labels
 from labelkin.metrics._inputs import check_scores
-from labelkin.metrics._ties import Ties, check_ties
+from labelkin.metrics._ranking import Ties, check_ties
 from labelkin.rows import to_numpy
 
 _ENTRIES = 2**20  # of the dense arrays of a block of rows
