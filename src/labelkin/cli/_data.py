@@ -82,7 +82,6 @@ _TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 # What `fit` records about a model; a model saved from Python may have further details.
 _DETAILS = {
     "model": str,
-    "fingerprint": [str],
     "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
     str: object,
 }

@@ -6,7 +6,7 @@ take arrays, sparse matrices or DataFrames of shape (n, q), where labels are 0 a
 dimension is read as one label. The values are fractions, not percent. :data:`METRICS`
 lists every metric with its direction.
 
-Three conventions hold throughout:
+Four conventions hold throughout:
 
 - **Ties count as errors.** Of labels with equal scores, irrelevant ones are ranked
   first, as in scikit-learn. No metric depends on the order of the labels. With
@@ -17,6 +17,10 @@ Three conventions hold throughout:
   coverage is 0, but the top label counts as an error in one-error.
 - **0/0** in precision, recall, F1 and Jaccard is 0, except that it is 1 where the true and
   the predicted set are both empty, because then they agree. This is Mulan's rule.
+- **Unknown labels** are NaN in ``y_true`` (or None, or pandas' NA), and do not count. A row is
+  compared and ranked by its known labels only, as if it had no others, and a row without a known
+  label is left out of means over rows. Means over labels take each label's known rows and leave
+  out labels without any. Hamming loss, log loss and "micro" figures are over all known entries.
 
 Arrays of torch and CuPy are brought to the host when scikit-learn's ``array_api_dispatch`` is on.
 

@@ -307,22 +307,7 @@ VALUES: dict[str, str] = {
 
 def object_path(name: str) -> str | None:
     """Return where the type of an object is now, by its name in a file; None for other names."""
-    return OBJECTS[name][0] if name in OBJECTS else _public_path(name)
-
-
-def names_by_path() -> dict[str, str]:
-    """Return the names in a file of all types and values but public estimators."""
-    return {path: name for name, (path, _) in OBJECTS.items()} | {
-        path: name for name, path in VALUES.items()
-    }
-
-
-def public_name(path: str) -> str | None:
-    """Return the name of a public estimator; None for any other path."""
-    name = path.rpartition(".")[2]
-    return name if path == _public_path(name) else None
-
-
-def _public_path(name: str) -> str | None:
+    if name in OBJECTS:
+        return OBJECTS[name][0]
     found = getattr(labelkin, name) if name in labelkin.__all__ else None
     return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None

@@ -20,6 +20,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
+from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
@@ -91,6 +92,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         As in `estimator_`.
     guesses_ : list of str
         What was guessed about the table.
+    fingerprint_ : list of str
+        Hashes of at most 1,000 training rows, by which an evaluation recognises them.
     n_features_in_ : int
         Number of columns that are used.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -203,6 +206,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             text = "a column of text holds no words to learn from; leave it out."
             raise ArgumentError(text, "text") from error
         vars(self.estimator_).pop("_callback", None)
+        self.fingerprint_ = fingerprint(table, self.columns_)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
         return self
@@ -357,6 +361,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             return predict_on_device(self.pipeline_, features, self.device)
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
+
+    def count_training_rows(self, X: Any) -> int:
+        """Return how many rows are among those of ``fit``; for many of these, an estimate."""
+        known = getattr(self, "fingerprint_", None)  # a wrapped model has none
+        return count_known_rows(self._read(X), known, self.columns_)
 
     def explain(self, x: Any, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
