@@ -183,7 +183,13 @@ _SCHEMA = {
     "ignored": [str],
     "decimal": {".", ","},
 }
-_LABELS = {"names": [str], "column": (None, str), "separator": str}
+_LABELS = {
+    "names": [str],
+    "column": (None, str),
+    "separator": str,
+    "ignore_case": bool,
+    "no_label": [str],
+}
 
 
 def _check_schema(schema: Any) -> None:
