@@ -112,15 +112,24 @@ def split_unknown(Y: Any, name: str) -> tuple[Any, np.ndarray | None]:
         if not (array.dtype.kind == "f" and np.isnan(array.data).any()):
             return check_labels(array, name), None
         array = array.toarray()
+    unknown = unknown_cells(array)
+    if unknown is None:
+        return check_labels(array, name), None
+    known, labels = ~unknown, np.zeros(array.shape, dtype=np.int8)
+    if known.any():
+        labels[known] = check_labels(array[known], name)[:, 0]
+    return labels, known
+
+
+def unknown_cells(array: np.ndarray) -> np.ndarray | None:
+    """Return which cells of an array hold NaN, None or pandas' NA; None where none does."""
     if array.dtype.kind == "f":
         unknown = np.isnan(array)
     elif array.dtype.kind == "O":
         unknown = np.frompyfunc(_is_unknown, 1, 1)(array).astype(bool)
     else:
-        return check_labels(array, name), None
-    if not unknown.any():
-        return check_labels(array, name), None
-    return check_labels(np.where(unknown, 0, array), name), ~unknown
+        return None
+    return unknown if unknown.any() else None
 
 
 def _is_unknown(value: Any) -> bool:
@@ -139,6 +148,8 @@ def _not_binary(values: Any, wrong: Any, name: str) -> str:
             cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
+        if (values == 0).any():
+            cure += f", or numpy.where({name} < 0, numpy.nan, {name}) if it means unknown"
     elif wrong != wrong:
         cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."

@@ -2,6 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
+# Control characters but tab and line feed, and those that change the direction of text.
+_HIDDEN = {*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)} - {9, 10}
+_ESCAPES = {code: f"\\u{code:04x}" for code in _HIDDEN}  # as in JSON, which stays valid
+
+
+def printable(text: str) -> str:
+    r"""Return a text with control characters as escapes: a terminal would obey them.
+
+    >>> print(printable("\x1b[31mred"))
+    \u001b[31mred
+    """
+    return text.translate(_ESCAPES)
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` Did you mean …?`` with the known names nearest to a wrong one, or nothing."""

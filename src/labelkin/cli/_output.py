@@ -7,17 +7,42 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from labelkin._utils.names import plural as plural
+from labelkin._utils.names import printable
 
 
 class Interrupted(Exception):
     """The user interrupted a command that has a line of its own to print."""
+
+
+class _EscapedStream:
+    """A text stream that writes control characters, which files may contain, as escapes.
+
+    Rich, which writes colours, looks for `rich_proxied_file` and writes to the stream itself.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        return self.rich_proxied_file.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def escaped_output() -> Iterator[None]:
+    """Write control characters to stdout and stderr as escapes, while the block runs."""
+    streams: Any = _EscapedStream(sys.stdout), _EscapedStream(sys.stderr)
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        yield
 
 
 class Notes:
@@ -63,7 +88,7 @@ def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> No
         while len(table.columns) < len(row):
             number = len(table.columns)
             table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
 
 
@@ -82,7 +107,7 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
             continue
         value = context.params[name]
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [parameter.opts[0], str(getattr(one, "value", one))]
+            words += [parameter.opts[0], str(getattr(one, "value", one))][: 1 if one is True else 2]
     return words
 
 

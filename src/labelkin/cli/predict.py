@@ -130,7 +130,9 @@ def command(
     columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
     if to_stdout:
-        _write(predictions, sys.stdout, format)
+        # Data for another program are written as they are.
+        piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
+        _write(predictions, sys.stdout if sys.stdout.isatty() else piped, format)
         sys.stdout.flush()
         return
     with open_for_writing(out) as file:

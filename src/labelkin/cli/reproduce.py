@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import plural
+from labelkin._utils.names import plural, printable
 from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:
-        line = f"failed: {Cell.of(row)}: {row['error']}"
+        line = printable(f"failed: {Cell.of(row)}: {row['error']}")
         console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.names import did_you_mean
+from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 from labelkin.metrics import METRICS, Metric, evaluate
@@ -221,7 +221,7 @@ def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     for row in rows:
         values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
         table.add_row(
-            Text(row["label"]),
+            Text(printable(row["label"])),
             f"{row['rows']:,}",
             *(shown(value, 100, 1) for value in values),
             shown(row["threshold"], 1, 2),
