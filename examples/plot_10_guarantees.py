@@ -31,6 +31,7 @@ proba, y_test = model.predict_proba(X[600:]), y[600:]
 
 
 def reached(name, sets):
+    """Return the mean recall or precision of the test rows."""
     right = (sets & (y_test > 0)).sum(axis=1)
     total = (y_test if name == "recall" else sets).sum(axis=1)
     return (right[total > 0] / total[total > 0]).mean()

@@ -131,9 +131,8 @@ class LabelDecision(BaseEstimator):
     new row that has one, are exchangeable, and that the scores of all of them come from one model
     that saw none of them. Then the share of the new row's labels that are predicted is at least
     0.9 on average, over draws of the n rows and of the new one (conformal risk control;
-    Angelopoulos et al. 2024). It is at most 1 / (n + 1) too high when scores do not tie, apart from jumps of
-    single rows: no more labels are predicted than needed. Rows without labels have no recall and do
-    not count.
+    Angelopoulos et al. 2024). It is too high by about 1 / n at most when scores do not tie: no more
+    labels are predicted than needed. Rows without labels have no recall and do not count.
 
     **What "precision:0.9" guarantees.** Under the same assumption, with independent rows, in at
     least 90 % of draws of the rows of ``fit``, the share of right labels among the predicted ones
