@@ -79,6 +79,19 @@ class TableOptions:
         str | None,
         column_option(help="Separator between the tags of a row; guessed if not given."),
     ] = None
+    ignore_case: Annotated[
+        bool,
+        column_option(
+            "--ignore-case", help="Tags that differ by case or spaces only are one label."
+        ),
+    ] = False
+    no_label: Annotated[
+        list[str] | None,
+        column_option(
+            metavar="TAG",
+            help="A tag that means that a row has no label, such as none. May be repeated.",
+        ),
+    ] = None
     text: Annotated[
         list[str] | None,
         column_option(

@@ -24,6 +24,7 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._findings import MOST_FOLDS, PARTS
+from labelkin.evaluation._remarks import compare_decisions, list_remarks
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 
@@ -63,6 +64,8 @@ class Evaluation:
         Positions of the training rows and of the test rows of each fold.
     left_out : list of str
         Methods for which there was no time.
+    n_seen : int
+        Number of rows on which a fitted model was trained, where it recognises them.
     """
 
     X: Any
@@ -75,6 +78,7 @@ class Evaluation:
     results: dict[str, MethodResults] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
+    n_seen: int = 0
 
     def add(
         self, name: str, title: str, y: Any, labels: Any, scores: Any, model: Any, seconds: Any
@@ -157,6 +161,16 @@ class Evaluation:
         """
         return label_figures(self.predictions())
 
+    @cached_property
+    def remarks(self) -> list[str]:
+        """What restricts the meaning of the figures, one sentence each."""
+        return list_remarks(self)
+
+    @cached_property
+    def decisions(self) -> list[dict[str, Any]]:
+        """Figures of the best method with other decisions, cross-fitted; its own come first."""
+        return compare_decisions(self)
+
     def to_frame(self) -> Any:
         """Return the mean of each metric, one row per method.
 
@@ -193,6 +207,12 @@ class Evaluation:
             "per_label": self.per_label,
             "best": self.best,
             "reason": self.reason,
+            "notes": self.remarks,
+            "decisions": [
+                {"decide": one["decide"]}
+                | {key: summarise(values)["mean"] for key, values in one["figures"].items()}
+                for one in self.decisions
+            ],
         }
 
     def remark_on_empty_rows(self) -> str:
@@ -274,7 +294,8 @@ class Evaluation:
             ``source``: the file or the name of the data; ``schema``: the schema of a table;
             ``notes``: remarks, one sentence each; ``card``: further names and values of the model
             card; ``command`` and ``next_command``: the command that made the page, and the one to
-            run next; ``progress``: as in `compare`.
+            run next; ``decide_command``: the one to which a decision is added; ``progress``: as in
+            `compare`.
         """
         from labelkin.evaluation._page import render_report
 
