@@ -107,7 +107,7 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
             continue
         value = context.params[name]
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [parameter.opts[0], str(getattr(one, "value", one))]
+            words += [parameter.opts[0], str(getattr(one, "value", one))][: 1 if one is True else 2]
     return words
 
 

@@ -195,6 +195,7 @@ def evaluate_model(
         metrics=check_metrics(metrics),
         splits=[(everything[:0], everything)],
         folds=1,
+        n_seen=model.count_training_rows(X) if hasattr(model, "count_training_rows") else 0,
     )
     predicted, scores = predictions[:2] if predictions else labels_and_scores(model, X)
     found.add(name, name, labels, predicted, scores, model, {})

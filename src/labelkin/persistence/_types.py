@@ -183,7 +183,13 @@ _SCHEMA = {
     "ignored": [str],
     "decimal": {".", ","},
 }
-_LABELS = {"names": [str], "column": (None, str), "separator": str}
+_LABELS = {
+    "names": [str],
+    "column": (None, str),
+    "separator": str,
+    "ignore_case": bool,
+    "no_label": [str],
+}
 
 
 def _check_schema(schema: Any) -> None:
@@ -250,6 +256,13 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kin.Topics": ("labelkin.kin._views.Topics", _none),
     "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
     "kin.Words": ("labelkin.kin._views.Words", _none),
+    "many.Forest": ("labelkin.many._sources.Forest", _none),
+    "many.LabelTree": ("labelkin.many._tree.LabelTree", _none),
+    "many.Logistic": ("labelkin.many._ranker.Logistic", _none),
+    "many.Names": ("labelkin.many._sources.Names", _none),
+    "many.Neighbors": ("labelkin.many._sources.Neighbors", _none),
+    "many.Ranker": ("labelkin.many._ranker.Ranker", _none),
+    "many.Words": ("labelkin.many._sources.Words", _none),
     "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
     "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
@@ -301,22 +314,7 @@ VALUES: dict[str, str] = {
 
 def object_path(name: str) -> str | None:
     """Return where the type of an object is now, by its name in a file; None for other names."""
-    return OBJECTS[name][0] if name in OBJECTS else _public_path(name)
-
-
-def names_by_path() -> dict[str, str]:
-    """Return the names in a file of all types and values but public estimators."""
-    return {path: name for name, (path, _) in OBJECTS.items()} | {
-        path: name for name, path in VALUES.items()
-    }
-
-
-def public_name(path: str) -> str | None:
-    """Return the name of a public estimator; None for any other path."""
-    name = path.rpartition(".")[2]
-    return name if path == _public_path(name) else None
-
-
-def _public_path(name: str) -> str | None:
+    if name in OBJECTS:
+        return OBJECTS[name][0]
     found = getattr(labelkin, name) if name in labelkin.__all__ else None
     return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None
