@@ -5,6 +5,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+MANY_LABELS = 2_000
+"""From this many labels on, labels and scores are sparse, and `LabelTreeClassifier` is the default.
+
+Below, all labels are fitted together by the Kin ensemble, with dense scores.
+"""
+
 
 class LabelClasses(np.ndarray):
     """0 and 1 for each label, (q, 2); one label's are found by its number.

@@ -136,8 +136,13 @@ class TableOptions:
         ),
     ] = Scale.auto
     max_words: Annotated[
-        int, column_option(min=1, help="Maximum number of words kept per --text column.")
-    ] = 5000
+        int | None,
+        column_option(
+            min=1,
+            help="Maximum number of words kept per --text column; by default 5000, and 100000 with "
+            "2000 labels and more.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def command(
         facts["decide"] = deciding.decide or deciding.threshold
     details = {
         **facts,
-        "rows": len(training.y),
+        "rows": training.y.shape[0],
         "decisions": learn_thresholds(model.estimator_, training.y),
     }
     digest = save_model(model, out, details=details)
@@ -117,7 +117,7 @@ def _choose(
     from labelkin.cli.evaluate import compare_candidates
 
     found = compare_candidates(
-        training, candidates, choice, folds=min(5, len(training.y)), hidden=notes.quiet
+        training, candidates, choice, folds=min(5, training.y.shape[0]), hidden=notes.quiet
     )
     if not notes.quiet:
         found.print(per_label=False)

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from labelkin.datasets import RawTable
     from labelkin.tabular import LabelColumns
 
+# Labels that are written for each row by a model of thousands of labels.
+_TOP_OF_MANY = 10
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 EXAMPLES = """Examples:
@@ -125,9 +128,19 @@ def command(
     labels, scores, _ = saved.predict(X, decision)
 
     # Write one row per row.
+    if is_sparse := hasattr(scores, "indptr"):
+        top = top or _TOP_OF_MANY
+        if proba or per_label:
+            raise ValueError(
+                f"--proba and --per-label write one column per label, of which the model has "
+                f"{scores.shape[1]:,}; use --top."
+            )
+        per_label = False
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
+    columns = {**kept, "labels": []}
+    if not is_sparse:  # else each of the most likely labels has its probability
+        columns["confidence"] = row_confidence(labels, scores)
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
     if to_stdout:
         # Data for another program are written as they are.
@@ -144,12 +157,12 @@ def command(
             stream.flush()
             stream.detach()  # the file is closed by open_for_writing
 
-    mean = float(labels.sum(axis=1).mean())
+    n_rows, mean = labels.shape[0], float(labels.sum(axis=1).mean())
     if as_json:
-        facts = {"out": str(out), "rows": len(labels), "labels": list(saved.labels.names)}
+        facts = {"out": str(out), "rows": n_rows, "labels": list(saved.labels.names)}
         print_json({**facts, "labels_per_row": round(mean, 4)})
     elif not quiet:
-        typer.echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
+        typer.echo(f"written: {out} ({n_rows:,} rows, {mean:.2g} labels per row)")
 
 
 def _find_format(out: Path) -> str:
@@ -183,23 +196,29 @@ def _tabulate(
     import pandas as pd
 
     names, separator = list(label_columns.names), label_columns.separator
-    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
-    likely, scores = (-scores).argsort(axis=1, kind="stable")[:, :top], scores.round(6)
+    if hasattr(scores, "indptr"):  # sparse: candidates and their probabilities
+        parts = [slice(*ends) for ends in pairwise(labels.indptr)]
+        sets = [[names[j] for j in labels.indices[part]] for part in parts]
+        likely = most_likely(scores, top)
+    else:
+        sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
+        order, scores = (-scores).argsort(axis=1, kind="stable")[:, :top], scores.round(6)
+        likely = [[(j, p[j]) for j in found] for p, found in zip(scores, order, strict=True)]
     if format == "jsonl":
         columns["labels"] = sets
         if top:
             columns["top"] = [
-                [{"label": names[j], "probability": p[j]} for j in found]
-                for p, found in zip(scores, likely, strict=True)
+                [{"label": names[j], "probability": p} for j, p in found] for found in likely
             ]
         if proba:
             columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
         return pd.DataFrame(columns)
     as_list = any(separator in name for name in names)
     columns["labels"] = [json.dumps(s) if as_list else separator.join(s) for s in sets]
-    for rank, found in enumerate(likely.T, start=1):
-        columns[f"label_{rank}"] = [names[j] for j in found]
-        columns[f"probability_{rank}"] = [p[j] for p, j in zip(scores, found, strict=True)]
+    for rank in range(min(top, len(names))):
+        at_rank = [found[rank] if rank < len(found) else None for found in likely]
+        columns[f"label_{rank + 1}"] = [None if one is None else names[one[0]] for one in at_rank]
+        columns[f"probability_{rank + 1}"] = [None if one is None else one[1] for one in at_rank]
     own = names if proba or per_label else []
     table: dict[str, Any] = {}
     for name, cells in columns.items():
@@ -207,6 +226,16 @@ def _tabulate(
             name += "_"
         table[name] = cells
     return pd.DataFrame(table | dict(zip(own, (scores if proba else labels).T, strict=False)))
+
+
+def most_likely(scores: Any, top: int) -> list[list[tuple[int, float]]]:
+    """Return numbers and probabilities of the best candidates of each row of a CSR matrix."""
+    found = []
+    for start, end in pairwise(scores.indptr):
+        values = scores.data[start:end]
+        order = (-values).argsort(kind="stable")[:top]
+        found.append([(int(scores.indices[start + i]), round(float(values[i]), 6)) for i in order])
+    return found
 
 
 def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:

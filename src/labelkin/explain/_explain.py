@@ -24,7 +24,7 @@ from labelkin.explain._occlusion import (
     words_as_written,
 )
 from labelkin.metrics._estimators import estimator_scores, labels_and_scores
-from labelkin.rows import ensure_on_host, to_host
+from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
 
@@ -163,7 +163,7 @@ def explain(
         labels, scores = np.asarray(model._labels(z)), np.asarray(model._proba(z))
         known = label_names(model)
     else:
-        labels, scores = labels_and_scores(model, row)
+        labels, scores = map(as_dense, labels_and_scores(model, row))
         known = label_names_of(model) or [str(number) for number in range(labels.shape[1])]
     if not found.get("features") and max_features:
 

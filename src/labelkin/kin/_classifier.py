@@ -8,7 +8,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
@@ -22,6 +24,7 @@ from labelkin.kin._explain import explain_kin
 from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._plan import EFFORTS, Limits, Planner, limits_of
 from labelkin.kin._views import View, as_float_rows, learn_views
+from labelkin.many import LabelTreeClassifier
 from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
@@ -134,6 +137,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         Turns probabilities into label sets.
     views_ : dict of str to callable
         The views of the features, learned without labels.
+    label_tree_ : LabelTreeClassifier
+        Only with 2,000 labels and more: the classifier that takes the place of all members. It has
+        none of the attributes above, and decides by its own threshold.
     classes_ : ndarray of shape (n_labels, 2)
         [0, 1] for each label; the two classes of a one-dimensional target if that was fitted.
     label_names_ : ndarray of shape (n_labels,)
@@ -239,6 +245,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self
         """
         check_decision(self.decision)
+        vars(self).pop("label_tree_", None)
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] >= MANY_LABELS:
+            return self._fit_label_tree(X, y, sample_weight)
         limits, rng = limits_of(self.effort), check_random_state(self.random_state)
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
@@ -285,6 +294,33 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
         self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))
         return self
+
+    def make_label_tree(self) -> LabelTreeClassifier:
+        """Return the unfitted classifier that takes the place of the members for many labels."""
+        return LabelTreeClassifier(
+            sparse_output=True,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            random_state=self.random_state,
+        )
+
+    def _fit_label_tree(self, X: Any, y: Any, sample_weight: Any) -> "KinEnsembleClassifier":
+        """Fit one `LabelTreeClassifier`, which needs no matrix of rows times labels."""
+        self.label_tree_ = self.make_label_tree().fit(X, y, sample_weight)
+        described = ("classes_", "n_features_in_", "feature_names_in_", "label_names_")
+        for name in (*described, "_one_target", "_sparse_labels"):
+            vars(self).pop(name, None)
+            if hasattr(self.label_tree_, name):
+                setattr(self, name, getattr(self.label_tree_, name))
+        return self
+
+    @available_if(lambda self: hasattr(self, "label_tree_"))
+    def predict_topk(self, X: ArrayLike, k: int = 10) -> tuple[Array, Array]:
+        """Return numbers and probabilities of the k most probable labels, of 2,000 and more.
+
+        Parameters and results are those of :meth:`LabelTreeClassifier.predict_topk`.
+        """
+        return self.label_tree_.predict_topk(X, k)
 
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
@@ -364,6 +400,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         return [member for _, member in self.members_]
 
     def _proba(self, X: Matrix) -> Array:
+        if hasattr(self, "label_tree_"):
+            return self.label_tree_._proba(X)
         rows = as_rows(to_numpy(X))
         batches = gen_batches(len(rows), 4_096)  # which bounds the memory
         found = [self._batch_proba(rows.take(np.arange(b.start, b.stop))) for b in batches]
@@ -378,10 +416,18 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         views = {name: view(X) for name, view in self.views_.items()}
         return map_threads(lambda m: m.scores(views[m.view]), self.estimators_, self.n_jobs)
 
+    def _predict_sparse(self, X: Matrix) -> Any:
+        return self.label_tree_._predict_sparse(X)
+
     def _labels_of(self, proba: Array) -> Array:
+        if hasattr(self, "label_tree_"):
+            return self.label_tree_._labels_of(proba)
         return to_device_of(self.decision_.apply(to_numpy(proba)), proba)
 
-    _explain_row = explain_kin
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        if hasattr(self, "label_tree_"):
+            return self.label_tree_._explain_row(row)
+        return explain_kin(self, row)
 
 
 def draw_folds(n_samples: int, limits: Limits, rng: np.random.RandomState) -> Array:

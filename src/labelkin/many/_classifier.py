@@ -320,9 +320,12 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         return proba > self.threshold_
 
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
-        found = self._sparse_proba(X)
-        found.data = (found.data > self.threshold_).astype(np.int64)
-        found.eliminate_zeros()
+        return self._cut(self._sparse_proba(X))
+
+    def _cut(self, proba: Matrix) -> sparse.csr_array:
+        """Return 1 where sparse probabilities are above the threshold."""
+        found = sparse.csr_array(proba > self.threshold_, dtype=np.int64)
+        found.sort_indices()
         return found
 
     def predict_proba(self, X: ArrayLike) -> Array:
@@ -343,6 +346,12 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         if self.sparse_output and not is_dask(X) and not getattr(self, "_one_target", False):
             return self._sparse_proba(self._validate_predict(X, "predict_proba"))
         return super().predict_proba(X)
+
+    def _predict_with_proba(self, X: ArrayLike) -> tuple[Array, Array]:
+        if not self.sparse_output or self._one_target or is_dask(X):
+            return super()._predict_with_proba(X)
+        proba = self._sparse_proba(self._validate_predict(X))
+        return self._cut(proba), proba
 
     def predict_topk(self, X: ArrayLike, k: int = 10) -> tuple[Array, Array]:
         """Return the k most probable labels of each sample, the most probable first.

@@ -6,6 +6,7 @@ A classifier without ``predict_proba`` is ranked by its ``decision_function``.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 
 from labelkin.rows import as_dense, to_numpy
@@ -69,7 +70,7 @@ def _score_matrix(estimator: Any, scores: Any, n_labels: int) -> np.ndarray:
         known = classes if classes is not None else [(0, 1)] * len(scores)
         parts = zip(scores, known, strict=True)
         return np.column_stack([_positive(np.asarray(to_numpy(part)), c) for part, c in parts])
-    scores = np.asarray(to_numpy(scores))
+    scores = np.asarray(as_dense(to_numpy(scores)))
     if scores.ndim == 2 and n_labels == 1 and np.shape(classes) == scores.shape[1:]:
         return _positive(scores, classes).reshape(-1, 1)
     return scores
@@ -98,6 +99,8 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
         X, estimator = estimator[:-1].transform(X), steps[-1][1]
     if hasattr(estimator, "_predict_with_proba"):
         predicted, proba = estimator._predict_with_proba(X)
+        if sparse.issparse(proba):  # of thousands of labels
+            return predicted, proba
         labels = _label_matrix(predicted)
         return labels, _score_matrix(estimator, proba, labels.shape[1])
     labels = estimator_labels(estimator, X)

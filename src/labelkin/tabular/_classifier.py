@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -14,17 +15,18 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.labels import check_target_given, label_names
+from labelkin._utils.labels import MANY_LABELS, check_target_given, label_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
+from labelkin.many import LabelTreeClassifier
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
-from labelkin.tabular._schema import Schema
+from labelkin.tabular._schema import Schema, default_words
 from labelkin.tabular._training import find_training_data
 
 
@@ -47,7 +49,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator, default=None
         The classifier of the features: one of this library, or any scikit-learn classifier that
-        takes label matrices. None: ``KinEnsembleClassifier(random_state=0)``.
+        takes label matrices. None: ``KinEnsembleClassifier(random_state=0)``. In the place of a Kin
+        ensemble, 2,000 labels and more have a `LabelTreeClassifier`, whose sparse scores take the
+        names of the labels into account if all columns are texts.
     labels : str, list of str or int, default=None
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas; a count (3: the first three columns, -3: the
@@ -69,8 +73,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
-    max_words : int, default=5000
-        Maximum number of words kept per column of text.
+    max_words : int, default=None
+        Maximum number of words kept per column of text; None: 5,000, with 2,000 labels and more
+        100,000.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -136,7 +141,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "columns": [None, dict, Schema],
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
-        "max_words": [Interval(Integral, 1, None, closed="left")],
+        "max_words": [None, Interval(Integral, 1, None, closed="left")],
         "device": [None, str],
     }
 
@@ -154,7 +159,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         columns: Mapping[str, str] | Schema | None = None,
         missing: str = "impute",
         scale: str = "auto",
-        max_words: int = 5000,
+        max_words: int | None = None,
         device: str | None = None,
     ) -> None:
         self.estimator = estimator
@@ -194,12 +199,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         table, target = self._prepare(X, y, labels)
-        pipeline = make_pipeline(self.schema_, self._make_estimator())
+        pipeline = make_pipeline(self.schema_, self._make_estimator(_n_columns(target)))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
             raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
         try:
-            self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, **weights)
+            names = self._names_as_rows(pipeline[-1])
+            self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, names, **weights)
         except ValueError as error:
             if "empty vocabulary" not in str(error):
                 raise
@@ -232,6 +238,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         else:
             target, found = _read_target(y, tags, table.guesses)
             named = () if found is None else {*found.columns} & {*(table.names or ())}
+            options["max_words"] = self.max_words or default_words(_n_columns(target))
             self.schema_ = Schema.find(table, named, self.columns, **options)
             features = self.schema_.read(table)
         if isinstance(self.labels, LabelColumns):
@@ -245,7 +252,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if found is not None:
             self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
-            target = import_optional("pandas").DataFrame(target, columns=list(found.names))
+            if not sparse.issparse(target):
+                target = import_optional("pandas").DataFrame(target, columns=list(found.names))
         return features, target
 
     def _base(self) -> Any:
@@ -255,12 +263,27 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
         return KinEnsembleClassifier(random_state=0)
 
-    def _make_estimator(self) -> Any:
+    def _make_estimator(self, n_labels: int) -> Any:
         """Return a copy of the classifier; the function that shows progress is copied with it."""
+        from labelkin.kin import KinEnsembleClassifier  # only where it is used
+
         made = clone(self._base())
+        if isinstance(made, KinEnsembleClassifier) and n_labels >= MANY_LABELS:
+            made = made.make_label_tree()
         if callback := vars(self.estimator or made).get("_callback"):
             made._callback = callback
         return made
+
+    def _names_as_rows(self, estimator: Any) -> Any:
+        """Return the names of the labels as texts of a table, for a classifier that uses them."""
+        kinds = self.columns_
+        if not isinstance(estimator, LabelTreeClassifier) or estimator.label_texts is not None:
+            return None
+        if not hasattr(self, "label_names_") or not kinds or {*kinds.values()} != {"text"}:
+            return None
+        first, *others = kinds
+        rows = {first: list(self.label_names_)} | dict.fromkeys(others, "")
+        return import_optional("pandas").DataFrame(rows)
 
     @classmethod
     def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":
@@ -330,6 +353,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         """Return P(label = 1), in the order of `label_names_`; X as in `predict`."""
         return self._predict("predict_proba", X)
 
+    @available_if(lambda self: hasattr(getattr(self, "estimator_", None), "predict_topk"))
+    def predict_topk(self, X: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """Return numbers and probabilities of the k most probable labels; X as in `predict`."""
+        features = self._read(X)
+        transformed = self.pipeline_[:-1].transform(features)
+        return self.estimator_.predict_topk(transformed, k)
+
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of a classifier without probabilities; X as in `predict`."""
@@ -360,6 +390,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         if self.device not in (None, "cpu"):
             return predict_on_device(self.pipeline_, features, self.device)
         labels, scores = labels_and_scores(self.pipeline_, features)
+        if sparse.issparse(scores):  # of thousands of labels
+            return labels, scores
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
 
     def count_training_rows(self, X: Any) -> int:
@@ -399,6 +431,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _n_columns(target: Any) -> int:
+    """Return the number of labels of a target."""
+    return int(target.shape[1]) if len(np.shape(target)) == 2 else 1
 
 
 def _names_of(model: Any) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
@@ -105,8 +108,11 @@ class LabelColumns:
         table.guesses += find_doubts(rows, guessed)
         return cls(tuple(listed), column, separator, spelling.ignore_case, spelling.no_label)
 
-    def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
-        """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""
+    def read(self, table: RawTable, notes: list[str]) -> Any:
+        """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
+
+        Thousands of labels in a column of tags are a CSR matrix.
+        """
         if table.target is not None:
             return self._read_target(table, table.target, notes)
         if self.column is not None:
@@ -135,14 +141,16 @@ class LabelColumns:
         none = np.zeros(table.n_rows, dtype=np.uint8)
         return np.column_stack([columns.get(name, none) for name in self.names])
 
-    def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> np.ndarray:
+    def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> Any:
         spelling = Spelling(self.ignore_case, self.no_label)
         rows = spelling.apply(read_tags(table, column, self.separator), self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
         known = [[tag for tag in tags if tag not in unknown] for tags in rows]
-        return MultiLabelBinarizer(classes=self.names).fit_transform(known).astype(np.uint8)
+        many = len(self.names) >= MANY_LABELS
+        found = MultiLabelBinarizer(classes=self.names, sparse_output=many).fit_transform(known)
+        return (sparse.csr_array(found) if many else found).astype(np.uint8)
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:

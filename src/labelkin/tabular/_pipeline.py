@@ -116,8 +116,18 @@ def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
     return [*steps, ("scale", scaler)]
 
 
-def fit_pipeline(pipeline: Any, X: Any, y: Any, device: str | None, **params: Any) -> Any:
-    """Fit a pipeline in place and return it; `params` are for the fit of its classifier."""
+def fit_pipeline(
+    pipeline: Any, X: Any, y: Any, device: str | None, label_rows: Any = None, **params: Any
+) -> Any:
+    """Fit a pipeline in place and return it; `params` are for the fit of its classifier.
+
+    `label_rows` are rows as in `X` with the names of the labels as texts: `label_texts`.
+    """
+    if label_rows is not None:
+        features = pipeline[:-1].fit_transform(X, y)
+        texts = pipeline[:-1].transform(label_rows)
+        pipeline[-1].set_params(label_texts=texts).fit(features, y, **params)
+        return pipeline
     if device in (None, "cpu"):
         return pipeline.fit(X, y, **{f"classifier__{name}": v for name, v in params.items()})
     preprocessing, (name, classifier) = pipeline[:-1], pipeline.steps[-1]

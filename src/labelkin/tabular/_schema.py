@@ -10,6 +10,7 @@ from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -19,6 +20,14 @@ from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
+
+
+def default_words(n_labels: int) -> int:
+    """Return how many words of a text are kept, unless the user says: more for thousands of labels.
+
+    Words that only a few titles have decide between labels that only a few titles have.
+    """
+    return 100_000 if n_labels >= MANY_LABELS else 5_000
 
 
 @dataclass(frozen=True)

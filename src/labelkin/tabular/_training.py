@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from labelkin._utils.files import FormatError
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
@@ -13,7 +11,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._schema import Schema
+from labelkin.tabular._schema import Schema, default_words
 
 # Kinds of columns, as they are named in print.
 _KINDS = (
@@ -33,8 +31,8 @@ class TrainingData:
     labels: LabelColumns
     X: Any
     """A DataFrame of numbers and strings, or a matrix."""
-    y: np.ndarray
-    """0 and 1, of shape (n, q)."""
+    y: Any
+    """0 and 1, of shape (n, q); CSR for thousands of labels."""
     guesses: list[Guess] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know about the table."""
@@ -47,14 +45,14 @@ class TrainingData:
         return {
             "data": self.source,
             "guesses": [guess.text for guess in self.guesses],
-            "rows": len(self.y),
+            "rows": self.y.shape[0],
             "columns": {kind: names for kind, names in kinds.items() if names},
             "labels": list(self.labels.names),
             "label_counts": dict(
                 zip(self.labels.names, (self.y == 1).sum(axis=0).tolist(), strict=True)
             ),
             "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
-            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
+            "rows_without_labels": int((self.y.sum(axis=1) == 0).sum()),
         }
 
     def __str__(self) -> str:
@@ -103,6 +101,7 @@ def find_training_data(
         table, labels, label_column, separator, ignore_case=ignore_case, no_label=no_label
     )
     label_columns = () if table.target is not None else found.columns
+    options["max_words"] = options.get("max_words") or default_words(len(found.names))
     schema = Schema.find(table, label_columns, columns, **options)
     y = found.read(table, notes)
     never = [name for name, count in zip(found.names, y.sum(axis=0), strict=True) if not count]
