@@ -23,6 +23,7 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
             "kin": "The Kin ensemble",
             "kernel": "Kernel ridge regression",
             "linear": "Linear models",
+            "many": "Thousands of labels",
             "neighbors": "Nearest neighbours",
             "ensemble": "VPCME and Bagging_VPCP",
             "transformation": "Problem transformation",
