@@ -127,8 +127,6 @@ class SavedModel:
 
         Labels are those of the model, unless a decision is given.
         """
-        import numpy as np
-
         with self.checked():
             labels, scores = self.classifier.predict_with_scores(X)
         expected = len(self.labels.names)
@@ -139,22 +137,13 @@ class SavedModel:
             )
         if decision is None:
             return labels, scores, self.classifier.thresholds_
-        if hasattr(scores, "indptr"):  # sparse: of thousands of labels
-            if decision.name != "fixed":
-                raise ValueError(
-                    f"--decide {decision.name}: with {expected:,} labels, use --threshold 0.3 or "
-                    "--decide cost:FN=5."
-                )
-            cuts = np.array(decision.cuts(self.labels.names))
-            chosen = scores.copy()
-            chosen.data = (scores.data > cuts[scores.indices]).astype(int)
-            chosen.eliminate_zeros()
-            return chosen, scores, cuts
         labels, thresholds = self.decide(decision, scores)
         return labels, scores, thresholds
 
     def decide(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
         """Return label sets and thresholds by another decision than the model's own."""
+        if hasattr(scores, "indptr"):  # sparse: of thousands of labels
+            return decision.cut_sparse(scores, self.labels.names)
         return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
 
     @contextmanager

@@ -48,6 +48,20 @@ class Decision:
                 )
         return [self.by_label.get(name, self.shared) for name in label_names]
 
+    def cut_sparse(self, scores: Any, label_names: Sequence[str]) -> tuple[Any, Any]:
+        """Return label sets and thresholds for a CSR matrix of thousands of labels."""
+        import numpy as np
+
+        if self.name != "fixed":
+            raise ValueError(
+                f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 or "
+                "--decide cost:FN=5."
+            )
+        cuts, chosen = np.array(self.cuts(label_names)), scores.copy()
+        chosen.data = (scores.data > cuts[scores.indices]).astype(int)
+        chosen.eliminate_zeros()
+        return chosen, cuts
+
     def apply(
         self, scores: "np.ndarray", label_names: Sequence[str], learned: Any
     ) -> "tuple[np.ndarray, np.ndarray]":

@@ -16,7 +16,6 @@ from labelkin.cli._methods import check_device, parse_decision
 from labelkin.cli._output import Notes, check_output, print_json, split_names
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from labelkin.datasets import RawTable
@@ -138,7 +137,7 @@ def command(
         per_label = False
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    columns = {**kept, "labels": []}
+    columns: dict[str, Any] = {**kept, "labels": []}
     if not is_sparse:  # else each of the most likely labels has its probability
         columns["confidence"] = row_confidence(labels, scores)
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
@@ -181,8 +180,8 @@ def _find_format(out: Path) -> str:
 def _tabulate(
     columns: dict[str, Any],
     label_columns: "LabelColumns",
-    labels: "np.ndarray",
-    scores: "np.ndarray",
+    labels: Any,
+    scores: Any,
     format: str,
     proba: bool,
     top: int,

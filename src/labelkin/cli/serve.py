@@ -1,7 +1,7 @@
 """``labelkin serve``: a model as a web page and a JSON endpoint on this machine."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -104,16 +104,18 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
     """Return what predicts the rows of requests; a decision that the file lacks is refused."""
     import numpy as np
 
+    from labelkin._utils.labels import MANY_LABELS
     from labelkin.methods import METHODS
     from labelkin.serve import Service
 
     decide = None
     if decision is not None:
 
-        def decide(scores: np.ndarray) -> np.ndarray:
+        def decide(scores: Any) -> Any:
             return saved.decide(decision, scores)[0]
 
-        decide(np.full((1, len(saved.labels.names)), 0.5))
+        if len(saved.labels.names) < MANY_LABELS:
+            decide(np.full((1, len(saved.labels.names)), 0.5))
     known = METHODS.get(str(saved.info.details.get("model")))
     method = "" if known is None else known.title
     return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide)

@@ -245,7 +245,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self
         """
         check_decision(self.decision)
-        vars(self).pop("label_tree_", None)
+        self.__dict__.pop("label_tree_", None)
         if len(getattr(y, "shape", ())) == 2 and y.shape[1] >= MANY_LABELS:
             return self._fit_label_tree(X, y, sample_weight)
         limits, rng = limits_of(self.effort), check_random_state(self.random_state)
@@ -309,7 +309,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self.label_tree_ = self.make_label_tree().fit(X, y, sample_weight)
         described = ("classes_", "n_features_in_", "feature_names_in_", "label_names_")
         for name in (*described, "_one_target", "_sparse_labels"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
             if hasattr(self.label_tree_, name):
                 setattr(self, name, getattr(self.label_tree_, name))
         return self

@@ -65,6 +65,9 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
         return Response(content, media_type=kind)
 
+    async def labels(request: Request) -> Response:
+        return JSONResponse({"labels": service.find_labels(request.query_params.get("search", ""))})
+
     async def predict(request: Request) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/csv"):
@@ -107,6 +110,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         routes=[
             *(Route(path, document) for path in documents),
             *(Route(path, file) for path in _FILES),
+            Route("/labels", labels),
             Route("/predict", predict, methods=["POST"]),
         ],
         exception_handlers=dict.fromkeys(kinds, answer),

@@ -5,14 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
+from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
 from labelkin.tabular._frames import row_confidence
 
 _COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
+_LABELS = 1_999  # that a page lists; more are found by `Service.find_labels`
+_FOUND = 20  # labels that a search finds at most
+_CANDIDATES = 50  # of thousands of labels that an answer holds
 _KINDS = {"day_first_date": "date", "raw": "any"}
 _CSV, _JSON = "The table", "The request"
 
@@ -58,7 +63,7 @@ class Service:
     """Turns scores into label sets; None: the model's own."""
 
     def describe(self) -> dict[str, Any]:
-        """Return name, labels and columns of the model.
+        """Return name, labels (of thousands the first ones) and columns of the model.
 
         ``columns`` is a list of {name, kind, values}: kind is number, text, category, date or
         any, values are the known categories. None: rows are lists of ``n_features`` numbers.
@@ -75,7 +80,8 @@ class Service:
             "name": self.name,
             "method": self.method or type(self.model.estimator_).__name__,
             "sha256": self.sha256,
-            "labels": list(labels.names),
+            "labels": list(labels.names[:_LABELS]),
+            "n_labels": len(labels.names),
             "separator": labels.separator,
             "columns": columns or None,
             "n_features": self.model.n_features_in_,
@@ -118,6 +124,8 @@ class Service:
         """Return labels, confidence and probabilities of each row; the first has this number."""
         names = self.model.label_columns_.names
         labels, scores = self._predict(rows)
+        if sparse.issparse(scores):
+            return [self._describe_row(labels, scores, i, first) for i in range(scores.shape[0])]
         confidence = row_confidence(labels, scores)
         return [
             {
@@ -129,6 +137,26 @@ class Service:
             for i in range(len(labels))
         ]
 
+    def _describe_row(self, labels: Any, scores: Any, i: int, first: int) -> dict[str, Any]:
+        """Return the same of one row with thousands of labels: the most probable ones."""
+        names = self.model.label_columns_.names
+        part = slice(*scores.indptr[i : i + 2])
+        numbers, values = scores.indices[part], scores.data[part].astype(float).round(6)
+        order = np.argsort(-values, kind="stable")[:_CANDIDATES]
+        own = labels.indices[slice(*labels.indptr[i : i + 2])]
+        return {
+            "row": first + i,
+            "labels": [names[j] for j in own],
+            "confidence": round(float(values[order[0]]), 4) if len(order) else 0.0,
+            "probabilities": {names[numbers[j]]: float(values[j]) for j in order},
+        }
+
+    def find_labels(self, text: str) -> list[str]:
+        """Return labels whose names contain a text, the shortest first."""
+        wanted = text.casefold().strip()
+        found = [name for name in self.model.label_columns_.names if wanted in name.casefold()]
+        return sorted(found, key=lambda name: (len(name), name))[:_FOUND]
+
     def _predict(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         labels, scores = self.model.predict_with_scores(rows)
         return labels if self.decide is None else self.decide(scores), scores
@@ -139,6 +167,6 @@ class Service:
         background = rows if isinstance(rows, np.ndarray) else None
         found = self.model.explain(one, background=background)
         if self.decide is not None:
-            found = replace(found, predicted=self._predict(one)[0][0].astype(bool))
+            found = replace(found, predicted=as_dense(self._predict(one)[0])[0].astype(bool))
         shown = replace(found, first_row=1).to_dict()
         return {key: shown[key] for key in ("labels", "members", "nearest")}

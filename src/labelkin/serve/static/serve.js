@@ -146,7 +146,7 @@
 
   function download() {
     const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const names = model.labels;
+    const names = model.n_labels > model.labels.length ? [] : model.labels;
     const lines = [["row", "labels", "confidence", ...names].map(quote).join(",")];
     for (const row of table.rows)
       lines.push([row.row, quote(row.labels.join(model.separator)), row.confidence, ...names.map((name) => row.probabilities[name])].join(","));
@@ -158,13 +158,21 @@
     URL.revokeObjectURL(link.href);
   }
 
+  async function search() {
+    const text = one("search").value;
+    const found = text ? (await (await fetch(`/labels?search=${encodeURIComponent(text)}`)).json()).labels : [];
+    if (text === one("search").value) one("found").textContent = text && !found.length ? "no such label" : found.join(", ");
+  }
+
   // ------------------------------------------------------------------------- beginning
   async function begin() {
     model = await (await fetch("/schema")).json();
     one("name").textContent = model.name;
     document.title = `${model.name} · labelkin`;
-    const some = model.labels.slice(0, 12).join(", ") + (model.labels.length > 12 ? ", …" : "");
-    one("about").textContent = `${model.method}, ${model.labels.length} ${model.labels.length === 1 ? "label" : "labels"}: ${some}`;
+    const some = model.labels.slice(0, 12).join(", ") + (model.n_labels > 12 ? ", …" : "");
+    one("about").textContent = `${model.method}, ${model.n_labels.toLocaleString("en")} ${model.n_labels === 1 ? "label" : "labels"}: ${some}`;
+    one("search").hidden = model.n_labels === model.labels.length;
+    one("search").addEventListener("input", search);
     const columns = model.columns ?? [];
     if (columns.length && columns.length <= FIELDS) for (const column of columns) one("fields").append(field(column));
     else one("type").hidden = true;
