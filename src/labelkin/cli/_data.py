@@ -50,6 +50,7 @@ def read_training_data(
         no_label=options.no_label or (),
         columns=columns,
         max_words=options.max_words,
+        embedding=options.embedding.value,
         **preparation,
     )
     notes.pending += training.notes

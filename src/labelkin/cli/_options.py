@@ -61,6 +61,7 @@ Overwrite = Annotated[
 
 
 Missing = StrEnum("Missing", ["impute", "refuse"])
+Embedding = StrEnum("Embedding", ["auto", "none"])
 Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
@@ -138,6 +139,13 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+    embedding: Annotated[
+        Embedding,
+        column_option(
+            help="Whether texts have embeddings, which know words of like meaning: auto, where "
+            "labelkin[text] is installed."
+        ),
+    ] = Embedding.auto
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,7 @@ def explain(
         if "features" in found:
             used = found["features"]
             found["features"] = [names[i] for i in used]
+            found |= _add_up(found["features"], found["feature_effects"])
             if steps:
                 found |= _rename(found["features"], row, vectorizers)
             elif not sparse.issparse(z):
@@ -290,6 +291,17 @@ def _names_out(step: Any, names: Any) -> Any:
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
         step = copy(step).set_params(feature_name_combiner=_name_category)
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
+
+
+def _add_up(names: list[str], effects: Any) -> dict[str, Any]:
+    """Return features of one name, such as the columns of an embedding, as one with their sum."""
+    found = list(dict.fromkeys(names))
+    if len(found) == len(names):
+        return {}
+    place = {name: i for i, name in enumerate(found)}
+    total = np.zeros((len(effects), len(found)))
+    np.add.at(total.T, [place[name] for name in names], np.asarray(effects).T)
+    return {"features": found, "feature_effects": total}
 
 
 def _name_category(column: Any, value: Any) -> str:

@@ -40,8 +40,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates year, month, weekday and hour. Identifiers and
-    empty columns are left out. All of it is learned in ``fit``, from the training rows only.
+    indicator per value, texts TF-IDF weights and embeddings, dates year, month, weekday and hour.
+    Identifiers and empty columns are left out. All of it is learned in ``fit``, from the training
+    rows only.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
+    embedding : {"auto", "none"}, default="auto"
+        Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
+        installed. They know words of like meaning, which helps most with few or short texts.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -137,6 +141,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({"auto", "none"})],
         "device": [None, str],
     }
 
@@ -155,6 +160,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         missing: str = "impute",
         scale: str = "auto",
         max_words: int = 5000,
+        embedding: str = "auto",
         device: str | None = None,
     ) -> None:
         self.estimator = estimator
@@ -167,6 +173,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.embedding = embedding
         self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -213,7 +220,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
+        names = ("missing", "scale", "max_words", "embedding")
+        options: Any = {name: getattr(self, name) for name in names}
         tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
         table = RawTable.of(X)
         if y is None:

@@ -15,7 +15,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind
+from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
@@ -34,6 +34,8 @@ class Schema:
     missing: Missing = "impute"
     scale: Scale = "none"
     max_words: int = 5000
+    embedding: Embedding = "auto"
+    """Whether texts have embeddings: with "auto", where the packages are installed."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
@@ -75,6 +77,7 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
+        embedding: Embedding = "auto",
     ) -> "Schema":
         """Find the kind of each column but the labels.
 
@@ -121,7 +124,14 @@ class Schema:
             )
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
-        return cls(kinds, missing=missing, scale=scale, max_words=max_words, decimal=table.decimal)
+        return cls(
+            kinds,
+            missing=missing,
+            scale=scale,
+            max_words=max_words,
+            embedding=embedding,
+            decimal=table.decimal,
+        )
 
     # --- reading ----------------------------------------------------------------------------
 
