@@ -296,6 +296,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
+        if self.n_embedding >= k:
+            raise ValueError(
+                f"n_embedding must be less than the number of columns of X, {k}, got "
+                f"{self.n_embedding}: embeddings are the last columns, after words."
+            )
         is_large = limits.is_large(n, labels.shape[1])
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
