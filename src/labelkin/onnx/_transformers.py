@@ -96,8 +96,8 @@ def _passthrough(step: Any, rows: Any) -> Any:
 @convert.register(TextFeatures)
 def _embedding(step: Any, rows: Any) -> Any:
     raise ValueError(
-        "Embeddings of texts cannot be exported to ONNX; fit the model with embedding='none', or "
-        "compute them before and export the classifier alone."
+        "Embeddings of texts cannot be exported to ONNX; fit the model with embedding='none' "
+        "(--embedding none)."
     )
 
 

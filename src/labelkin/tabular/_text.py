@@ -112,9 +112,13 @@ class TextEmbedding(DocLinkMixin, TransformerMixin, BaseEstimator):
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return one name for all columns: alone, none of them means anything."""
-        name = "meaning" if input_features is None else f"meaning of {input_features[0]}"
-        return np.full(self.n_columns_, name, dtype=object)
+        """Return the numbered names of the columns."""
+        name = self.explained_name(input_features)
+        return np.array([f"{name} {i}" for i in range(self.n_columns_)], dtype=object)
+
+    def explained_name(self, input_features: Any = None) -> str:
+        """Return the name of all columns together: one alone means nothing."""
+        return "meaning" if input_features is None else f"meaning of {input_features[0]}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -200,9 +204,13 @@ class TextFeatures(DocLinkMixin, TransformerMixin, BaseEstimator):
         return sparse.hstack(parts, format="csr")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the words and n-grams; all columns of the embedding have one name."""
-        parts = [*self.vectorizers_, *([] if self.embedding_ is None else [self.embedding_])]
-        return np.concatenate([part.get_feature_names_out() for part in parts])
+        """Return the words, the n-grams, and the numbered names of the embedding's columns."""
+        return np.concatenate([part.get_feature_names_out() for part in self.parts])
+
+    @property
+    def parts(self) -> list[Any]:
+        """The vectorizers and the embedding, in the order of their columns."""
+        return [*self.vectorizers_, *([] if self.embedding_ is None else [self.embedding_])]
 
     # The words of a text, by which predictions are explained.
 
