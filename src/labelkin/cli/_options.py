@@ -33,6 +33,7 @@ DataFile = Annotated[
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file written by labelkin fit.")
 ]
+Empty = StrEnum("Empty", ["no", "unknown", "drop"])
 Labels = Annotated[
     str | None,
     column_option(
@@ -40,6 +41,14 @@ Labels = Annotated[
         "-l",
         help="Label columns, if the file does not declare them: names separated by commas, a "
         "count (3: the first three columns, -3: the last three), or one column of tags.",
+    ),
+]
+MissingLabels = Annotated[
+    Empty | None,
+    column_option(
+        "--missing-labels",
+        help="What an empty label cell means: no, unknown (the model learns from the others), or "
+        "drop, which leaves out its row; guessed if not given.",
     ),
 ]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
@@ -92,6 +101,7 @@ class TableOptions:
             help="A tag that means that a row has no label, such as none. May be repeated.",
         ),
     ] = None
+    missing_labels: MissingLabels = None
     text: Annotated[
         list[str] | None,
         column_option(

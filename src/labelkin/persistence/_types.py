@@ -189,6 +189,7 @@ _LABELS = {
     "separator": str,
     "ignore_case": bool,
     "no_label": [str],
+    "missing": (None, {"no", "unknown", "drop"}),
 }
 
 

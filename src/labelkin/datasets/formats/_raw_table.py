@@ -14,6 +14,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
 from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
+from labelkin.datasets.formats._missing import settle_missing
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -250,7 +251,12 @@ def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
     return RawTable(source, bunch.data, features, list(names), np.asarray(target))
 
 
-def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[str]) -> Bunch:
+def bunch_of_table(
+    table: RawTable,
+    labels: Labels | None,
+    drop: str | Iterable[str],
+    missing_labels: str | None = None,
+) -> Bunch:
     """Return a table as a dataset; columns that hold no numbers are refused by name."""
     path, names = table.source, table.names or []
     labels = table.label_names if labels is None else labels
@@ -273,19 +279,27 @@ def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[
                 f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
                 "(0/1), not multi-target data",
             )
-    target = _matrix_of(table, label_columns)
+    data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
+    if np.isnan(target.data if sparse.issparse(target) else target).any():
+        dense = target.toarray() if sparse.issparse(target) else target
+        target, guesses = settle_missing(dense, label_names, missing_labels)
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        if missing_labels == "drop":
+            known = np.flatnonzero(~np.isnan(target).any(axis=1))
+            data, target = data[known], target[known]
     entries = sparse.coo_array(target)
-    for i in np.flatnonzero(entries.data != 1):
+    for i in np.flatnonzero((entries.data != 1) & ~np.isnan(entries.data)):
         value, name = entries.data[i], label_names[entries.col[i]]
-        found = "is missing" if np.isnan(value) else f"holds {value:g}"
         raise FormatError(
             path,
-            f"label {shorten(name)} {found} in data row {entries.row[i] + 1}; it must be 0 or 1",
+            f"label {shorten(name)} holds {value:g} in data row {entries.row[i] + 1}; it must be 0 "
+            "or 1",
         )
+    is_partial = np.isnan(entries.data).any()
     return make_bunch(
         path,
-        _matrix_of(table, features),
-        target.astype(np.uint8),
+        data,
+        target if is_partial else target.astype(np.uint8),
         feature_names=[names[i] for i in features],
         label_names=label_names,
         feature_n_values=np.array(
