@@ -38,7 +38,8 @@ def read_training_data(
     table = read_table(
         path,
         **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        labels=options.labels,  # of formats that separate labels from features
+        labels=options.labels,
+        expected=columns,
     )
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     training = find_training_data(
@@ -115,6 +116,7 @@ class SavedModel:
             data,
             **_read_options(reading, strings, schema.decimal_comma),
             n_features=schema.n_features or None,
+            expected=schema.feature_names or (),
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
@@ -212,5 +214,6 @@ def _read_options(
         "delimiter": delimiter,
         "encoding": reading.encoding,
         "decimal": reading.decimal or decimal,
+        **{name: getattr(reading, name) for name in ("header", "sheet", "x", "y")},
         "as_strings": as_strings,
     }

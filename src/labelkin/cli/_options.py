@@ -25,8 +25,8 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A data file (.csv, .tsv, .parquet, .arff, .svm or .npz, also with .gz or .bz2), "
-        "or the name of a known dataset.",
+        help="A data file (.csv, .tsv, .xlsx, .ods, .jsonl, .json, .parquet, .arff, .svm, .npz or "
+        ".npy, also with .gz or .bz2), or the name of a known dataset.",
         show_default=False,
     ),
 ]
@@ -142,7 +142,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a CSV file is written."""
+    """How a file is written."""
 
     delimiter: Annotated[
         str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
@@ -154,6 +154,28 @@ class ReadingOptions:
     decimal: Annotated[
         str | None,
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
+    ] = None
+    header: Annotated[
+        bool | None,
+        column_option(
+            "--header/--no-header",
+            help="Whether the first row names the columns; without names they are c1, c2, ….",
+            show_default=False,
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None, column_option(help="Sheet of a spreadsheet; by default the first.")
+    ] = None
+    x: Annotated[
+        str | None, column_option("--x", help="Array of features in an .npz file; by default X.")
+    ] = None
+    y: Annotated[
+        str | None,
+        column_option(
+            "--y",
+            help="Array of labels in an .npz file, by default y; the file with the labels of an "
+            ".npy file, by default y.npy beside X.npy.",
+        ),
     ] = None
 
 

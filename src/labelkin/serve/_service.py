@@ -91,7 +91,10 @@ class Service:
         return {name: [str(value) for value in values[:_VALUES]] for name, values in pairs}
 
     def read_csv(self, content: bytes) -> Any:
-        """Return the rows of a CSV table, for `predict`; raise `BadRows` for a wrong one."""
+        """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
+
+        It is a CSV file, a spreadsheet, or records in JSON.
+        """
         # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
         most = _COLUMNS + self.model.n_features_in_
         header = content.partition(b"\n")[0]
@@ -100,7 +103,11 @@ class Service:
         schema = self.model.schema_
         return self._read(
             lambda: parse_table(
-                content, _CSV, as_strings=schema.string_columns, decimal=schema.decimal_comma
+                content,
+                _CSV,
+                as_strings=schema.string_columns,
+                expected=schema.feature_names or (),
+                decimal=schema.decimal_comma,
             )
         )
 
