@@ -51,6 +51,7 @@ def read_training_data(
         no_label=options.no_label or (),
         columns=columns,
         max_words=options.max_words,
+        trend=options.trend,
         **preparation,
     )
     notes.pending += training.notes

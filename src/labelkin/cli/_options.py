@@ -138,6 +138,10 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+    trend: Annotated[
+        bool,
+        column_option("--trend", help="Use the year of dates, and not only month, day and hour."),
+    ] = False
 
 
 @dataclass(frozen=True)

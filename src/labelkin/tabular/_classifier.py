@@ -40,7 +40,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates year, month, weekday and hour. Identifiers and
+    indicator per value, texts TF-IDF weights, dates month, weekday and hour. Identifiers and
     empty columns are left out. All of it is learned in ``fit``, from the training rows only.
 
     Parameters
@@ -71,6 +71,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
+    trend : bool, default=False
+        Whether the year of dates is used. It helps where labels change over time and new rows are
+        soon after those of training; dates later than these count as the last of them.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -137,6 +140,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "trend": ["boolean"],
         "device": [None, str],
     }
 
@@ -155,6 +159,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         missing: str = "impute",
         scale: str = "auto",
         max_words: int = 5000,
+        trend: bool = False,
         device: str | None = None,
     ) -> None:
         self.estimator = estimator
@@ -167,6 +172,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.trend = trend
         self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -213,7 +219,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
+        options: Any = {
+            key: getattr(self, key) for key in ("missing", "scale", "max_words", "trend")
+        }
         tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
         table = RawTable.of(X)
         if y is None:

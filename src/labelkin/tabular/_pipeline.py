@@ -1,7 +1,7 @@
 """The pipeline from a table's columns to predictions.
 
 Numbers are imputed by the median, categories become one indicator per value, dates numbers of
-year, month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
+month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
 that a fitted model takes rows as they are in the file, and nothing is learned from the rows a
 model is tested on.
 

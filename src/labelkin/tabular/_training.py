@@ -93,7 +93,7 @@ def find_training_data(
 ) -> TrainingData:
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
 
-    `options` are ``missing``, ``scale`` and ``max_words``.
+    `options` are ``missing``, ``scale``, ``max_words`` and ``trend``.
     """
     table = RawTable.of(X)
     if not table.n_rows:
