@@ -168,6 +168,9 @@ def _read(
     **options: Any,
 ) -> RawTable | Bunch:
     """Return a file by the reader of its format; `options` are those of a table of cells."""
+    if labels is not None and not isinstance(labels, int):
+        labels = labels if isinstance(labels, str) else list(labels)
+        options["expected"] = {*options.get("expected", ()), *split_names(labels)}
     match format:
         case "csv":
             return read_csv(path, encoding=encoding, **options)
@@ -294,6 +297,6 @@ def read_table(
         x=x,
         y=y,
         as_strings={*as_strings, *named},
-        expected={*expected, *(name for text in named for name in split_names(text))},
+        expected=expected,
     )
     return decode_nominal(found) if isinstance(found, RawTable) else table_of_bunch(name, found)

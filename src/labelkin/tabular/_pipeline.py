@@ -84,7 +84,10 @@ def _column_transformer(schema: Schema) -> Any:
         )
     for kind, day_first in (("date", False), ("day_first_date", True)):
         if dates := schema.of_kind(kind):
-            numbers = [("dates", DateEncoder(day_first)), *_number_steps(schema.scale)]
+            numbers = [
+                ("dates", DateEncoder(day_first, schema.trend)),
+                *_number_steps(schema.scale),
+            ]
             parts.append((kind, Pipeline(numbers), dates))
     for name in schema.of_kind("text"):
         words = TfidfVectorizer(

@@ -178,14 +178,15 @@ class RawTable:
 
 
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
-    """Return names of which none is empty or occurs twice, and what was changed.
+    """Return names of which none occurs twice, and what was changed.
 
-    An empty name becomes c and its number; the second a becomes a_2.
+    The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
     """
     names = list(names)
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
-        chosen = bare = name or f"c{number}"
+        is_empty = name is None or (name == "" and name in counts)
+        chosen = bare = f"c{number}" if is_empty else str(name)
         while chosen in counts or (chosen != name and chosen in used):
             counts[bare] = counts.get(bare, 1) + 1
             chosen = f"{bare}_{counts[bare]}"
