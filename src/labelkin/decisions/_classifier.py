@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import fits_unknown, label_names
 from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
@@ -163,7 +163,7 @@ class DecisionClassifier(MultiLabelClassifier):
         X : array-like, sparse matrix, DataFrame or list, of n_samples rows
             Training samples, in any form the estimator takes.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown, if the estimator takes it.
         **params : dict
             Passed to the estimator's ``fit``, such as ``sample_weight``; with metadata routing,
             what the estimator requests. All rows count alike for the cuts.
@@ -175,12 +175,14 @@ class DecisionClassifier(MultiLabelClassifier):
         check_decision(self.decision)
         params = self._route(params)
         # The samples are validated by the estimator.
-        _, y = self._validate_fit(np.zeros((_num_samples(X), 1)), y)
+        _, y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
         del self.n_features_in_  # of the placeholder
         by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
         target = y.astype(np.int64)  # some estimators write −1 into a copy
+        if known is not None:
+            target = y = np.where(known, y, np.nan)
         if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
             target = target.ravel()
         self.estimator_ = clone(base)
@@ -222,6 +224,10 @@ class DecisionClassifier(MultiLabelClassifier):
                 raise ValueError(f"cut[{label!r}] must be a number, got {threshold!r}.")
             found[numbers[label]] = float(threshold)
         return found
+
+    @property
+    def _fits_unknown(self) -> bool:  # type: ignore[override]
+        return fits_unknown(self._estimator)
 
     @property
     def _estimator(self) -> Any:

@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.labels import as_matrix
-from labelkin.base import Array, label_matrix
+from labelkin._utils.labels import as_matrix, split_unknown
+from labelkin.base import Array
 from labelkin.decisions._cuts import (
     RowValue,
     agreement,
@@ -29,6 +29,7 @@ from labelkin.decisions._cuts import (
 )
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
+from labelkin.rows import as_dense, to_numpy
 
 # Metrics with one threshold for all labels, and with one for each label.
 _SHARED: dict[str, RowValue] = {
@@ -125,7 +126,8 @@ class LabelDecision(BaseEstimator):
 
     Notes
     -----
-    Rows whose scores are not finite, such as rows that were in every bag, are left out.
+    Rows whose scores are not finite, such as rows that were in every bag, are left out. Thresholds
+    are the best ones for the known labels, as :mod:`labelkin.metrics` counts them.
 
     **What "recall:0.9" guarantees.** Suppose that the n rows of ``fit`` that have a label, and a
     new row that has one, are exchangeable, and that the scores of all of them come from one model
@@ -207,14 +209,15 @@ class LabelDecision(BaseEstimator):
         scores : array-like of shape (n_samples, n_labels)
             Out-of-sample scores of the training rows: leave-one-out, out-of-bag or out-of-fold.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown. Only known labels count.
 
         Returns
         -------
         self
         """
         check_decision(self.decision)
-        Y = label_matrix(y)
+        labels, known = split_unknown(to_numpy(y), "y")
+        Y = as_dense(labels)
         scores = np.asarray(as_matrix(scores, "scores"), dtype=np.float64)
         if Y.shape != scores.shape:
             raise ValueError(
@@ -223,23 +226,27 @@ class LabelDecision(BaseEstimator):
         metric = _AUTO if self.decision == "auto" else self.decision
         self.metric_ = metric if metric in _TARGETS else None
         finite = np.isfinite(scores).all(axis=1)
+        cells = None if known is None else known[finite]
         if guarantee := parse_guarantee(self.decision):
             # Labels that are constant in training are not set apart: they are part of new rows.
             self.at_least_one_ = self.at_least_one is True
             scores = _top_first(scores) if self.at_least_one_ else scores
-            self.thresholds_ = guaranteed_thresholds(*guarantee, scores[finite], Y[finite])
+            target = Y if known is None else np.where(known, Y, np.nan)
+            self.thresholds_ = guaranteed_thresholds(*guarantee, scores[finite], target[finite])
             return self
-        if self.metric_ is None or not finite.any():
-            self._fit_without_metric(scores[finite], Y[finite])
+        if self.metric_ is None or not (finite if cells is None else cells).any():
+            self._fit_without_metric(scores[finite], Y[finite], cells)
         else:
-            self._fit_metric(scores[finite], Y[finite], METRICS[self.metric_])
+            self._fit_metric(scores[finite], Y[finite], cells, METRICS[self.metric_])
         if needs_scores(self.decision):
-            # A label that is constant in training stays as it is.
+            # A label that is constant in training stays as it is; one of no known row is never
+            # predicted.
+            always = Y.all(axis=0) if known is None else (known <= Y).all(axis=0)
+            self.thresholds_[always] = -np.inf
             self.thresholds_[~Y.any(axis=0)] = np.inf
-            self.thresholds_[Y.all(axis=0)] = -np.inf
         return self
 
-    def _fit_without_metric(self, scores: Array, Y: Array) -> None:
+    def _fit_without_metric(self, scores: Array, Y: Array, known: Array | None) -> None:
         """Set the thresholds of "fixed", "cardinality" and "expected_f1"."""
         self.at_least_one_ = self.at_least_one is True
         cut: Any = np.asarray(self.cut, dtype=np.float64)
@@ -250,25 +257,31 @@ class LabelDecision(BaseEstimator):
             )
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
-            ordered = np.sort(scores, axis=None)[::-1]
-            cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), float(cut))
+            ordered = np.sort(scores if known is None else scores[known], axis=None)[::-1]
+            cut = best_cut(ordered, -np.abs(np.arange(ordered.size + 1) - Y.sum()), float(cut))
         self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
 
-    def _fit_metric(self, scores: Array, Y: Array, metric: Any) -> None:
+    def _fit_metric(self, scores: Array, Y: Array, known: Array | None, metric: Any) -> None:
         """Learn thresholds with and without filling empty sets, and keep the better ones."""
+        target = Y if known is None else np.where(known, Y, np.nan)
         choices = [False, True] if self.at_least_one == "auto" else [bool(self.at_least_one)]
         best = -np.inf
         for at_least_one in choices:
-            thresholds = self._thresholds(scores, Y, at_least_one)
-            value = metric.sign * metric(Y, label_sets(scores, thresholds, at_least_one))
+            thresholds = self._thresholds(scores, Y, known, at_least_one)
+            value = metric.sign * metric(target, label_sets(scores, thresholds, at_least_one))
             if value > best:
                 best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
 
-    def _thresholds(self, scores: Array, Y: Array, at_least_one: bool) -> Array:
+    def _thresholds(
+        self, scores: Array, Y: Array, known: Array | None, at_least_one: bool
+    ) -> Array:
         """Return the best thresholds on these rows, those of single labels shrunk."""
         q, cut = Y.shape[1], float(self.cut)
+        if at_least_one and self.metric_ in _SHARED:
+            scores = _top_first(scores)
+        if known is not None:
+            scores = np.where(known, scores, -np.inf)  # no cut predicts them
         if self.metric_ in _SHARED:
-            scores = _top_first(scores) if at_least_one else scores
             if self.metric_ == "micro_f1":  # all labels of all rows as one row
                 Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
             return np.full(q, best_cut(*values_at_cuts(Y, scores, _SHARED[self.metric_]), cut))
@@ -278,7 +291,8 @@ class LabelDecision(BaseEstimator):
             best_cut(*values_at_cuts(y[None], s[None], value), shared)
             for y, s in zip(Y.T, scores.T, strict=True)
         ]
-        rows = np.minimum(Y.sum(axis=0), len(Y) - Y.sum(axis=0))
+        n_known = len(Y) if known is None else known.sum(axis=0)
+        rows = np.minimum(Y.sum(axis=0), n_known - Y.sum(axis=0))
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 
