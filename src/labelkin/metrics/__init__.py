@@ -27,6 +27,13 @@ Arrays of torch and CuPy are brought to the host when scikit-learn's ``array_api
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
 """
 
+from labelkin.metrics._at_k import (
+    coverage_at_k,
+    label_propensities,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from labelkin.metrics._label_sets import (
     example_f1,
     example_precision,
@@ -70,6 +77,7 @@ __all__ = [
     "auc",
     "average_precision",
     "coverage",
+    "coverage_at_k",
     "evaluate",
     "example_f1",
     "example_precision",
@@ -80,11 +88,15 @@ __all__ = [
     "jaccard",
     "label_f1",
     "label_precision",
+    "label_propensities",
     "label_recall",
     "log_loss",
     "margin",
+    "ndcg_at_k",
     "one_error",
+    "precision_at_k",
     "ranking_loss",
+    "recall_at_k",
     "score_all",
     "subset_accuracy",
 ]

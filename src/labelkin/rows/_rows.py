@@ -202,7 +202,7 @@ class Labels:
     weight : ndarray of shape (n,), optional
         Weights of the samples; None: all are 1.
     known : ndarray of bool of shape (n, q), optional
-        Which labels of which samples are known; None: all.
+        Which labels of which samples are known; None: all. In place of booleans, any weights.
     """
 
     Y: Matrix
@@ -235,6 +235,11 @@ class Labels:
             return self.weights @ self.known
         return float(len(self) if self.weight is None else self.weight.sum())
 
+    @property
+    def n_known(self) -> Any:
+        """Number of samples; with unknown labels that of those where each is known, (q,)."""
+        return len(self) if self.known is None else self.known.sum(axis=0)
+
     @cached_property
     def positives(self) -> Array:
         """Weight of the samples that have each label, (q,)."""
@@ -242,6 +247,11 @@ class Labels:
             return self.weights @ self.Y
         # Without the copy in double precision that a product makes.
         return np.einsum("i,ij", self.weights, self.Y)
+
+    @property
+    def negatives(self) -> Array:
+        """Weight of the samples that do not have each label, (q,)."""
+        return self.total - self.positives
 
     @property
     def means(self) -> Array:
@@ -252,6 +262,10 @@ class Labels:
     def varies(self) -> Array:
         """Whether some samples have a label and some do not, (q,)."""
         return (self.positives > 0) & (self.positives < self.total)
+
+    def mask(self, values: Array) -> Array:
+        """Return an array of the shape of Y with 0 where a label is unknown."""
+        return values if self.known is None else values * self.known
 
     def take(self, rows: Array) -> "Labels":
         """Return some of the samples."""
