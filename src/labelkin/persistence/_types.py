@@ -182,6 +182,7 @@ _SCHEMA = {
     "gaps": bool,
     "ignored": [str],
     "decimal": {".", ","},
+    "identifiers": [str],
 }
 _LABELS = {
     "names": [str],
