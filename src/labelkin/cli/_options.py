@@ -230,10 +230,15 @@ class MethodOptions:
             autocompletion=_complete,
         ),
     ] = DEFAULT
-    seconds: Annotated[
-        float,
-        method_option("--time", min=1, help="With --model auto: seconds for comparing methods."),
-    ] = 60
+    time: Annotated[
+        str | None,
+        method_option(
+            metavar="SECONDS|COLUMN",
+            help="A number: with --model auto, the seconds for comparing methods (60). For "
+            "evaluate also the column with the time of a row: each fold is predicted from earlier "
+            "rows.",
+        ),
+    ] = None
     settings: Annotated[
         list[str] | None,
         method_option(
@@ -246,6 +251,24 @@ class MethodOptions:
         int, method_option(min=0, max=2**32 - 1, help="Seed of the random numbers.")
     ] = 0
     device: Device = None
+
+    @property
+    def time_column(self) -> str | None:
+        """The column that --time names, if it is no number."""
+        try:
+            float(self.time or 0)
+        except ValueError:
+            return self.time
+        return None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds for comparing methods."""
+        if self.time is None or self.time_column is not None:
+            return 60
+        if not float(self.time) >= 1:
+            raise ValueError(f"--time {self.time}: it takes at least one second.")
+        return float(self.time)
 
 
 def names_of(*groups: type) -> set[str]:

@@ -185,6 +185,7 @@ _SCHEMA = {
     "trend": bool,
     "ranges": (None, {str: [float]}),
     "n_rows": int,
+    "identifiers": [str],
 }
 _LABELS = {
     "names": [str],

@@ -24,6 +24,7 @@ from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
+from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -375,15 +376,17 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         known = getattr(self, "fingerprint_", None)  # a wrapped model has none
         return count_known_rows(self._read(X), known, self.columns_)
 
-    def explain(self, x: Any, **options: Any) -> Explanation:
+    def explain(self, x: Any, *, training: Any = None, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
+        training : DataFrame or RawTable, optional
+            The table of ``fit``, to show its rows by their identifier and text, not by numbers.
         **options
-            ``background``, ``training`` and ``max_features`` of `labelkin.explain.explain`.
+            ``background`` and ``max_features`` of `labelkin.explain.explain`.
 
         Returns
         -------
@@ -393,6 +396,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
+        if training is not None:
+            table = RawTable.of(training)
+            present = [name for name in self.schema_.identifiers if name in (table.names or ())]
+            options["training"] = self.schema_.read(table)
+            options["training_ids"] = as_written(table, present[0]) if present else None
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:

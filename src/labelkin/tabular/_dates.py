@@ -49,6 +49,41 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     return None
 
 
+def as_times(values: Any, name: str) -> np.ndarray:
+    """Return dates or numbers as floats that sort like them; a missing one is refused."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        times = array.astype("datetime64[us]").astype(np.float64)
+        times[np.isnat(array)] = np.nan
+    elif array.dtype.kind in "biuf":
+        times = array.astype(np.float64)
+    else:
+        gone = [cell is None or (cell != cell) is not False for cell in array.tolist()]
+        cells = ["" if no else str(cell).strip() for cell, no in zip(array, gone, strict=True)]
+        times = np.full(len(cells), np.nan)
+        given = [row for row, cell in enumerate(cells) if cell]
+        day_first = find_day_first(cells[row] for row in given)
+        for row in given:
+            date = parse_date(cells[row], bool(day_first))
+            if day_first is not None and date is not None:
+                times[row] = (date - datetime(1, 1, 1)).total_seconds()
+                continue
+            try:
+                times[row] = float(cells[row].replace(",", "."))
+            except ValueError:
+                wrong = [i for i in given if find_day_first([cells[i]]) is None] or [row]
+                raise ValueError(
+                    f"{name} holds {cells[wrong[0]][:30]!r} in row {wrong[0] + 1}, which cannot be "
+                    "read as a date or a number like the others."
+                ) from None
+    if np.isnan(times).any():
+        raise ValueError(
+            f"{name} is missing in row {int(np.isnan(times).argmax()) + 1}: leave out the rows "
+            "without it, or fill it in."
+        )
+    return times
+
+
 class DateEncoder(TransformerMixin, BaseEstimator):
     """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
 
