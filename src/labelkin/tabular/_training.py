@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch, _safe_indexing
 
 from labelkin._utils.files import FormatError
-from labelkin._utils.names import join_names, plural
+from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
@@ -42,6 +42,19 @@ class TrainingData:
     """What the user should know about the table."""
     kept: np.ndarray | None = None
     """The rows of the table that are used; None: all."""
+    table: RawTable | None = field(default=None, repr=False)
+    """The table with all its columns."""
+
+    def column(self, name: str, argument: str) -> Any:
+        """Return a column of the table, also one that is no feature."""
+        table = self.table
+        if table is None or name not in (table.names or ()):
+            known = () if table is None else table.names or ()
+            raise ValueError(
+                f"{argument} {name}: {self.source} has no such column.{did_you_mean(name, known)}"
+            )
+        values = table.column(name)
+        return values if self.kept is None else values.iloc[self.kept]
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that describe the table."""
@@ -115,7 +128,7 @@ def find_training_data(
 ) -> TrainingData:
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
 
-    `options` are ``missing``, ``scale`` and ``max_words``.
+    `options` are ``missing``, ``scale``, ``max_words`` and ``trend``.
     """
     table = RawTable.of(X)
     if not table.n_rows:
@@ -144,7 +157,7 @@ def find_training_data(
         raise FormatError(table.source, "no row has any label, so there is nothing to learn")
     if never:
         notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
-    return TrainingData(table.source, schema, found, X, y, table.guesses, notes, rows)
+    return TrainingData(table.source, schema, found, X, y, table.guesses, notes, rows, table)
 
 
 def split_labels(
