@@ -45,6 +45,7 @@ from labelkin._utils.labels import (
     check_labels,
     check_target_given,
     split_unknown,
+    unknown_cells,
 )
 from labelkin.rows import (
     DaskRows,
@@ -246,6 +247,8 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _fits_blocks = False
     # Whether ``fit`` takes y with unknown labels: NaN, None or pandas' NA.
     _fits_unknown = False
+    # Whether it does with the blocks of a Dask array; if not, these are brought into memory.
+    _fits_unknown_blocks = True
     # Whether values are squared; a meta-estimator leaves that to its base.
     _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
@@ -287,7 +290,7 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
         """Do the same; return also which labels are known, None: all. On Dask, y as given."""
-        if is_dask(X) and self._fits_blocks:
+        if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
             return *self._validate_blocks(X, Y), None
         try:
             X = validate_rows(self, X, distances=self._squares_values)
@@ -314,6 +317,14 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels, known
+
+    def _gathers_unknown(self, Y: Any) -> bool:
+        """Return whether some labels are unknown, which ``fit`` takes in memory only."""
+        if self._fits_unknown_blocks or getattr(Y, "dtype", np.dtype(object)).kind in "biu":
+            return False
+        values = compute([Y])[0] if is_dask(Y) else Y
+        values = values.data if sparse.issparse(values) else values
+        return unknown_cells(np.asarray(values)) is not None
 
     def _validate_blocks(self, X: Any, y: Any) -> tuple[DaskRows, Any]:
         """Validate training data on Dask, whose values are checked when they are computed."""

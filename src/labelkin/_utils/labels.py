@@ -155,6 +155,13 @@ def _not_binary(values: Any, wrong: Any, name: str) -> str:
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
 
 
+def fits_unknown(estimator: Any) -> bool:
+    """Return whether a classifier, or the last step of a pipeline, takes unknown labels in fit."""
+    if hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return bool(getattr(estimator, "_fits_unknown", False))
+
+
 def label_names_of(model: Any) -> list[str] | None:
     """Return the label names of a fitted model, or of a pipeline's last step, where known."""
     while not hasattr(model, "label_names_"):

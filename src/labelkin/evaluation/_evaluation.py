@@ -198,7 +198,8 @@ class Evaluation:
             facts["skipped"] = self.left_out
         return {
             **facts,
-            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
+            **({"known_cells": self.n_known} if self.n_known < self.y.size else {}),
+            "rows_without_labels": int(self.rows_without_labels.sum()),
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
                 for name, found in self.results.items()
@@ -215,16 +216,15 @@ class Evaluation:
             ],
         }
 
-    def remark_on_empty_rows(self) -> str:
-        """Return what rows without labels mean for the figures, the empty string without any."""
-        n_empty = int((~self.y.any(axis=1)).sum())
-        if not n_empty:
-            return ""
-        share = 100 * n_empty / len(self.y)
-        remark = f"{n_empty:,} of {len(self.y):,} rows {'has' if n_empty == 1 else 'have'} no label"
-        if "one_error" in self.metrics:
-            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
-        return f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
+    @property
+    def n_known(self) -> int:
+        """Number of the labels of all rows that are known."""
+        return int(np.count_nonzero(self.y == self.y))  # NaN is unequal to itself
+
+    @property
+    def rows_without_labels(self) -> np.ndarray:
+        """Rows whose known labels are all 0, of which there is at least one."""
+        return (self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)
 
     @property
     def heading(self) -> str:

@@ -140,11 +140,14 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     for row in figures:
         if row["label"] in frequent:
             j, name = position[row["label"]], abbreviate(row["label"], NAME)
-            curves = label_curves(once.y[:, j], once.scores[:, j], grid, are_probabilities)
+            rows = once.known[:, j]
+            y, scores = once.y[rows, j], once.scores[rows, j]
+            curves = label_curves(y, scores, grid, are_probabilities)
             table.append({**row, "label": name})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
             drawn.append({**names, **curves})
-    pooled = label_curves(once.y.ravel(), once.scores.ravel(), grid, are_probabilities)
+    y, scores = once.y[once.known], once.scores[once.known]
+    pooled = label_curves(y, scores, grid, are_probabilities)
     return table, {
         "thresholds": grid.tolist(),
         "labels": drawn,
@@ -197,7 +200,10 @@ def _model_card(
         card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
     if source and Path(source).is_file():
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
-    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {y.mean(0).sum():.2f} per row")]
+    per_row = (y == 1).sum() / len(y)
+    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {per_row:.2f} per row")]
+    if found.n_known < y.size:
+        card.append(("known labels", f"{found.n_known:,} of {y.size:,} cells"))
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model

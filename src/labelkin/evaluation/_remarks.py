@@ -34,9 +34,10 @@ def list_remarks(found: "Evaluation") -> list[str]:
     """Return what restricts the meaning of the figures, one sentence each."""
     remarks = [
         _remark_on_seen_rows(found),
+        _remark_on_unknown_labels(found),
         _remark_on_few_rows(found),
         *_remarks_on_rare_labels(found),
-        found.remark_on_empty_rows(),
+        _remark_on_empty_rows(found),
         remark_on_threshold(found),
     ]
     return [remark for remark in remarks if remark]
@@ -52,6 +53,29 @@ def _remark_on_seen_rows(found: "Evaluation") -> str:
         f"{seen:,} of {n:,} rows {verb} among those the model was trained on, so these figures "
         f"{effect}; evaluate the model on other rows, or cross-validate: labelkin evaluate DATA"
     )
+
+
+def _remark_on_unknown_labels(found: "Evaluation") -> str:
+    n_known, size = found.n_known, found.y.size
+    if n_known == size:
+        return ""
+    n_rows = int((found.y == found.y).any(axis=1).sum())
+    return (
+        f"{n_known:,} of {size:,} labels are known ({100 * n_known / size:.1f} %), in {n_rows:,} "
+        f"of {len(found.y):,} rows: the figures count known labels only"
+    )
+
+
+def _remark_on_empty_rows(found: "Evaluation") -> str:
+    n_empty = int(found.rows_without_labels.sum())
+    if not n_empty:
+        return ""
+    n_rows = int((found.y == found.y).any(axis=1).sum())
+    share = 100 * n_empty / n_rows
+    remark = f"{n_empty:,} of {n_rows:,} rows {'has' if n_empty == 1 else 'have'} no label"
+    if "one_error" in found.metrics:
+        return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
+    return f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
 
 
 def _remark_on_few_rows(found: "Evaluation") -> str:
@@ -70,7 +94,7 @@ def _remarks_on_rare_labels(found: "Evaluation") -> list[str]:
     y = found.y > 0
     tested = np.array([y[test].sum(axis=0) for _, test in once])
     rows, n_folds = tested.sum(axis=0), (tested > 0).sum(axis=0)
-    n = sum(len(test) for _, test in once)
+    n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)  # known, by label
     alone = (n_folds == 1) if len(once) > 1 else np.zeros(len(rows), dtype=bool)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
 
@@ -95,8 +119,8 @@ def _remarks_on_rare_labels(found: "Evaluation") -> list[str]:
     if (rows == 0).any():
         never = [found.label_names[j] for j in np.flatnonzero(rows == 0)]
         remarks.append(f"no row has the label {join_names(never, _NAMES)}, so it is not judged")
-    if (rows == n).any():
-        always = [found.label_names[j] for j in np.flatnonzero(rows == n)]
+    if (always_true := (rows == n) & (rows > 0)).any():
+        always = [found.label_names[j] for j in np.flatnonzero(always_true)]
         remarks.append(
             f"every row has the label {join_names(always, _NAMES)}, so it is right without a model"
         )

@@ -129,8 +129,8 @@ def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Label
         if not converged and i != np.argmax(ridges):
             break
         errors[i] = np.sum(counted.cells * squares, axis=0)
-    errors = np.where(np.isfinite(errors), errors, 2 * errors[np.isfinite(errors)].max())
-    return errors / np.maximum(counted.total, _TINY)
+    errors = errors / np.where(counted.total > 0, counted.total, 1)
+    return np.where(np.isfinite(errors), errors, 2 * errors[np.isfinite(errors)].max())
 
 
 def some_labels(labels: Labels) -> Labels:
