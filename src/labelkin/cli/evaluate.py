@@ -1,6 +1,7 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,6 +90,14 @@ def command(
     stratified: Annotated[
         bool, options.method_option(help="Spread the labels evenly over the folds.")
     ] = True,
+    group: Annotated[
+        str | None,
+        options.method_option(
+            metavar="COLUMN",
+            help="The column with the group of a row, such as the patient: its rows are in one "
+            "fold, so that figures are for new groups. It is no feature.",
+        ),
+    ] = None,
     metrics: Annotated[
         str | None,
         options.output_option(
@@ -146,7 +155,10 @@ def command(
         heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
     else:
         candidates = find_candidates(choice, decision, several=True)
+        if group is not None:
+            table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
+        column = choice.time_column
         found = compare_candidates(
             training,
             candidates,
@@ -154,6 +166,8 @@ def command(
             folds=folds,
             repeats=repeats,
             stratified=stratified,
+            groups=None if group is None else training.column(group, "--group"),
+            time=None if column is None else training.column(column, "--time"),
             metrics=chosen,
             keep_models=report is not None,
             hidden=hidden,
@@ -261,9 +275,11 @@ def _fit_command(
         return None
     tables = options.TableOptions, options.ReadingOptions
     names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
-    names -= {"model", "seconds"}
+    names -= {"model", "time"}
     names -= set() if decided else options.names_of(options.DecisionOptions)
     model = [] if best == DEFAULT else ["--model", best]
+    if group := context.params["group"]:
+        model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 
 

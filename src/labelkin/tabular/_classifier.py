@@ -24,6 +24,7 @@ from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
+from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -40,7 +41,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates year, month, weekday and hour. Identifiers and
+    indicator per value, texts TF-IDF weights, dates month, weekday and hour. Identifiers and
     empty columns are left out. All of it is learned in ``fit``, from the training rows only.
 
     Parameters
@@ -71,6 +72,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
+    trend : bool, default=False
+        Whether the year of dates is used. It helps where labels change over time and new rows are
+        soon after those of training; dates later than these count as the last of them.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -137,6 +141,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "trend": ["boolean"],
         "device": [None, str],
     }
 
@@ -155,6 +160,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         missing: str = "impute",
         scale: str = "auto",
         max_words: int = 5000,
+        trend: bool = False,
         device: str | None = None,
     ) -> None:
         self.estimator = estimator
@@ -167,6 +173,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.trend = trend
         self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -213,7 +220,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
-        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
+        options: Any = {
+            key: getattr(self, key) for key in ("missing", "scale", "max_words", "trend")
+        }
         tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
         table = RawTable.of(X)
         if y is None:
@@ -367,15 +376,17 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         known = getattr(self, "fingerprint_", None)  # a wrapped model has none
         return count_known_rows(self._read(X), known, self.columns_)
 
-    def explain(self, x: Any, **options: Any) -> Explanation:
+    def explain(self, x: Any, *, training: Any = None, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
+        training : DataFrame or RawTable, optional
+            The table of ``fit``, to show its rows by their identifier and text, not by numbers.
         **options
-            ``background``, ``training`` and ``max_features`` of `labelkin.explain.explain`.
+            ``background`` and ``max_features`` of `labelkin.explain.explain`.
 
         Returns
         -------
@@ -385,6 +396,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
+        if training is not None:
+            table = RawTable.of(training)
+            present = [name for name in self.schema_.identifiers if name in (table.names or ())]
+            options["training"] = self.schema_.read(table)
+            options["training_ids"] = as_written(table, present[0]) if present else None
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:

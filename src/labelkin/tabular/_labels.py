@@ -11,7 +11,7 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import Spelling, find_doubts, guess_separator, read_tags
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
@@ -74,6 +74,8 @@ class LabelColumns:
             return cls(tuple(table.label_names or ()))
         if labels is None:
             labels = table.label_names
+            if table.names is None:
+                raise FormatError(table.source, NO_LABELS, None, "y")
             if labels is None:
                 raise FormatError(
                     table.source,

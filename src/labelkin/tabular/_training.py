@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.files import FormatError
-from labelkin._utils.names import join_names, plural
+from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
@@ -38,6 +38,18 @@ class TrainingData:
     guesses: list[Guess] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What the user should know about the table."""
+    table: RawTable | None = field(default=None, repr=False)
+    """The table with all its columns."""
+
+    def column(self, name: str, argument: str) -> Any:
+        """Return a column of the table, also one that is no feature."""
+        table = self.table
+        if table is None or name not in (table.names or ()):
+            known = () if table is None else table.names or ()
+            raise ValueError(
+                f"{argument} {name}: {self.source} has no such column.{did_you_mean(name, known)}"
+            )
+        return table.column(name)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that describe the table."""
@@ -93,7 +105,7 @@ def find_training_data(
 ) -> TrainingData:
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
 
-    `options` are ``missing``, ``scale`` and ``max_words``.
+    `options` are ``missing``, ``scale``, ``max_words`` and ``trend``.
     """
     table = RawTable.of(X)
     if not table.n_rows:
@@ -111,7 +123,7 @@ def find_training_data(
     if never:
         notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
     return TrainingData(
-        table.source, schema, found, schema.read(table, notes), y, table.guesses, notes
+        table.source, schema, found, schema.read(table, notes), y, table.guesses, notes, table
     )
 
 
