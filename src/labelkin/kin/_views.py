@@ -128,8 +128,8 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
         sizes = rows.shape[1] - n_embedding, n_embedding
         words = rows.apply(WithoutLast(Raw(), *sizes))
         if is_text(words, limits):
-            views = learn_views(words, limits, seed)
-            cut = {name: WithoutLast(view, *sizes) for name, view in views.items()}
+            found = learn_views(words, limits, seed)
+            cut = {name: WithoutLast(view, *sizes) for name, view in found.items()}
             beside = [name for name in ("linear", "topics") if name in cut]
             return {**cut, **{name: WithEmbedding(cut[name]) for name in beside}}
     views: dict[str, View] = {"raw": Raw()}

@@ -1,7 +1,7 @@
 """The pipeline from a table's columns to predictions.
 
 Numbers are imputed by the median, categories become one indicator per value, dates numbers of
-year, month, weekday and hour, texts TF-IDF weights and embeddings. All of it is one scikit-learn
+month, weekday and hour, texts TF-IDF weights and embeddings. All of it is one scikit-learn
 pipeline, so that a fitted model takes rows as they are in the file, and nothing is learned from the
 rows a model is tested on.
 
@@ -94,7 +94,10 @@ def _column_transformer(schema: Schema, embedded: list[str]) -> Any:
         )
     for kind, day_first in (("date", False), ("day_first_date", True)):
         if dates := schema.of_kind(kind):
-            numbers = [("dates", DateEncoder(day_first)), *_number_steps(schema.scale)]
+            numbers = [
+                ("dates", DateEncoder(day_first, schema.trend)),
+                *_number_steps(schema.scale),
+            ]
             parts.append((kind, Pipeline(numbers), dates))
     for name in schema.of_kind("text"):
         words = TfidfVectorizer(
@@ -105,7 +108,7 @@ def _column_transformer(schema: Schema, embedded: list[str]) -> Any:
         )
     for name in embedded:
         steps = [("strings", StringConverter()), ("embedding", TextEmbedding())]
-        parts.append((f"meaning {name}", Pipeline(steps), name))
+        parts.append((f"meaning {name}", Pipeline(steps), [name]))
     transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
     if getattr(transformer, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.

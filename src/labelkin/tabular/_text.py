@@ -61,6 +61,11 @@ def static_embeddings(texts: list[str]) -> np.ndarray:
     return counts @ vectors
 
 
+def _texts(X: Any) -> list[str]:
+    """Return texts, given as a list or as one column, as a list."""
+    return [str(text) for text in np.asarray(X, dtype=object).ravel()]
+
+
 class TextEmbedding(DocLinkMixin, TransformerMixin, BaseEstimator):
     """Embeddings of texts, in rows of length 1.
 
@@ -92,13 +97,13 @@ class TextEmbedding(DocLinkMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "TextEmbedding":
         """Learn the number of columns; nothing else is learned."""
-        self.n_columns_ = self._embed(list(X[:1]) or [""]).shape[1]
+        self.n_columns_ = self._embed(_texts(X)[:1] or [""]).shape[1]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the embeddings of texts."""
         check_is_fitted(self)
-        texts = [str(text) for text in X]
+        texts = _texts(X)
         parts = [self._embed(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
         return normalize(np.concatenate([np.empty((0, self.n_columns_), np.float32), *parts]))
 
@@ -184,7 +189,10 @@ class TextFeatures(DocLinkMixin, TransformerMixin, BaseEstimator):
         self.vectorizers_ = [TfidfVectorizer(max_features=self.max_features, **options)]
         if self.ngrams:
             most = self.max_features or 100_000
-            kinds = [{"ngram_range": (2, 2)}, {"analyzer": "char_wb", "ngram_range": (2, 5)}]
+            kinds: list[dict[str, Any]] = [
+                {"ngram_range": (2, 2)},
+                {"analyzer": "char_wb", "ngram_range": (2, 5)},
+            ]
             self.vectorizers_ += [TfidfVectorizer(max_features=most, **options, **k) for k in kinds]
         self.embedding_ = None
         if self.embedding is not None and (self.embedding != "auto" or can_embed()):
