@@ -169,6 +169,10 @@ def _check_counts(counts: Any) -> None:
     _check_equal(counts, search.X.shape[0], n_rows)
     if not 0 <= search.n_neighbors <= n_rows:
         raise ValueError("a neighbour search has more neighbours than rows")
+    if (known := counts.known) is not None:
+        if not isinstance(known, np.ndarray) or known.dtype != bool:
+            raise ValueError("the mask of known labels is no array of booleans")
+        _check_equal(counts, known.shape, counts.Y.shape)
 
 
 # What the state of a table's schema and of its labels may hold, tuples as lists.
