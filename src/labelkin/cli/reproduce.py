@@ -199,12 +199,13 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
 
 def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
     """Return what a store holds, by cell."""
-    from labelkin.experiments.run.store import Store
+    from labelkin.experiments.run.store import EmptyStore, Store
 
-    if not path.is_file():
+    try:
+        with Store(path) as store:
+            return store.cells()
+    except (FileNotFoundError, EmptyStore):
         return {}
-    with Store(path) as store:
-        return store.cells()
 
 
 def _check_revision(plan: "Plan", path: Path) -> None:
