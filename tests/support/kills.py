@@ -88,8 +88,9 @@ def intercept_writes(before):
         if not found:
             continue
         kind = ctypes.CFUNCTYPE(*types, use_errno=True)
+        original = kind(found)
 
-        def changed(*arguments, call=call, original=kind(found)):
+        def changed(*arguments, call=call, original=original):
             before(call.decode(), arguments)
             return original(*arguments)
 

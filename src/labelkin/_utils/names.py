@@ -1,6 +1,29 @@
 """Names and texts in messages: mistyped ones, long ones, and counts."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
+
+# Characters that a terminal obeys instead of showing them: control characters, line separators,
+# those that change the direction of writing or have no width, halves of a pair. Not the two joiners
+# (U+200C, U+200D), which Persian, Hindi and emoji need.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str, *, as_json: bool = False) -> str:
+    r"""Return a text with escapes for what would act on a terminal.
+
+    Whatever comes from a file or is a file's name passes through this before it is printed. With
+    `as_json` the escapes are those of JSON.
+
+    >>> printable("a\x1b[31mb\n")
+    'a\\x1b[31mb\\n'
+    """
+    escape = json.dumps if as_json else repr
+    return _UNPRINTABLE.sub(lambda found: escape(found[0])[1:-1], text)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -36,4 +59,4 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(printable, names[:most])) + more

@@ -14,6 +14,16 @@ from typing import Any
 import typer
 
 from labelkin._utils.names import plural as plural
+from labelkin._utils.names import printable
+
+
+def echo(*lines: str, err: bool = False, as_json: bool = False) -> None:
+    """Print lines on stdout or stderr, with escapes for what would act on a terminal.
+
+    Commands print through this function and the others of this module alone: names of labels,
+    columns and files are not ours.
+    """
+    typer.echo("\n".join(printable(line, as_json=as_json) for line in lines), err=err)
 
 
 class Interrupted(Exception):
@@ -39,6 +49,7 @@ class Notes:
         """Print a line on stderr; on a terminal it is broken between words."""
         if self.quiet:
             return
+        text = printable(text)
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns
             text = textwrap.fill(
@@ -49,7 +60,8 @@ class Notes:
 
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
-    typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    echo(*text.split("\n"), as_json=True)
 
 
 def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
@@ -63,7 +75,7 @@ def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> No
         while len(table.columns) < len(row):
             number = len(table.columns)
             table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
 
 

@@ -14,7 +14,7 @@ from labelkin.cli._data import (
     check_model_file,
     load_saved_model,
 )
-from labelkin.cli._output import Notes, check_output, plural, print_json
+from labelkin.cli._output import Notes, check_output, echo, plural, print_json
 
 EXAMPLES = """Examples:
 
@@ -80,9 +80,9 @@ def command(
     if as_json:
         print_json(found.to_dict())
     elif out is None:
-        typer.echo(str(found))
+        echo(*str(found).split("\n"))
     elif not quiet:
-        typer.echo(f"written: {out}")
+        echo(f"written: {out}")
 
 
 def _read_training(saved: SavedModel, training: Path, reading: options.ReadingOptions) -> Any:

@@ -6,13 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import typer
-
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._methods import check_device, parse_decision
-from labelkin.cli._output import Notes, check_output, print_json, split_names
+from labelkin.cli._output import Notes, check_output, echo, print_json, split_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,8 +128,7 @@ def command(
     columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
     if to_stdout:
-        _write(predictions, sys.stdout, format)
-        sys.stdout.flush()
+        _print(predictions, format)
         return
     with open_for_writing(out) as file:
         if format == "parquet":
@@ -147,7 +144,7 @@ def command(
         facts = {"out": str(out), "rows": len(labels), "labels": list(saved.labels.names)}
         print_json({**facts, "labels_per_row": round(mean, 4)})
     elif not quiet:
-        typer.echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
+        echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
 
 
 def _find_format(out: Path) -> str:
@@ -212,6 +209,17 @@ def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
         table.to_json(stream, orient="records", lines=True, force_ascii=False)
     else:
         table.to_csv(stream, index=False, lineterminator="\n")
+
+
+def _print(table: "pd.DataFrame", format: str) -> None:
+    """Write to stdout; a table for a program is left as it is, one for a terminal is not."""
+    if format == "csv" and not sys.stdout.isatty():
+        _write(table, sys.stdout, format)
+        sys.stdout.flush()
+        return
+    text = io.StringIO()
+    _write(table, text, format)
+    echo(*text.getvalue().removesuffix("\n").split("\n"), as_json=format == "jsonl")
 
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import plural
+from labelkin._utils.names import plural, printable
 from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
@@ -235,16 +235,16 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     console.print()
     print_means(plan, rows, console)
     computed = f", {view.computed} of them computed now" if view.before else ""
-    console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
+    console.print(f"\n{len(rows)} cells in {printable(str(path))}{computed}", markup=False)
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:
         line = f"failed: {Cell.of(row)}: {row['error']}"
-        console.print(line, style="red", markup=False, soft_wrap=True)
+        console.print(printable(line), style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")
-    console.print(f"next: {next_line}", style="bold", markup=False)
+    console.print(f"next: {printable(next_line)}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.names import did_you_mean
+from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array
 from labelkin.metrics import METRICS, Metric, evaluate
@@ -140,7 +140,7 @@ def print_figures(
     """
     Text = import_optional("rich.text", "cli").Text
     Table = import_optional("rich.table", "cli").Table
-    rows = [["", *(Text(name, "bold" if name == best else "") for name in runs)]]
+    rows = [["", *(Text(printable(name), "bold" if name == best else "") for name in runs)]]
     for key in metrics:
         metric = METRICS[key]
         found = [summarise(figures[key]) for figures in runs.values()]
@@ -155,7 +155,7 @@ def print_figures(
         if all(f"{key}_s" in figures for figures in runs.values()):
             seconds = [np.mean(figures[f"{key}_s"]) for figures in runs.values()]
             rows.append([Text(f"{key} time", "dim"), *(Text(f"{s:.2f} s", "dim") for s in seconds)])
-    console.print(f"{heading}, in %", markup=False, soft_wrap=True)
+    console.print(f"{printable(heading)}, in %", markup=False, soft_wrap=True)
     titles, *columns = zip(*rows, strict=True)
     while columns:
         width = max(map(len, titles))
@@ -221,7 +221,7 @@ def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     for row in rows:
         values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
         table.add_row(
-            Text(row["label"]),
+            Text(printable(row["label"])),
             f"{row['rows']:,}",
             *(shown(value, 100, 1) for value in values),
             shown(row["threshold"], 1, 2),

@@ -6,8 +6,10 @@ the same way everywhere.
 
 import codecs
 import csv
+import io
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +71,8 @@ def find_delimiter(text: str) -> str:
     Of several, the one that makes more columns; a comma if there is one column.
     """
     sample = text[:_SAMPLE_CHARACTERS]
-    lines = sample.splitlines(keepends=True)[:_SAMPLE_LINES]
+    # Not `splitlines`, for which other characters end lines, too.
+    lines = list(islice(io.StringIO(sample, newline=""), _SAMPLE_LINES))
     is_cut = len(lines) == _SAMPLE_LINES or len(sample) < len(text)
     best, best_share, best_width = ",", 0.0, 1
     for mark in _DELIMITERS:
